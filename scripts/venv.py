@@ -1,0 +1,78 @@
+"""Makes or mends the virtual environment and installs requirement files that have changed.
+
+Called by scripts/venv.sh; needs nothing but the standard library. Prints the environment's Python.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def runs(*command: str | Path) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def make_venv(venv: Path) -> Path:
+    """The Python of a working environment at `venv`; one that was left half made is made anew."""
+    python = venv / "bin" / "python"
+    wanted = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
+    if runs(python, "-c", wanted):
+        return python
+    if not importlib.util.find_spec("ensurepip"):
+        # Debian and Ubuntu split it from Python itself.
+        sys.exit(
+            "Python cannot make virtual environments here: install python3-venv, then try again."
+        )
+    say(f"Making a virtual environment in {venv} ...")
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=False)
+    if made.returncode or not runs(python, "-c", wanted):
+        sys.exit(f"Could not make a virtual environment in {venv}.")
+    return python
+
+
+def install(python: Path, venv: Path, name: str) -> None:
+    """`pip install -r name`, unless this environment already has that very list."""
+    listed = hashlib.sha256((ROOT / name).read_bytes()).hexdigest()
+    stamp = venv / f".{Path(name).stem}.installed"
+    if stamp.exists() and stamp.read_text() == listed:
+        return
+    say(f"Installing {name} (the first time takes about half a minute) ...")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run(
+        [*command, "-r", str(ROOT / name)], stdout=sys.stderr, check=False
+    ).returncode:
+        sys.exit(f"pip could not install {name}; its own words are above.")
+    stamp.write_text(listed)  # last, so that an interrupted installation is done again
+
+
+def main(names: list[str]) -> None:
+    venv = Path(os.environ.get("RUN_VENV") or ROOT / ".venv").absolute()
+    try:
+        # Two scripts started at once must not install into one environment together. The lock is
+        # on the folder above, since the environment itself may be thrown away and made anew.
+        fcntl.flock(os.open(venv.parent, os.O_RDONLY), fcntl.LOCK_EX)
+        python = make_venv(venv)
+        for name in names:
+            install(python, venv, name)
+    except OSError as error:
+        sys.exit(
+            f"Cannot use the virtual environment in {venv}: {error.strerror} ({error.filename})"
+        )
+    print(python)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
