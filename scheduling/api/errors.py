@@ -1,0 +1,337 @@
+"""What the service refuses, and the one shape in which it says so (contract, section 1, Errors).
+
+A room below raises a `Refusal` named for the fact; here stand the HTTP status of each code and the
+translation of what Django, DRF and the database raise.
+"""
+
+import logging
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import orjson
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.core.signals import got_request_exception
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.views import defaults
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+
+logger = logging.getLogger(__name__)
+
+STATUS = {
+    "malformed": 400,
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "not_acceptable": 406,
+    "slot_taken": 409,
+    "not_available": 409,
+    "action_not_allowed": 409,
+    "policy": 409,
+    "hold_expired": 409,
+    "group_full": 409,
+    "in_use": 409,
+    "already_exists": 409,
+    "idempotency_in_progress": 409,
+    "too_large": 413,
+    "unsupported_media_type": 415,
+    "idempotency_mismatch": 422,
+    "invalid": 422,
+    "rate_limited": 429,
+    "internal": 500,
+    "unavailable": 503,
+}
+
+# SQLite calls a missing table or a bad statement an OperationalError too; those are bugs.
+BUG_WORDS = ("no such ", "syntax error", "too many SQL variables")
+
+
+class Refusal(Exception):
+    """An answer other than success: a sentence for a person, a code, and fields beside them.
+
+    `SlotTaken("The time is taken.", conflicts=[...])` answers 409 with `conflicts` in the body.
+    Subclasses give `code`, one of STATUS; `headers` go into the response.
+    """
+
+    code: ClassVar[str] = "internal"
+
+    def __init__(
+        self, message: str, *, headers: Mapping[str, str] | None = None, **fields: Any
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.headers = dict(headers or {})
+        self.fields = fields
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.code]
+
+    def body(self, request_id: str) -> dict[str, Any]:
+        return {
+            "error": self.message,
+            "code": self.code,
+            **self.fields,
+            "request_id": request_id,
+        }
+
+
+class Malformed(Refusal):
+    code = "malformed"
+
+
+class Unauthenticated(Refusal):
+    """The same answer for every cause, so that nobody can learn which accounts exist."""
+
+    code = "unauthenticated"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Valid credentials are needed.",
+            headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'},
+        )
+
+
+class Forbidden(Refusal):
+    code = "forbidden"
+
+    def __init__(self, message: str = "These credentials may not do this.", **fields: Any) -> None:
+        super().__init__(message, **fields)
+
+
+class NotFound(Refusal):
+    """No such object, or another app's: `NotFound("Booking")`."""
+
+    code = "not_found"
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"{model} not found.", model=model)
+
+
+class MethodNotAllowed(Refusal):
+    code = "method_not_allowed"
+
+    def __init__(self, method: str, allowed: Iterable[str]) -> None:
+        super().__init__(
+            f"The method {method} is not allowed here.", headers={"Allow": ", ".join(allowed)}
+        )
+
+
+class NotAcceptable(Refusal):
+    code = "not_acceptable"
+
+    def __init__(self, message: str = "The service answers in application/json only.") -> None:
+        super().__init__(message)
+
+
+class TooLarge(Refusal):
+    code = "too_large"
+
+    def __init__(self, message: str = "The body is larger than 256 kB.") -> None:
+        super().__init__(message)
+
+
+class UnsupportedMediaType(Refusal):
+    code = "unsupported_media_type"
+
+    def __init__(self, message: str = "The body must be application/json in UTF-8.") -> None:
+        super().__init__(message)
+
+
+class Invalid(Refusal):
+    """A value is wrong: `errors` maps dotted paths or query parameter names to sentences."""
+
+    code = "invalid"
+
+    def __init__(self, errors: Mapping[str, list[str]], message: str | None = None) -> None:
+        super().__init__(message or first_error(errors), errors=dict(errors))
+
+    @classmethod
+    def at(cls, path: str, message: str) -> "Invalid":
+        """One wrong value: `Invalid.at("event.start", "Must be before the end.")`."""
+        return cls({path: [message]})
+
+
+class AlreadyExists(Refusal):
+    code = "already_exists"
+
+
+class InUse(Refusal):
+    code = "in_use"
+
+
+class RateLimited(Refusal):
+    """`retry_after` in seconds, rounded up."""
+
+    code = "rate_limited"
+
+    def __init__(self, retry_after: float, message: str = "Too many requests.") -> None:
+        super().__init__(message, headers=retry_header(retry_after))
+
+
+class Unavailable(Refusal):
+    """`retry_after` in seconds, rounded up."""
+
+    code = "unavailable"
+
+    def __init__(
+        self, retry_after: float = 1, message: str = "The service is busy, try again."
+    ) -> None:
+        super().__init__(message, headers=retry_header(retry_after))
+
+
+class Internal(Refusal):
+    """A bug. The answer never tells more than this; the log does."""
+
+    code = "internal"
+
+    def __init__(self) -> None:
+        super().__init__("Something went wrong on our side.")
+
+
+def retry_header(seconds: float) -> dict[str, str]:
+    return {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
+def first_error(errors: Mapping[str, list[str]]) -> str:
+    for path, messages in errors.items():
+        return f"{path}: {messages[0]}"
+    return "A value is wrong."
+
+
+def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """DRF's nested error detail as dotted paths; what concerns the whole body stands at `body`.
+
+    >>> flatten_errors({"event": {"start": ["Bad."], "non_field_errors": ["Odd."]}})
+    {'event.start': ['Bad.'], 'event': ['Odd.']}
+    """
+    flat: dict[str, list[str]] = {}
+    for step, value in error_steps(detail):
+        below = f"{path}.{step}".strip(".")
+        if isinstance(value, (dict, list)):
+            found = flatten_errors(value, below)
+        else:
+            found = {below or "body": [str(value)]}
+        for key, messages in found.items():
+            flat.setdefault(key, []).extend(messages)
+    return flat
+
+
+def error_steps(detail: Any) -> Iterable[tuple[str, Any]]:
+    """The (path step, value) pairs one level down; sentences have the step ""."""
+    if isinstance(detail, dict):
+        return [("" if k == "non_field_errors" else str(k), v) for k, v in detail.items()]
+    if isinstance(detail, list):
+        return [(str(i) if isinstance(v, (dict, list)) else "", v) for i, v in enumerate(detail)]
+    return [("", detail)]
+
+
+# The first class that fits decides.
+TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
+    (Refusal, lambda exc: exc),
+    (drf.ValidationError, lambda exc: Invalid(flatten_errors(exc.detail))),
+    (drf.ParseError, lambda exc: Malformed(str(exc.detail))),
+    (drf.NotAuthenticated, lambda exc: Unauthenticated()),
+    (drf.AuthenticationFailed, lambda exc: Unauthenticated()),
+    (drf.PermissionDenied, lambda exc: Forbidden()),
+    (drf.NotFound, lambda exc: NotFound("Page")),
+    (drf.MethodNotAllowed, lambda exc: MethodNotAllowed(exc.args[0] if exc.args else "", ())),
+    (drf.NotAcceptable, lambda exc: NotAcceptable()),
+    (drf.UnsupportedMediaType, lambda exc: UnsupportedMediaType()),
+    (drf.Throttled, lambda exc: RateLimited(exc.wait or 1)),
+    (Http404, lambda exc: NotFound("Page")),
+    (PermissionDenied, lambda exc: Forbidden()),
+    (SuspiciousOperation, lambda exc: Malformed("The request is malformed.")),
+    (BadRequest, lambda exc: Malformed("The request is malformed.")),
+    (UnreadablePostError, lambda exc: Malformed("The body ended early.")),
+]
+
+
+def is_outage(exc: BaseException | None) -> bool:
+    """Whether the database could not serve us just now: locked, timed out, restarting, gone."""
+    if not isinstance(exc, (OperationalError, InterfaceError)):
+        return False
+    return not any(words in str(exc) for words in BUG_WORDS)
+
+
+def refusal_of(exc: Exception) -> Refusal:
+    """The refusal that stands for any exception; what is not foreseen is a bug."""
+    for kind, translate in TRANSLATIONS:
+        if isinstance(exc, kind):
+            return translate(exc)
+    return Unavailable() if is_outage(exc) else Internal()
+
+
+def request_id_of(request: Any) -> str:
+    return getattr(request, "request_id", "")
+
+
+def log_refusal(exc: Exception, refusal: Refusal, request: Any) -> None:
+    """Outages as a warning, bugs with their traceback; every other refusal is the client's."""
+    if refusal.code == "unavailable" and isinstance(exc, DatabaseError | InterfaceError):
+        logger.warning("database unavailable: %s request_id=%s", exc, request_id_of(request))
+    if refusal.code != "internal":
+        return
+    marker = "UNEXPECTED_DB_ERROR" if isinstance(exc, DatabaseError) else "UNEXPECTED_ERROR"
+    logger.error("%s request_id=%s", marker, request_id_of(request), exc_info=exc)
+    # Error trackers and Django's test client listen here.
+    got_request_exception.send(sender=None, request=request)
+
+
+def exception_response(exc: Exception, context: Mapping[str, Any]) -> Response:
+    """DRF's EXCEPTION_HANDLER: every exception of a view as the contract's error answer."""
+    request = context.get("request")
+    refusal = refusal_of(exc)
+    log_refusal(exc, refusal, request)
+    if is_outage(exc):
+        close_old_connections()
+    return Response(
+        refusal.body(request_id_of(request)), status=refusal.status, headers=refusal.headers
+    )
+
+
+def json_error(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """The same answer outside DRF's views: middleware and Django's error handlers."""
+    content = orjson.dumps(refusal.body(request_id_of(request)))
+    headers = {**refusal.headers, "Content-Length": str(len(content))}
+    return HttpResponse(
+        content, status=refusal.status, headers=headers, content_type="application/json"
+    )
+
+
+def is_api_path(request: HttpRequest) -> bool:
+    return request.path_info == "/v2" or request.path_info.startswith("/v2/")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """For handler400."""
+    if is_api_path(request):
+        return json_error(request, Malformed("The request is malformed."))
+    return defaults.bad_request(request, exception)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """For handler403."""
+    if is_api_path(request):
+        return json_error(request, Forbidden())
+    return defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """For handler404."""
+    if is_api_path(request):
+        return json_error(request, NotFound("Page"))
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """For handler500, which Django calls while the exception is being handled."""
+    if is_outage(sys.exc_info()[1]):
+        return json_error(request, Unavailable())
+    if is_api_path(request):
+        return json_error(request, Internal())
+    return defaults.server_error(request)

@@ -1,0 +1,145 @@
+"""Instants: aware UTC datetimes in whole seconds, read from and written as text.
+
+Pure: no Django, no clock. The one place that turns wall time into an instant (contract, section 1).
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+FIRST_YEAR, LAST_YEAR = 1970, 2199
+
+ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*){0,2}")
+# "Factory" is the tz database's own mark for a machine whose zone was never set.
+ZONES = frozenset(name for name in available_timezones() if ZONE_NAME.fullmatch(name)) - {"Factory"}
+
+INSTANT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,]\d{1,9})?)?"
+    r"(?:([Zz])|([+-])(\d\d):?(\d\d))?",
+    re.ASCII,
+)
+DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+class InstantError(ValueError):
+    """A text that names no instant, or one out of bounds; the message is for the client."""
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The IANA zone of that exact name. Raises InstantError; ZoneInfo never sees unknown names."""
+    if name not in ZONES:
+        raise InstantError(f"{name!r:.80} is not a known time zone.")
+    return ZoneInfo(name)
+
+
+def parse_instant(text: str, zone_name: str) -> datetime:
+    """The instant (aware UTC, whole seconds) that an ISO 8601 / RFC 3339 text names.
+
+    Without an offset it is wall time in `zone_name`; of a time that happens twice the first. A
+    fraction is dropped. Raises InstantError: no such text, no such time, not in 1970 to 2199.
+
+    >>> parse_instant("2026-11-20 10:30:00", "Europe/Berlin").isoformat()
+    '2026-11-20T09:30:00+00:00'
+    """
+    match = INSTANT.fullmatch(text)
+    if match is None:
+        raise InstantError("Must be a date and time such as 2026-11-20T10:30:00+01:00.")
+    *parts, z, sign, hours, minutes = match.groups()
+    wall = wall_time(*(int(part or 0) for part in parts))
+    if z:
+        return check_year(wall.replace(tzinfo=UTC))
+    if sign:
+        return check_year(wall.replace(tzinfo=offset(sign, int(hours), int(minutes))))
+    return check_year(wall_to_utc(wall, zone_name))
+
+
+def wall_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> datetime:
+    # The year in UTC decides, and is looked at later; here arithmetic must not overflow.
+    check_bounds(year, FIRST_YEAR - 1, LAST_YEAR + 1)
+    try:
+        return datetime(year, month, day, hour, minute, second)
+    except ValueError:
+        raise InstantError("There is no such date or time.") from None
+
+
+def offset(sign: str, hours: int, minutes: int) -> timezone:
+    if hours > 23 or minutes > 59:
+        raise InstantError("There is no such offset from UTC.")
+    span = timedelta(hours=hours, minutes=minutes)
+    return timezone(span if sign == "+" else -span)
+
+
+def check_bounds(year: int, first: int = FIRST_YEAR, last: int = LAST_YEAR) -> None:
+    if not first <= year <= last:
+        raise InstantError(f"The year must be from {FIRST_YEAR} to {LAST_YEAR}.")
+
+
+def check_year(instant: datetime) -> datetime:
+    """The instant in UTC. Raises InstantError outside 1970 to 2199, read in UTC."""
+    instant = instant.astimezone(UTC)
+    check_bounds(instant.year)
+    return instant
+
+
+def wall_to_utc(naive: datetime, zone_name: str) -> datetime:
+    """The instant of a wall-clock reading; the first of two. Raises InstantError in a gap."""
+    place = zone(zone_name)
+    instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
+    if instant.astimezone(place).replace(tzinfo=None, fold=0) != naive:
+        raise InstantError(f"{naive} does not exist in {zone_name}.")
+    return instant
+
+
+def offset_of(instant: datetime) -> timedelta:
+    """The offset from UTC of an aware datetime."""
+    return instant.utcoffset() or timedelta()
+
+
+def wall_to_utc_or_gap_end(naive: datetime, zone_name: str) -> datetime:
+    """As wall_to_utc, but a reading inside a gap means the gap's end: when the clock moved."""
+    place = zone(zone_name)
+    instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
+    if instant.astimezone(place).replace(tzinfo=None, fold=0) == naive:
+        return instant
+    after = offset_of(naive.replace(tzinfo=place, fold=1))
+    before_change, behind_change = naive.replace(tzinfo=UTC) - after, instant
+    # The change lies between the two; in a gap of a whole day this takes 17 rounds.
+    while behind_change - before_change > timedelta(seconds=1):
+        middle = before_change + (behind_change - before_change) // 2
+        middle = middle.replace(microsecond=0)
+        if offset_of(middle.astimezone(place)) == after:
+            behind_change = middle
+        else:
+            before_change = middle
+    return behind_change
+
+
+def parse_date(text: str) -> date:
+    """A calendar day `YYYY-MM-DD`. Raises InstantError."""
+    if not DATE.fullmatch(text):
+        raise InstantError("Must be a date such as 2026-11-20.")
+    year, month, day = (int(part) for part in text.split("-"))
+    check_bounds(year)
+    return wall_time(year, month, day, 0, 0, 0).date()
+
+
+def format_instant(instant: datetime, zone_name: str = "UTC") -> str:
+    """An aware datetime as RFC 3339 in that zone: `2026-11-20T10:30:00+01:00`.
+
+    RFC 3339 has no seconds in an offset (Africa/Monrovia had until 1972): such an offset is cut to
+    the minute, the reading moves with it, the instant stays.
+    """
+    local = instant.astimezone(UTC if zone_name == "UTC" else zone(zone_name))
+    text = local.isoformat(timespec="seconds")
+    if len(text) == 25:
+        return text
+    whole_minutes = timedelta(minutes=offset_of(local) // timedelta(minutes=1))
+    return local.astimezone(timezone(whole_minutes)).isoformat(timespec="seconds")
+
+
+def format_stamp(instant: datetime) -> str:
+    """An aware datetime as the contract's created_at: `2026-11-20T09:30:00+0000`, always UTC."""
+    text = instant.astimezone(UTC).isoformat(timespec="seconds")
+    return text[:22] + text[23:]

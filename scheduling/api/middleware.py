@@ -1,0 +1,99 @@
+"""What happens around every request, whichever view answers it."""
+
+import logging
+import re
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse
+
+from scheduling.api.errors import (
+    NotFound,
+    Unavailable,
+    is_api_path,
+    is_outage,
+    json_error,
+    request_id_of,
+)
+
+logger = logging.getLogger(__name__)
+
+SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+CONTEXT_LENGTH = 200
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+class RequestIdMiddleware:
+    """Gives each request an id, taken over from a sane X-Request-Id, and each response its header.
+
+    Outermost, so that preflights, files and errors of the layers below carry it too.
+    """
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        request.request_id = given if SANE_ID.fullmatch(given) else str(uuid.uuid4())
+        log_context(request)
+        response = self.get_response(request)
+        response["Service-Request-Id"] = request.request_id
+        return response
+
+
+def log_context(request: HttpRequest) -> None:
+    """The client's free Service-Context text, on one line and cut short."""
+    for prefix in settings.API_HEADER_PREFIXES:
+        context = request.META.get(f"HTTP_{prefix}_CONTEXT".upper().replace("-", "_"))
+        if context:
+            short = ascii(context[:CONTEXT_LENGTH])
+            logger.info("context=%s request_id=%s", short, request.request_id)
+            return
+
+
+class TrailingSlashMiddleware:
+    """Makes `/v2/bookings/` the same path as `/v2/bookings`, without a redirect."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not is_readable_path(request):
+            return json_error(request, NotFound("Page"))
+        if is_api_path(request) and request.path_info.endswith("/"):
+            request.path_info = request.path_info.removesuffix("/")
+            request.path = request.path.removesuffix("/")
+        return self.get_response(request)
+
+
+def is_readable_path(request: HttpRequest) -> bool:
+    """Whether the path is UTF-8 without NUL. Django writes broken bytes back as `%FF`."""
+    if "\0" in request.path_info:
+        return False
+    if "%" not in request.path_info:
+        return True
+    try:
+        request.META.get("PATH_INFO", "").encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
+
+
+class DatabaseErrorMiddleware:
+    """A database outage in a view outside DRF is a 503, as it is inside."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not is_outage(exception):
+            return None
+        logger.warning("database unavailable: %s request_id=%s", exception, request_id_of(request))
+        close_old_connections()
+        return json_error(request, Unavailable())

@@ -1,0 +1,69 @@
+"""What the few statements written by hand share: they stand where the ORM's building of SQL would
+cost more than the database's work (docs/benchmarks.md).
+
+PostgreSQL has a type for UUIDs; SQLite keeps their 32 hexadecimal digits as text.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from django.db import connection, models
+
+
+def raw_id(identifier: uuid.UUID) -> Any:
+    """A UUID as a parameter of a handwritten statement."""
+    return identifier if connection.vendor == "postgresql" else identifier.hex
+
+
+def read_id(value: Any) -> uuid.UUID:
+    """A UUID column of a handwritten statement's row."""
+    return value if isinstance(value, uuid.UUID) else uuid.UUID(value)
+
+
+def among(identifiers: Iterable[uuid.UUID]) -> tuple[str, list[Any]]:
+    """`column {sql}` with its parameters: true where the column is one of the ids.
+
+    One parameter on PostgreSQL, so that the statement is the same for any number and stays
+    prepared; SQLite knows no arrays.
+    """
+    ids = [raw_id(identifier) for identifier in identifiers]
+    if connection.vendor == "postgresql":
+        return "= ANY(%s)", [ids]
+    return f"IN ({', '.join(['%s'] * len(ids))})", ids
+
+
+def insert_rows(rows: Sequence[models.Model]) -> None:
+    """INSERT new rows of one model in one statement, which is built once for each number of rows.
+
+    Values go through the model's fields as in `save()`; keys that the database numbers stay
+    unknown, and no signals are sent (we have none).
+    """
+    if not rows:
+        return
+    statement, fields = _insert_statement(rows[0].__class__, len(rows))
+    values = [
+        field.get_db_prep_save(field.pre_save(row, add=True), connection)
+        for row in rows
+        for field in fields
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+    for row in rows:
+        row._state.adding = False
+        row._state.db = connection.alias
+
+
+@lru_cache(maxsize=256)
+def _insert_statement(
+    model: type[models.Model], count: int
+) -> tuple[str, tuple[models.Field, ...]]:
+    meta = model._meta
+    fields = tuple(field for field in meta.concrete_fields if field is not meta.auto_field)
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    marks = f"({', '.join(['%s'] * len(fields))})"
+    return (
+        f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([marks] * count)}',  # noqa: S608 # nosec B608
+        fields,
+    )

@@ -1,0 +1,109 @@
+"""Is the process up, and can it serve? For load balancers, containers and `manage.py up`."""
+
+from typing import Any
+
+from django.db import Error as DatabaseTrouble
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework.response import Response
+
+from bookings.models import Booking
+from scheduling.api.errors import retry_header
+from scheduling.api.schema import component, described
+from scheduling.api.views import ApiView
+
+HEALTH = component(
+    "Health",
+    {
+        "type": "object",
+        "required": ["status"],
+        "properties": {"status": {"type": "string", "enum": ["ok"]}},
+    },
+    {"status": "ok"},
+)
+READINESS = component(
+    "Readiness",
+    {
+        "type": "object",
+        "required": ["status", "database", "migrations", "oldest_overdue_seconds"],
+        "properties": {
+            "status": {"type": "string", "enum": ["ok", "unavailable"]},
+            "database": {"type": "string", "enum": ["ok", "unreachable"]},
+            "migrations": {"type": "string", "enum": ["ok", "not applied", "unknown"]},
+            "oldest_overdue_seconds": {
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "description": "How long the oldest booking has waited to be completed; a figure"
+                " that keeps growing says that no worker runs. Null where it can't be told.",
+            },
+        },
+    },
+    {"status": "ok", "database": "ok", "migrations": "ok", "oldest_overdue_seconds": 0},
+)
+UNREACHABLE = {
+    "status": "unavailable",
+    "database": "unreachable",
+    "migrations": "unknown",
+    "oldest_overdue_seconds": None,
+}
+
+
+class HealthView(ApiView):
+    public = True
+    json_only = False
+    tag = "service"
+
+    @described(
+        summary="Is the process up?",
+        description="Looks at nothing else: an outage of the database does not restart it.",
+        response=HEALTH,
+    )
+    def get(self, request: Any) -> Response:
+        return Response({"status": "ok"})
+
+
+class ReadinessView(ApiView):
+    public = True
+    json_only = False
+    tag = "service"
+
+    @described(
+        summary="Can it serve?",
+        description="200 when the database answers and all migrations are applied.",
+        response=READINESS,
+        others={
+            503: OpenApiResponse(
+                READINESS,
+                "Something is missing: its field says what.",
+                [OpenApiExample("no database", UNREACHABLE)],
+            )
+        },
+    )
+    def get(self, request: Any) -> Response:
+        found = look_at_database()
+        ready = found["database"] == found["migrations"] == "ok"
+        return Response(
+            {"status": "ok" if ready else "unavailable", **found},
+            status=200 if ready else 503,
+            headers={} if ready else retry_header(5),
+        )
+
+
+def look_at_database() -> dict[str, Any]:
+    try:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return {"database": "ok", "migrations": "not applied", "oldest_overdue_seconds": None}
+        overdue = oldest_overdue_seconds()
+    except DatabaseTrouble:
+        return {key: UNREACHABLE[key] for key in UNREACHABLE if key != "status"}
+    return {"database": "ok", "migrations": "ok", "oldest_overdue_seconds": overdue}
+
+
+def oldest_overdue_seconds() -> int:
+    now = timezone.now()
+    due = Booking.objects.filter(completes_at__lte=now).order_by("completes_at")
+    oldest = due.values_list("completes_at", flat=True).first()
+    return int((now - oldest).total_seconds()) if oldest else 0

@@ -1,0 +1,311 @@
+"""All settings in one file. The environment is read through small helpers that refuse nonsense.
+
+Without any variable set the service runs on SQLite and a broker in files under `var/`.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+
+
+def env_int(name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
+    """An integer of the environment within its bounds; a word or a wild number stops the start."""
+    raw = os.environ.get(name, "").strip() or str(default)
+    if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
+        raise ImproperlyConfigured(f"{name} must be an integer from {least} to {most}, not {raw!r}")
+    return int(raw)
+
+
+def env_flag(name: str, default: bool) -> bool:
+    """A yes/no of the environment: 1, true, yes, on / 0, false, no, off."""
+    raw = os.environ.get(name, "").strip().lower()
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False, "": default}
+    if raw not in words:
+        raise ImproperlyConfigured(f"{name} must be true or false, not {raw!r}")
+    return words[raw]
+
+
+def env_list(name: str, default: str) -> list[str]:
+    """Comma-separated words of the environment, blanks dropped."""
+    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+def local_secret(path: Path) -> str:
+    """The secret key of a service without settings: made once, kept beside its data."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with open(path, "x", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
+            file.write(get_random_secret_key())
+    except FileExistsError:
+        pass
+    return path.read_text().strip()
+
+
+VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
+VAR_DIR.mkdir(parents=True, exist_ok=True)
+
+DEBUG = env_flag("DEBUG", False)
+SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
+if not SECRET_KEY:
+    # There is no default key. On one machine the processes share one made by chance in var/; where
+    # they share no folder (docker-compose.yml says so) it has to be given.
+    if env_flag("REQUIRE_SECRET_KEY", False):
+        raise ImproperlyConfigured("SECRET_KEY must be set")
+    SECRET_KEY = local_secret(VAR_DIR / "secret_key")
+if len(SECRET_KEY) < 32:
+    raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
+PUBLIC_URL = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
+
+# Behind HTTPS (PUBLIC_URL says so) cookies and redirects are strict.
+HTTPS = PUBLIC_URL.startswith("https://")
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
+)
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_AGE = 8 * 3600
+X_FRAME_OPTIONS = "DENY"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "corsheaders",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "scheduling.api",
+    "apps_config",
+    "availability",
+    "bookings",
+    "notifications",
+]
+
+MIDDLEWARE = [
+    "scheduling.api.middleware.RequestIdMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "scheduling.api.middleware.TrailingSlashMiddleware",
+    "scheduling.api.middleware.DatabaseErrorMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+APPEND_SLASH = False
+
+ROOT_URLCONF = "scheduling.urls"
+WSGI_APPLICATION = "scheduling.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "scheduling" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# --- Database -------------------------------------------------------------------------------------
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
+DATABASE = DATABASES["default"]
+if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
+    # Without IMMEDIATE a reader that turns writer fails at once with "database is locked".
+    DATABASE["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
+    }
+    # The last connection to close writes the whole log back: keep them open between requests.
+    DATABASE["CONN_MAX_AGE"] = None
+elif DATABASE["ENGINE"] == "django.db.backends.postgresql":
+    DATABASE["OPTIONS"] = DATABASE.get("OPTIONS", {}) | {
+        "options": "-c lock_timeout=5s -c statement_timeout=15s"
+        " -c idle_in_transaction_session_timeout=30s",
+        # The same few statements all day: bound by the server they are planned once a connection.
+        "server_side_binding": True,
+        "prepare_threshold": 5,
+    }
+    # A server that takes the connection and then says nothing must not hold a thread for ever.
+    DATABASE["OPTIONS"].setdefault("connect_timeout", 5)
+    DATABASE["CONN_MAX_AGE"] = None
+    DATABASE["CONN_HEALTH_CHECKS"] = True
+else:
+    raise ImproperlyConfigured("DATABASE_URL must be a postgres:// or sqlite:// address")
+# SQLite leaves out the further columns of a covering index: it is slower, not wrong.
+SILENCED_SYSTEM_CHECKS = ["models.W040"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Accounts -------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "apps_config.Account"
+LOGIN_REDIRECT_URL = "/admin/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# --- The API --------------------------------------------------------------------------------------
+# Service-App also works as Timekit-App: clients of that API family need no change.
+API_HEADER_PREFIXES = env_list("API_HEADER_PREFIXES", "Service,Timekit")
+RATE_LIMIT_PER_MINUTE = env_int("RATE_LIMIT_PER_MINUTE", 6000)  # 0 = off
+FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)  # 0 = off
+TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)  # hops of X-Forwarded-For to believe
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_PARSER_CLASSES": ["scheduling.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["scheduling.api.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "scheduling.api.errors.exception_response",
+    "DEFAULT_SCHEMA_CLASS": "scheduling.api.schema.Schema",
+    "UNAUTHENTICATED_USER": None,
+    "UNAUTHENTICATED_TOKEN": None,
+}
+
+CORS_ALLOW_ALL_ORIGINS = True
+CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS"]
+# The wildcard of the Fetch standard never covers Authorization: it must be named.
+CORS_ALLOW_HEADERS = ["authorization", "*"]
+CORS_URLS_REGEX = r"^/v2/"
+CORS_EXPOSE_HEADERS = [
+    *(f"{prefix}-TestMode" for prefix in API_HEADER_PREFIXES),
+    "Service-Request-Id",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "Retry-After",
+    "Idempotent-Replayed",
+]
+
+# --- Celery ---------------------------------------------------------------------------------------
+REDIS_URL = os.environ.get("REDIS_URL", "").strip()
+if REDIS_URL:
+    CELERY_BROKER_URL = REDIS_URL
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 300,
+        "unacked_restore_interval": 10,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 5,
+        "socket_connect_timeout": 1,
+        "socket_keepalive": True,
+        "health_check_interval": 10,
+    }
+else:
+    QUEUE_DIR = VAR_DIR / "queue"
+    for folder in ("messages", "control"):
+        (QUEUE_DIR / folder).mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_URL = "filesystem://localhost"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(QUEUE_DIR / "messages"),
+        "data_folder_out": str(QUEUE_DIR / "messages"),
+        "control_folder": str(QUEUE_DIR / "control"),
+        "polling_interval": 0.2,
+    }
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+# A worker takes all of them unless `-Q` narrows it.
+CELERY_TASK_QUEUES = {name: {"exchange": name} for name in ("celery", "email", "webhook")}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_TASK_SOFT_TIME_LIMIT = 45
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_ENABLE_UTC = True
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "complete-bookings": {
+        "task": "bookings.tasks.complete_ended_bookings",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "purge-idempotency-records": {
+        "task": "apps_config.tasks.purge_idempotency_records",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+}
+
+# --- E-mail ---------------------------------------------------------------------------------------
+EMAIL_URL = os.environ.get("EMAIL_URL", "").strip()
+if EMAIL_URL:
+    globals().update(env.email_url("EMAIL_URL"))
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = str(VAR_DIR / "outbox")
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "bookings@localhost")
+
+# --- Time, language, files, logs ------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folder that is missing
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "plain"}
+    },
+    # A client's mistake is its own business: Django would log each 4xx as a warning.
+    "loggers": {"django.request": {"level": "ERROR"}},
+    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO").upper()},
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Scheduling and booking service",
+    "DESCRIPTION": (BASE_DIR / "scheduling" / "description.md").read_text("utf-8"),
+    "VERSION": "2.0.0",
+    "OAS_VERSION": "3.1.1",
+    "TAGS": [
+        {"name": "apps", "description": "The tenant: its settings and its reminders."},
+        {"name": "resources", "description": "Who or what can be booked, each with its own clock."},
+        {"name": "calendars", "description": "Lists of events of a resource."},
+        {"name": "events", "description": "Stretches of time in a calendar; busy ones block."},
+        {"name": "projects", "description": "Saved booking-page set-ups."},
+        {"name": "availability", "description": "When is there time, and why not."},
+        {"name": "bookings", "description": "Agreements that run through a graph of states."},
+        {"name": "findtime", "description": "The earlier form of /v2/availability."},
+        {"name": "service", "description": "The service itself. Needs no key."},
+    ],
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    # Docstrings speak to who reads the code.
+    "DISABLE_DOCSTRING_DESCRIPTIONS": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["scheduling.api.schema.complete_document"],
+}
