@@ -1,0 +1,265 @@
+"""Who calls: HTTP Basic, four kinds of key, one query (api.md section 3)."""
+
+import base64
+import binascii
+import hmac
+import json
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from apps_config.models import (
+    SECRET_LENGTH,
+    App,
+    Credential,
+    FailedLogin,
+    Membership,
+    digest_secret,
+)
+from scheduling.api.errors import NotFound, RateLimited, Unauthenticated
+from scheduling.api.rates import RateWindow, client_address
+
+MAX_HEADER = 1024
+_NOBODY_HASH = digest_secret("")
+
+# One row per membership of an access token's account; exactly one row for every other key.
+_LOOK_UP = """
+SELECT c.id, c.kind, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
+       account.id, account.email, account.is_active,
+       resource.id, resource.email, resource.deleted_at, membership.role,
+       app.id, app.slug, app.name, app.mode, app.settings, app.archived_at,
+       app.created_at, app.updated_at
+FROM apps_config_credential c
+LEFT JOIN apps_config_account account ON account.id = c.account_id
+LEFT JOIN availability_resource resource ON resource.id = c.resource_id
+LEFT JOIN apps_config_membership membership ON membership.account_id = c.account_id
+LEFT JOIN apps_config_app app ON app.id = COALESCE(c.app_id, membership.app_id)
+WHERE c.prefix = %s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A known credential and the app it acts in. `app` is None only where several would do."""
+
+    credential_id: uuid.UUID
+    kind: str
+    role: str
+    app: App | None
+    memberships: tuple[tuple[str, App], ...]
+    account_id: uuid.UUID | None
+    resource_id: uuid.UUID | None
+    actor: str
+
+    @property
+    def is_widget(self) -> bool:
+        return self.kind == Credential.WIDGET
+
+    @property
+    def source(self) -> str:
+        """How the log names this door."""
+        return "widget" if self.is_widget else "api"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What the look-up found, in Python's types on every database."""
+
+    id: uuid.UUID
+    kind: str
+    secret_hash: str
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    account_id: uuid.UUID | None
+    account_email: str | None
+    account_active: bool | None
+    resource_id: uuid.UUID | None
+    resource_email: str | None
+    resource_deleted_at: datetime | None
+    role: str | None
+    app: App | None
+
+
+def read_basic(header: str | None) -> tuple[str, str]:
+    """User and password of an Authorization header. Raises Unauthenticated for anything else."""
+    if not header or len(header) > MAX_HEADER:
+        raise Unauthenticated()
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        raise Unauthenticated()
+    try:
+        user, colon, password = (
+            base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        )
+    except (binascii.Error, ValueError):
+        raise Unauthenticated() from None
+    if not colon or "\0" in user + password:
+        raise Unauthenticated()
+    return user, password
+
+
+def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> Caller:
+    """The caller behind an Authorization header and the app header.
+
+    Every cause of refusal gives the same Unauthenticated; an app that the credential has nothing
+    to do with gives NotFound, as an unknown slug does.
+    """
+    user, password = read_basic(header)
+    prefix, secret = password[:-SECRET_LENGTH], password[-SECRET_LENGTH:]
+    rows = _look_up(prefix) if 0 < len(prefix) <= 40 else []
+    # The same comparison whether or not the prefix is known: time tells nothing.
+    expected = rows[0].secret_hash if rows else _NOBODY_HASH
+    matches = hmac.compare_digest(expected, digest_secret(secret))
+    if not (rows and matches and _is_valid(rows[0], user, now)):
+        raise Unauthenticated()
+    _note_use(rows[0], now)
+    return _caller(rows, app_slug)
+
+
+def _look_up(prefix: str) -> list[_Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK_UP, [prefix])
+        found = cursor.fetchall()
+    return [_row(values) for values in found]
+
+
+def _row(values: tuple[Any, ...]) -> _Row:
+    if connection.vendor == "sqlite":
+        values = tuple(
+            convert(value) if convert and value is not None else value
+            for convert, value in zip(_SQLITE_TYPES, values, strict=True)
+        )
+    *head, app_id, slug, name, mode, app_settings, archived_at, created_at, updated_at = values
+    app = app_id and App(
+        id=app_id,
+        slug=slug,
+        name=name,
+        mode=mode,
+        settings=json.loads(app_settings),
+        archived_at=archived_at,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+    if app:
+        app._state.adding = False
+        app._state.db = "default"
+    return _Row(*head, app=app)
+
+
+def _sqlite_instant(instant: datetime) -> datetime:
+    """SQLite keeps instants without their zone, which is UTC."""
+    return instant.replace(tzinfo=UTC)
+
+
+_SQLITE_TYPES = (
+    uuid.UUID,
+    None,
+    None,
+    *[_sqlite_instant] * 3,
+    uuid.UUID,
+    None,
+    bool,
+    uuid.UUID,
+    None,
+    _sqlite_instant,
+    None,
+    uuid.UUID,
+    *[None] * 4,
+    *[_sqlite_instant] * 3,
+)
+
+
+def _is_valid(row: _Row, user: str, now: datetime) -> bool:
+    holder = row.account_email or row.resource_email or ""
+    return (
+        user.lower() == holder.lower()
+        and row.revoked_at is None
+        and (row.expires_at is None or row.expires_at > now)
+        and row.account_active is not False
+        and row.resource_deleted_at is None
+        and not (row.kind != Credential.ACCESS and row.app and row.app.archived_at)
+    )
+
+
+def _note_use(row: _Row, now: datetime) -> None:
+    """Keep the last use, to the minute: at most one write a minute and key."""
+    minute = now.replace(second=0, microsecond=0)
+    if row.last_used_at is None or row.last_used_at < minute:
+        Credential.objects.filter(id=row.id).update(last_used_at=minute)
+
+
+def _caller(rows: list[_Row], app_slug: str | None) -> Caller:
+    row = rows[0]
+    open_rows = [row for row in rows if row.app and row.app.archived_at is None]
+    if row.kind == Credential.ACCESS:
+        memberships = tuple((row.role or Membership.VIEWER, row.app) for row in open_rows)
+    else:
+        memberships = ((Membership.OWNER, row.app),) if row.app else ()
+    named = [pair for pair in memberships if app_slug is None or pair[1].slug == app_slug]
+    if app_slug is not None and not named:
+        raise NotFound("App")
+    role, app = named[0] if len(named) == 1 else (Membership.VIEWER, None)
+    return Caller(
+        credential_id=row.id,
+        kind=row.kind,
+        role=role,
+        app=app,
+        memberships=memberships,
+        account_id=row.account_id,
+        resource_id=row.resource_id,
+        actor=row.account_email or row.resource_email or f"{row.kind} key {str(row.id)[:8]}",
+    )
+
+
+# --- How often ------------------------------------------------------------------------------------
+request_rates = RateWindow(settings.RATE_LIMIT_PER_MINUTE)
+_COUNT_FAILURE = """
+INSERT INTO apps_config_failedlogin AS failed (address, minute, count) VALUES (%s, %s, 1)
+ON CONFLICT (address, minute) DO UPDATE SET count = failed.count + 1 RETURNING count
+"""
+_refused_minute: dict[str, int] = {}  # addresses over the limit, known to this process
+
+
+def count_failed_login(address: str, *, now: datetime) -> None:
+    """Count a failure of this minute, over all processes; raise RateLimited past the limit.
+
+    A key that is right still passes: behind one shared address a stranger's mistakes lock out
+    nobody, and 256 random bits are not found by trying.
+    """
+    limit = settings.FAILED_LOGINS_PER_MINUTE
+    if not limit:
+        return
+    minute, second = divmod(int(now.timestamp()), 60)
+    if _refused_minute.get(address) == minute:
+        raise RateLimited(retry_after=60 - second)
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT_FAILURE, [address, minute])
+        (count,) = cursor.fetchone()
+    if count > limit:
+        if len(_refused_minute) > 10_000:
+            _refused_minute.clear()
+        _refused_minute[address] = minute
+        raise RateLimited(retry_after=60 - second)
+
+
+def purge_failed_logins() -> None:
+    """Forget the counts of all minutes but this one and the last."""
+    this_minute = int(timezone.now().timestamp()) // 60
+    FailedLogin.objects.filter(minute__lt=this_minute - 1).delete()
+
+
+def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:
+    """Count under the credential, of widget keys under each client address.
+
+    Returns (allowed, remaining, seconds until the minute ends); per process, approximate.
+    """
+    key = str(caller.credential_id)
+    if caller.is_widget:
+        key += f" {client_address(request)}"
+    return request_rates.hit(key)

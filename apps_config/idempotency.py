@@ -1,0 +1,106 @@
+"""Idempotency-Key: the same request twice has one effect and one answer (api.md section 1)."""
+
+import hashlib
+import re
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import OperationalError, connection, transaction
+from django.http import HttpResponse
+from django.utils import timezone
+
+from apps_config.models import IdempotencyRecord
+from scheduling.api.errors import Invalid, Refusal
+from scheduling.api.sql import raw_id
+
+KEPT_FOR = timedelta(hours=24)
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class IdempotencyInProgress(Refusal):
+    code = "idempotency_in_progress"
+
+
+class IdempotencyMismatch(Refusal):
+    code = "idempotency_mismatch"
+
+
+def read_key(text: str) -> str:
+    """The header's value, if it has the form. Raises Invalid on `Idempotency-Key`."""
+    if not _KEY.fullmatch(text):
+        raise Invalid.at("Idempotency-Key", "Must be 1 to 255 visible ASCII characters.")
+    return text
+
+
+def hash_request(method: str, path: str, body: bytes) -> str:
+    """What makes two requests the same: method, path with query, body bytes."""
+    return hashlib.sha256(b"\0".join([method.encode(), path.encode(), body])).hexdigest()
+
+
+def answer_once(
+    *, credential_id: uuid.UUID, key: str, request_hash: str, answer: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Run `answer` and keep its rendered response in the same transaction, or replay what was kept.
+
+    A second call meanwhile waits at the unique index for the first to commit; past the lock
+    timeout it gets IdempotencyInProgress. An exception of `answer` rolls everything back, so
+    refusals are not kept.
+    """
+    with transaction.atomic():
+        kept = _claim(credential_id, key)
+        if kept is None:
+            response = answer()
+            IdempotencyRecord.objects.filter(credential_id=credential_id, key=key).update(
+                request_hash=request_hash, status=response.status_code, body=response.content
+            )
+            return response
+    if kept.request_hash != request_hash:
+        raise IdempotencyMismatch(
+            "This Idempotency-Key was used for another request.",
+            errors={"Idempotency-Key": ["Was used for another request."]},
+        )
+    return HttpResponse(
+        bytes(kept.body or b""),
+        status=kept.status,
+        content_type="application/json",
+        headers={"Idempotent-Replayed": "true"},
+    )
+
+
+def _claim(credential_id: uuid.UUID, key: str) -> IdempotencyRecord | None:
+    """None: the key is ours now. Else the record of the request that had it before."""
+    now = timezone.now()
+    mine = IdempotencyRecord(credential_id=credential_id, key=key, created_at=now)
+    records = IdempotencyRecord.objects.filter(credential_id=credential_id, key=key)
+    records.filter(created_at__lte=now - KEPT_FOR).delete()
+    try:
+        if _insert_unless_there(mine):
+            return None
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) == "55P03":  # lock_not_available
+            raise IdempotencyInProgress(
+                "A request with this Idempotency-Key is still running.",
+                headers={"Retry-After": "1"},
+            ) from error
+        raise
+    return records.get()
+
+
+def _insert_unless_there(record: IdempotencyRecord) -> bool:
+    """Insert, waiting for a rival's transaction to end; False when the rival committed first."""
+    created_at = connection.ops.adapt_datetimefield_value(record.created_at)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO apps_config_idempotencyrecord"
+            " (credential_id, key, request_hash, created_at) VALUES (%s, %s, '', %s)"
+            " ON CONFLICT (credential_id, key) DO NOTHING",
+            [raw_id(record.credential_id), record.key, created_at],
+        )
+        return cursor.rowcount == 1
+
+
+def purge_records() -> int:
+    """Delete what is older than a day; returns how many."""
+    old = IdempotencyRecord.objects.filter(created_at__lte=timezone.now() - KEPT_FOR)
+    return old.delete()[0]

@@ -1,0 +1,34 @@
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from apps_config.models import Account, App
+from apps_config.serializers import NewAppSerializer
+from apps_config.services import create_app
+from scheduling.api.bodies import read_values_as
+from scheduling.api.errors import Refusal
+
+
+class Command(BaseCommand):
+    help = "Make an app (a tenant)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", help="how it is addressed: a-z, 0-9, - and _")
+        parser.add_argument("--name", help="by default the slug")
+        parser.add_argument("--mode", choices=[App.LIVE, App.TEST], default=App.LIVE)
+        parser.add_argument("--owner", metavar="EMAIL", help="an account that becomes its owner")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        owner = None
+        if options["owner"]:
+            owner = Account.objects.filter(email=options["owner"].strip().lower()).first()
+            if owner is None:
+                raise CommandError(f"There is no account {options['owner']}.")
+        given = {key: options[key] or options["slug"] for key in ("slug", "name", "mode")}
+        try:
+            app = create_app(**read_values_as(NewAppSerializer, given), owner=owner)
+        except Refusal as refusal:
+            raise CommandError(refusal.message) from refusal
+        self.stdout.write(f"App {app.slug} ({app.mode}) is made. A key for it:")
+        self.stdout.write(f"  manage.py issue_key {app.slug} --kind server")

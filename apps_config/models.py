@@ -1,0 +1,286 @@
+"""The tenant: who owns what, who may come in, and what was answered to a repeated request."""
+
+import hashlib
+import secrets
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.db import models
+from django.utils import timezone
+
+from scheduling.api.ids import new_id
+
+SECRET_LENGTH = 43  # 32 random bytes in base64url
+
+
+class AccountManager(BaseUserManager):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
+        account = self.model(email=email.strip().lower(), **fields)
+        account.set_password(password)
+        account.save(using=self._db)
+        return account
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+
+    def get_by_natural_key(self, email: str) -> "Account":
+        return self.get(email=email.strip().lower())
+
+
+class Account(AbstractBaseUser, PermissionsMixin):
+    """A person who logs in, by e-mail (kept in lower case)."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=200, blank=True)
+    is_staff = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = AccountManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS = []
+
+    class Meta:
+        ordering = ["email"]
+
+    def __str__(self) -> str:
+        return self.email
+
+
+class AppQuerySet(models.QuerySet):
+    def open(self) -> "AppQuerySet":
+        """Those that are not archived."""
+        return self.filter(archived_at=None)
+
+
+class App(models.Model):
+    """A tenant. Every other row belongs to one, and every query starts from one."""
+
+    LIVE, TEST = "live", "test"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    slug = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    mode = models.CharField(max_length=4, choices=[(LIVE, "live"), (TEST, "test")], default=LIVE)
+    settings = models.JSONField(default=dict, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = AppQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(mode__in=["live", "test"]), name="app_mode"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    @property
+    def default_timezone(self) -> str:
+        return self.settings.get("default_timezone") or "UTC"
+
+
+class Membership(models.Model):
+    """What an account may do in an app: a viewer reads, an editor writes, an owner does all."""
+
+    VIEWER, EDITOR, OWNER = "viewer", "editor", "owner"
+    ROLES = (VIEWER, EDITOR, OWNER)
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="memberships")
+    app = models.ForeignKey(App, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=6, choices=[(role, role) for role in ROLES], default=VIEWER)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["account", "app"], name="membership_once"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["viewer", "editor", "owner"]), name="membership_role"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account} is {self.role} of {self.app}"
+
+
+def digest_secret(secret: str) -> str:
+    """What is stored of a secret: SHA-256 in hex; 256 random bits need no salt, no stretching."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class Credential(models.Model):
+    """A key. Its text is `prefix` (public, for look-up) followed by 43 characters of secret."""
+
+    SERVER, WIDGET, ACCESS, RESOURCE = "server", "widget", "access", "resource"
+    KINDS = (SERVER, WIDGET, ACCESS, RESOURCE)
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    kind = models.CharField(max_length=8, choices=[(kind, kind) for kind in KINDS])
+    app = models.ForeignKey(App, models.CASCADE, null=True, blank=True, related_name="credentials")
+    account = models.ForeignKey(
+        Account, models.CASCADE, null=True, blank=True, related_name="credentials"
+    )
+    resource = models.ForeignKey(
+        "availability.Resource", models.CASCADE, null=True, blank=True, related_name="credentials"
+    )
+    prefix = models.CharField(max_length=40, unique=True, editable=False)
+    secret_hash = models.CharField(max_length=64, editable=False)
+    # Widget keys stand in public pages: they stay readable. For all others this is empty.
+    public_text = models.CharField(max_length=100, blank=True, editable=False)
+    description = models.CharField(max_length=200, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="credential_holder",
+                condition=models.Q(
+                    kind__in=["server", "widget"],
+                    app__isnull=False,
+                    account__isnull=True,
+                    resource__isnull=True,
+                )
+                | models.Q(
+                    kind="access", app__isnull=True, account__isnull=False, resource__isnull=True
+                )
+                | models.Q(
+                    kind="resource", app__isnull=False, account__isnull=True, resource__isnull=False
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} key {self.prefix}…"
+
+
+def make_key(credential: Credential, mode: str) -> str:
+    """Give an unsaved credential its prefix and hash; the returned text is never to be had again.
+
+    A server key reads `live_api_key_<8 characters>_<43 characters>`, a widget key
+    `test_widget_key_...`, the other two have no word in front.
+    """
+    words = {Credential.SERVER: f"{mode}_api_key_", Credential.WIDGET: f"{mode}_widget_key_"}
+    secret = secrets.token_urlsafe(32)
+    credential.prefix = f"{words.get(credential.kind, '')}{secrets.token_hex(4)}_"
+    credential.secret_hash = digest_secret(secret)
+    text = credential.prefix + secret
+    if credential.kind == Credential.WIDGET:
+        credential.public_text = text
+    return text
+
+
+class EventNotification(models.Model):
+    """A reminder, by e-mail or webhook call, at a time relative to the start (api.md section 4)."""
+
+    EMAIL, WEBHOOK = "email", "webhook"
+    BEFORE, AFTER = "before", "after"
+    RECIPIENTS = ("customer", "owner")
+    METHODS = ("post", "put", "patch", "get")
+    UNIT_SECONDS = {"secs": 1, "mins": 60, "hours": 3600, "days": 86_400}
+
+    position = models.PositiveSmallIntegerField(default=0)
+    type = models.CharField(max_length=7, choices=[(EMAIL, "e-mail"), (WEBHOOK, "webhook")])
+    recipient = models.CharField(
+        max_length=8, blank=True, choices=[(word, word) for word in RECIPIENTS]
+    )
+    subject = models.CharField(max_length=200, blank=True)
+    url = models.CharField(max_length=2048, blank=True)
+    method = models.CharField(max_length=5, blank=True, choices=[(word, word) for word in METHODS])
+    expected_response_code = models.PositiveSmallIntegerField(null=True, blank=True)
+    when_type = models.CharField(max_length=6, choices=[(BEFORE, "before"), (AFTER, "after")])
+    when_unit = models.CharField(max_length=5, choices=[(unit, unit) for unit in UNIT_SECONDS])
+    when_time = models.PositiveIntegerField()
+
+    class Meta:
+        abstract = True
+        ordering = ["position", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.when_time} {self.when_unit} {self.when_type} the start"
+
+    def as_json(self) -> dict[str, Any]:
+        """The form of the contract; keys that were not given stay out of `settings`."""
+        if self.type == self.EMAIL:
+            given = {"recipient": self.recipient, "subject": self.subject}
+        else:
+            given = {
+                "url": self.url,
+                "method": self.method,
+                "expected_response_code": self.expected_response_code,
+            }
+        return {
+            "type": self.type,
+            "settings": {key: value for key, value in given.items() if value not in ("", None)},
+            "when": {"type": self.when_type, "unit": self.when_unit, "time": self.when_time},
+        }
+
+    def values(self) -> dict[str, Any]:
+        """Its fields without its owner: what a copy for a booking is made from."""
+        return {name: getattr(self, name) for name in NOTIFICATION_FIELDS}
+
+
+NOTIFICATION_FIELDS = (
+    "position",
+    "type",
+    "recipient",
+    "subject",
+    "url",
+    "method",
+    "expected_response_code",
+    "when_type",
+    "when_unit",
+    "when_time",
+)
+
+
+class AppNotification(EventNotification):
+    """Made for every booking of the app from then on, unless the project or booking has its own."""
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="event_notifications")
+
+    class Meta(EventNotification.Meta):
+        abstract = False
+
+
+class IdempotencyRecord(models.Model):
+    """The answer to a request that carried an Idempotency-Key, written in its own transaction."""
+
+    credential = models.ForeignKey(Credential, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    request_hash = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.BinaryField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["credential", "key"], name="idempotency_key_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class FailedLogin(models.Model):
+    """How often an address failed to log in within one minute: shared by all web processes."""
+
+    address = models.CharField(max_length=64)
+    minute = models.PositiveIntegerField(help_text="minutes since 1970, UTC")
+    count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["address", "minute"], name="failed_login_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.count}"

@@ -1,0 +1,198 @@
+"""The shapes of the tenant's bodies (api.md section 4); fields in, fields out."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps_config.models import App, EventNotification
+from scheduling.api.fields import (
+    ONE_LINE,
+    WEB_ADDRESS,
+    EmailField,
+    ListOf,
+    MetaField,
+    ObjectSerializer,
+    OneLineField,
+    SmallIntField,
+    StrictBooleanField,
+    UrlField,
+    ZoneField,
+    array_as_object,
+)
+
+YEAR = 365 * 86_400
+MAX_NOTIFICATIONS = 20
+
+
+class EmailSettingsSerializer(ObjectSerializer):
+    recipient = serializers.ChoiceField(EventNotification.RECIPIENTS)
+    subject = OneLineField(200, required=False, allow_blank=True)
+
+
+class MethodField(serializers.ChoiceField):
+    """An HTTP method in any case."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(data.lower() if isinstance(data, str) else data)
+
+
+class WebhookSettingsSerializer(ObjectSerializer):
+    url = UrlField()
+    method = MethodField(EventNotification.METHODS, default="post")
+    expected_response_code = SmallIntField(
+        100, 599, allow_digits=True, required=False, allow_null=True
+    )
+
+
+class WhenSerializer(ObjectSerializer):
+    type = serializers.ChoiceField([EventNotification.BEFORE, EventNotification.AFTER])
+    unit = serializers.ChoiceField(list(EventNotification.UNIT_SECONDS))
+    time = SmallIntField(0, YEAR)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given["time"] * EventNotification.UNIT_SECONDS[given["unit"]] > YEAR:
+            raise serializers.ValidationError({"time": ["Must be at most one year."]})
+        return given
+
+
+SETTINGS_OF_TYPE = {
+    EventNotification.EMAIL: EmailSettingsSerializer,
+    EventNotification.WEBHOOK: WebhookSettingsSerializer,
+}
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": "email: `recipient` and `subject`; webhook: `url`, `method` and"
+        " `expected_response_code`.",
+        "properties": {
+            "recipient": {"type": "string", "enum": list(EventNotification.RECIPIENTS)},
+            "subject": {"type": "string", "maxLength": 200, "pattern": ONE_LINE},
+            "url": {"type": "string", "maxLength": 2048, "pattern": WEB_ADDRESS},
+            "method": {
+                "type": "string",
+                "description": "In any case.",
+                "enum": [
+                    *EventNotification.METHODS,
+                    *(method.upper() for method in EventNotification.METHODS),
+                ],
+                "default": "post",
+            },
+            "expected_response_code": {
+                "type": ["integer", "string", "null"],
+                "minimum": 100,
+                "maximum": 599,
+                "pattern": "^[1-5][0-9]{2}$",
+                "description": "Any 2xx where it is absent.",
+            },
+        },
+    }
+)
+class NotificationSettingsField(MetaField):
+    """By the rules of the notification's type, which are not known here."""
+
+
+class EventNotificationSerializer(ObjectSerializer):
+    """`{type, settings, when}` in; the fields of an EventNotification out."""
+
+    type = serializers.ChoiceField(list(SETTINGS_OF_TYPE))
+    settings = NotificationSettingsField(required=False, default=dict)
+    when = WhenSerializer()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        errors: dict[str, Any] = {}
+        given: dict[str, Any] = {}
+        try:
+            given = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            errors = dict(error.detail)
+        settings = self._read_settings(data, errors)
+        if errors:
+            raise serializers.ValidationError(errors)
+        when = given["when"]
+        return {
+            "type": given["type"],
+            **settings,
+            "when_type": when["type"],
+            "when_unit": when["unit"],
+            "when_time": when["time"],
+        }
+
+    def _read_settings(self, data: Any, errors: dict[str, Any]) -> dict[str, Any]:
+        """The settings by the rules of the type, if there is a type to know them by."""
+        kind = data.get("type") if isinstance(data, dict) else None
+        if not isinstance(kind, str) or kind not in SETTINGS_OF_TYPE or "settings" in errors:
+            return {}
+        serializer = SETTINGS_OF_TYPE[kind](data=array_as_object(data.get("settings", {})))
+        if not serializer.is_valid():
+            errors["settings"] = serializer.errors
+        return serializer.validated_data if not errors else {}
+
+
+def notifications_field(**kwargs: Any) -> ListOf:
+    return ListOf(EventNotificationSerializer(), MAX_NOTIFICATIONS, **kwargs)
+
+
+EMAIL_SWITCHES = ("disable_emails", "disableEmails", "disableEmail", "disable_email")
+
+
+class AppSettingsSerializer(ObjectSerializer):
+    """The settings that are known, checked; every other key is kept as it is. Null removes."""
+
+    disable_emails = StrictBooleanField(required=False, allow_null=True)
+    from_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
+    from_email = EmailField(required=False, allow_null=True)
+    contact_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
+    contact_email = EmailField(required=False, allow_null=True)
+    callback = UrlField(required=False, allow_null=True, allow_blank=True)
+    redirect_urls = ListOf(UrlField(), 50, required=False, allow_null=True)
+    default_timezone = ZoneField(required=False, allow_null=True)
+    language = OneLineField(35, required=False, allow_null=True)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        others = MetaField().run_validation(data)
+        known = {key: value for key, value in others.items() if key in self.fields}
+        switches = [key for key in EMAIL_SWITCHES if key in others]
+        if switches:
+            known["disable_emails"] = others[switches[0]]
+        others = {
+            key: value
+            for key, value in others.items()
+            if key not in self.fields and key not in EMAIL_SWITCHES
+        }
+        return others | dict(super().to_internal_value(known))
+
+
+class AppSerializer(ObjectSerializer):
+    """The body of PUT /apps/:slug."""
+
+    name = OneLineField(200, required=False)
+    settings = AppSettingsSerializer(required=False)
+    event_notifications = notifications_field(required=False)
+
+
+@extend_schema_field({"type": "string", "pattern": "^[a-z0-9_-]+$"})
+class SlugField(OneLineField):
+    """Lower-case letters, digits, hyphens and underscores."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=100, **kwargs)
+        self.validators.append(_check_slug)
+
+
+def _check_slug(text: str) -> None:
+    if not all(letter in SLUG_LETTERS for letter in text):
+        raise serializers.ValidationError("May have a to z, 0 to 9, hyphens and underscores.")
+
+
+SLUG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+class NewAppSerializer(AppSerializer):
+    """The body of POST /apps."""
+
+    slug = SlugField()
+    name = OneLineField(200)
+    mode = serializers.ChoiceField([App.LIVE, App.TEST], default=App.LIVE)

@@ -1,0 +1,91 @@
+"""Change the tenant: apps, their notifications, their keys."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+
+from apps_config.models import (
+    Account,
+    App,
+    AppNotification,
+    Credential,
+    Membership,
+    make_key,
+)
+from scheduling.api.errors import AlreadyExists
+from scheduling.api.merging import merge_free, merge_keys
+
+
+def create_app(
+    *,
+    slug: str,
+    name: str,
+    mode: str = App.LIVE,
+    settings: Mapping[str, Any] | None = None,
+    event_notifications: Sequence[Mapping[str, Any]] = (),
+    owner: Account | None = None,
+) -> App:
+    """Make an app, with its owner if one is named. Raises AlreadyExists for a taken slug."""
+    try:
+        with transaction.atomic():
+            app = App.objects.create(
+                slug=slug, name=name, mode=mode, settings=merge_keys({}, settings or {})
+            )
+            if owner:
+                Membership.objects.create(account=owner, app=app, role=Membership.OWNER)
+            replace_notifications(AppNotification, event_notifications, app=app)
+            return app
+    except IntegrityError as error:
+        if not App.objects.filter(slug=slug).exists():
+            raise
+        raise AlreadyExists("There is an app with this slug.") from error
+
+
+def change_app(app: App, given: Mapping[str, Any]) -> App:
+    """A partial change: settings are merged key by key, notifications replaced whole."""
+    with transaction.atomic():
+        app = App.objects.select_for_update(no_key=True).get(id=app.id)
+        app.name = given.get("name", app.name)
+        app.settings = merge_free(app.settings, given.get("settings", {}), path="settings")
+        app.save()
+        if "event_notifications" in given:
+            replace_notifications(AppNotification, given["event_notifications"], app=app)
+    return app
+
+
+def archive_app(app: App, *, now: datetime) -> None:
+    """Stop the app's keys; its data stays."""
+    App.objects.filter(id=app.id, archived_at=None).update(archived_at=now, updated_at=now)
+
+
+def replace_notifications(
+    model: type[models.Model], given: Sequence[Mapping[str, Any]], **owner: models.Model
+) -> None:
+    """Put `given` in place of all notification rows of an owner (app=..., project=...)."""
+    model._default_manager.filter(**owner).delete()
+    model._default_manager.bulk_create(
+        model(**owner, **(values | {"position": position})) for position, values in enumerate(given)
+    )
+
+
+def issue_key(
+    kind: str,
+    *,
+    mode: str = App.LIVE,
+    description: str = "",
+    expires_at: datetime | None = None,
+    **holder: Any,
+) -> tuple[Credential, str]:
+    """A fresh key of its holder (app, account, or app and resource) and its text, shown once."""
+    credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
+    text = make_key(credential, mode)
+    credential.save(force_insert=True)
+    return credential, text
+
+
+def revoke_key(credential: Credential) -> None:
+    """Let a key be used no more, from now on."""
+    Credential.objects.filter(id=credential.id, revoked_at=None).update(revoked_at=timezone.now())
