@@ -1,0 +1,161 @@
+"""Staff's view of resources, calendars, events and projects."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from availability.core.constraints import ConstraintError, parse_constraints
+from availability.models import (
+    Calendar,
+    Constraint,
+    Event,
+    Project,
+    ProjectNotification,
+    ProjectResource,
+    Resource,
+)
+
+
+class ConstraintForm(forms.ModelForm):
+    """A rule is checked as the API checks it."""
+
+    class Meta:
+        model = Constraint
+        fields = ("position", "name", "day", "start", "end")
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        row = Constraint(**{key: given.get(key) or "" for key in ("name", "day", "start", "end")})
+        try:
+            parse_constraints([row.as_json()])
+        except ConstraintError as error:
+            for path, messages in error.errors.items():
+                self.add_error(self._field_of(path), messages)
+        return given
+
+    def _field_of(self, path: str) -> str | None:
+        last = path.split(".")[-1]
+        return last if last in self.fields else None
+
+
+class ConstraintInline(admin.TabularInline):
+    model = Constraint
+    form = ConstraintForm
+    extra = 0
+
+
+class CalendarInline(admin.TabularInline):
+    model = Calendar
+    extra = 0
+    fields = ("name", "description")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
+        return super().get_queryset(request).filter(deleted_at=None)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Resource)
+class ResourceAdmin(admin.ModelAdmin):
+    list_display = ("name", "app", "email", "timezone", "created_at", "deleted_at")
+    list_filter = ("app",)
+    list_select_related = ("app",)
+    search_fields = ("name", "email", "id")
+    autocomplete_fields = ("app",)
+    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
+    inlines = (ConstraintInline, CalendarInline)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Calendar)
+class CalendarAdmin(admin.ModelAdmin):
+    list_display = ("name", "resource", "created_at", "deleted_at")
+    list_select_related = ("resource",)
+    search_fields = ("name", "resource__name", "resource__email")
+    autocomplete_fields = ("resource",)
+    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return (*self.readonly_fields, "resource") if obj else self.readonly_fields
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Event)
+class EventAdmin(admin.ModelAdmin):
+    """Events made by hand are changed through the API, those of bookings through the booking."""
+
+    list_display = ("what", "resource", "start", "end", "busy", "all_day")
+    list_filter = ("busy", "all_day")
+    list_select_related = ("resource",)
+    search_fields = ("what", "resource__name", "id")
+    date_hierarchy = "start"
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ProjectResourceInline(admin.TabularInline):
+    model = ProjectResource
+    extra = 0
+    autocomplete_fields = ("resource",)
+
+
+class ProjectNotificationInline(admin.TabularInline):
+    model = ProjectNotification
+    extra = 0
+
+
+@admin.register(Project)
+class ProjectAdmin(admin.ModelAdmin):
+    list_display = ("name", "slug", "app", "created_at", "deleted_at")
+    list_filter = ("app",)
+    list_select_related = ("app",)
+    search_fields = ("name", "slug", "id")
+    autocomplete_fields = ("app",)
+    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
+    inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Constraint)
+class ConstraintAdmin(admin.ModelAdmin):
+    list_display = ("name", "day", "start", "end", "resource", "project")
+    list_filter = ("name",)
+    list_select_related = ("resource", "project")
+    search_fields = ("resource__name", "project__name")
+    autocomplete_fields = ("resource", "project")
+    form = ConstraintForm
+    fields = ("resource", "project", "position", "name", "day", "start", "end")
+
+
+@admin.register(ProjectResource)
+class ProjectResourceAdmin(admin.ModelAdmin):
+    list_display = ("project", "resource", "position")
+    list_select_related = ("project", "resource")
+    search_fields = ("project__name", "resource__name")
+    autocomplete_fields = ("project", "resource")
+
+
+@admin.register(ProjectNotification)
+class ProjectNotificationAdmin(admin.ModelAdmin):
+    list_display = ("project", "type", "when_time", "when_unit", "when_type")
+    list_select_related = ("project",)
+    search_fields = ("project__name",)
+    autocomplete_fields = ("project",)

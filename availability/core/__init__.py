@@ -1,0 +1,1 @@
+"""When is there time? Pure functions on integer epoch seconds: no Django, no clock, no database."""

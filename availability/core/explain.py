@@ -1,0 +1,298 @@
+"""Why is there no time? The range as segments, each free or with every reason why it is not."""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from availability.core.constraints import (
+    DAY_NAMES,
+    EVERY_DAY,
+    WEEKDAYS,
+    WEEKENDS,
+    PeriodBound,
+    Rule,
+    Rules,
+    allowed_days,
+    blocked_week,
+    group_allowed,
+    open_windows,
+    period_readings,
+    render_period_bound,
+    repeat_week,
+    windows_of_week,
+    windows_starting_on,
+)
+from availability.core.intervals import (
+    Intervals,
+    Span,
+    clip,
+    complement,
+    join,
+    normalise,
+    subtract,
+    unite,
+)
+from availability.core.slots import TooManySlots
+from availability.core.zones import DAY, offset_segments
+
+SOURCES = ("resource", "project", "request")
+_WEEK = 7 * DAY
+
+
+class Busy(NamedTuple):
+    """What takes time: start and end in epoch seconds, type "event" or "hold", the event's id."""
+
+    start: int
+    end: int
+    type: str
+    event_id: Hashable | None
+
+
+class Reason(NamedTuple):
+    """Why a segment is not free. type: constraint, event, hold, buffer, notice, past or limit.
+
+    source (resource, project, request) and rules belong to constraints, event_id to event, hold and
+    buffer. The text is one sentence for a person; it never tells what an event is about.
+    """
+
+    type: str
+    source: str | None
+    rules: Rules
+    event_id: Hashable | None
+    text: str
+
+
+class Segment(NamedTuple):
+    """[start, end) in epoch seconds; available if and only if there are no reasons."""
+
+    start: int
+    end: int
+    available: bool
+    reasons: tuple[Reason, ...]
+
+
+class TooManySegments(TooManySlots):
+    """The explanation would have more reasons, each counted once per segment, than the limit."""
+
+
+Cause = tuple[Reason, Sequence[Span]]  # a reason and where it holds
+
+
+def explain(
+    *,
+    zone: str,
+    rules: tuple[Rules, ...],
+    busy: Sequence[Busy],
+    closed: Sequence[Span] = (),
+    start: int,
+    end: int,
+    buffer: int = 0,
+    past_before: int | None = None,
+    notice_before: int | None = None,
+    horizon_after: int | None = None,
+    limit: int = 100_000,
+) -> list[Segment]:
+    """Consecutive segments that cover [start, end) (epoch seconds) exactly; neighbours differ in
+    their reasons.
+
+    rules: the lists of resource, project and request. buffer: seconds around each busy stretch.
+    closed: what a limit closes. past_before, notice_before, horizon_after: instants before or after
+    which nothing is free. Available segments are what free_intervals finds for the same input.
+    Raises TooManySegments.
+    """
+    causes = [
+        *_constraint_causes(rules, zone, start, end),
+        *_busy_causes(busy, buffer),
+        (
+            Reason("notice", None, (), None, "Begins before the notice period ends."),
+            _before(notice_before, start),
+        ),
+        (Reason("past", None, (), None, "Lies in the past."), _before(past_before, start)),
+        (Reason("limit", None, (), None, "Daily limit reached."), normalise(closed)),
+        (
+            Reason("limit", None, (), None, "Beyond the booking horizon."),
+            _after(horizon_after, end),
+        ),
+    ]
+    return _sweep(causes, start, end, limit)
+
+
+def _before(instant: int | None, start: int) -> Intervals:
+    return [] if instant is None else join([(start, instant)])
+
+
+def _after(instant: int | None, end: int) -> Intervals:
+    return [] if instant is None else join([(instant, end)])
+
+
+def never_open(zone: str, rules: tuple[Rules, ...], start: int, end: int) -> bool:
+    """Whether no time in [start, end) (epoch seconds) satisfies all rules."""
+    return not open_windows(rules, zone, start, end)
+
+
+def _sweep(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Segment]:
+    """Cut the range wherever a reason begins or ends to hold."""
+    changes: dict[int, list[int]] = {start: []}
+    for index, (_, spans) in enumerate(causes):
+        for lo, hi in clip(spans, start, end):
+            changes.setdefault(lo, []).append(index)
+            changes.setdefault(hi, []).append(index)
+    holding: set[int] = set()
+    segments: list[Segment] = []
+    instants = sorted(changes)
+    for instant, until in zip(instants, [*instants[1:], end], strict=True):
+        holding.symmetric_difference_update(changes[instant])
+        limit -= len(holding)
+        if limit < 0:
+            raise TooManySegments
+        if instant < until:
+            reasons = tuple(causes[index][0] for index in sorted(holding))
+            _append(segments, Segment(instant, until, not reasons, reasons))
+    return segments
+
+
+def _append(segments: list[Segment], segment: Segment) -> None:
+    if segments and segments[-1].reasons == segment.reasons:
+        segment = segment._replace(start=segments.pop().start)
+    segments.append(segment)
+
+
+def _busy_causes(busy: Sequence[Busy], buffer: int) -> Iterator[Cause]:
+    around = f"Within the buffer of {_duration_text(buffer)} around an event."
+    for item in busy:
+        yield (
+            Reason(item.type, None, (), item.event_id, _BUSY_TEXTS[item.type]),
+            [(item.start, item.end)],
+        )
+        if buffer:
+            beside = [(item.start - buffer, item.start), (item.end, item.end + buffer)]
+            yield Reason("buffer", None, (), item.event_id, around), beside
+
+
+_BUSY_TEXTS = {"event": "Overlaps an event.", "hold": "Held for another booking."}
+
+
+def _constraint_causes(
+    lists: tuple[Rules, ...], zone: str, start: int, end: int
+) -> Iterator[Cause]:
+    segments = offset_segments(zone, start, end)
+    for source, rules in zip(SOURCES, lists, strict=False):
+        for kind, unread in _closed_weeks(group_allowed(rules)).items():
+            allowing = group_allowed(rules)[kind]
+            text = f"Outside the {source}'s {_KIND_TEXTS[kind]}: {_list_text(allowing)}."
+            yield (
+                Reason("constraint", source, allowing, None, text),
+                _instants_of_week(unread, segments),
+            )
+        periods = group_allowed(rules).get("period")
+        if periods:
+            text = f"Outside the {source}'s {_KIND_TEXTS['period']}: {_list_text(periods)}."
+            spans = complement(_instants_of_periods(periods, segments), start, end)
+            yield Reason("constraint", source, periods, None, text), spans
+        for rule in rules:
+            if not rule.allow:
+                text = f"Blocked by the {source}'s rule: {_rule_text(rule)}."
+                yield (
+                    Reason("constraint", source, (rule,), None, text),
+                    _blocked_instants(rule, segments),
+                )
+
+
+def _closed_weeks(by_kind: dict[str, Rules]) -> dict[str, Intervals]:
+    """For the kinds day, hours and day_and_time of one list: the readings of a week that the kind
+    keeps closed.
+
+    A window over midnight belongs to the day on which it starts, so beside windows the day rules
+    answer for every window that starts on a day without permission, and outside windows for such
+    days.
+    """
+    days = allowed_days(by_kind.get("day", ()))
+    closed: dict[str, Intervals] = {}
+    day_closed: Intervals = []
+    day_open = windows_of_week((day, 0, 1440) for day in days)
+    for kind in ("hours", "day_and_time"):
+        if kind in by_kind:
+            windows = windows_starting_on(EVERY_DAY, by_kind[kind])
+            kept = windows_starting_on(days, by_kind[kind])
+            closed[kind] = complement(windows, 0, _WEEK)
+            day_closed = unite(day_closed, subtract(windows, kept))
+            day_open = unite(day_open, kept)
+    if "day" in by_kind:
+        closed = {"day": unite(day_closed, complement(day_open, 0, _WEEK)), **closed}
+    return closed
+
+
+Segments = Sequence[tuple[int, int, int]]
+
+
+def _instants_of_week(week: Intervals, segments: Segments) -> Intervals:
+    return join(
+        (lo - offset, hi - offset)
+        for since, until, offset in segments
+        for lo, hi in repeat_week(week, since + offset, until + offset)
+    )
+
+
+def _instants_of_periods(rules: Rules, segments: Segments) -> Intervals:
+    return join(
+        (lo - offset, hi - offset)
+        for since, until, offset in segments
+        for lo, hi in clip(period_readings(rules, offset), since + offset, until + offset)
+    )
+
+
+def _blocked_instants(rule: Rule, segments: Segments) -> Intervals:
+    if rule.kind == "period":
+        return _instants_of_periods((rule,), segments)
+    return _instants_of_week(blocked_week(rule), segments)
+
+
+_KIND_TEXTS = {
+    "day": "days",
+    "hours": "opening hours",
+    "day_and_time": "opening hours",
+    "period": "period",
+}
+
+
+def _list_text(rules: Iterable[Rule]) -> str:
+    """All rules of one kind in a few words; long lists are cut."""
+    texts = list(dict.fromkeys(_rule_text(rule, allowing=True) for rule in rules))
+    if len(texts) > _LISTED:
+        texts[_LISTED:] = [f"{len(texts) - _LISTED} more"]
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+_LISTED = 5
+
+
+def _rule_text(rule: Rule, *, allowing: bool = False) -> str:
+    """12:00 to 13:00 every day; Mondays 10:00 to 12:00; Monday to Friday; 2026-08-01 00:00:00 to
+    ...
+    """
+    if rule.kind == "period":
+        return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
+    times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"
+    if rule.kind == "hours":
+        return times if allowing else f"{times} every day"
+    return f"{_days_text(rule.days)} {times}".strip()
+
+
+def _days_text(days: tuple[int, ...]) -> str:
+    return _DAYS_TEXTS.get(days) or ", ".join(f"{DAY_NAMES[day]}s" for day in days)
+
+
+_DAYS_TEXTS = {WEEKDAYS: "Monday to Friday", WEEKENDS: "Saturday and Sunday"}
+
+
+def _time_text(bound: int | PeriodBound | None) -> str:
+    if isinstance(bound, PeriodBound):
+        return render_period_bound(bound)
+    return f"{bound // 60:02}:{bound % 60:02}"  # type: ignore[operator]  # asked only where there are times
+
+
+def _duration_text(seconds: int) -> str:
+    for unit, size in (("hour", 3600), ("minute", 60), ("second", 1)):
+        if seconds % size == 0:
+            count = seconds // size
+            return f"{count} {unit}{'s' if count != 1 else ''}"
+    raise AssertionError(seconds)

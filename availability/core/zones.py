@@ -1,0 +1,114 @@
+"""Wall clocks: which offset from UTC holds when, exact at every transition.
+
+A *reading* is what a wall clock shows, as seconds counted as though that clock were UTC: reading =
+instant + offset. Zones are IANA names; an unknown one raises zoneinfo.ZoneInfoNotFoundError.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+DAY = 86_400
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+class NonexistentTime(ValueError):
+    """A wall-clock time that the clock skips."""
+
+
+def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int]]:
+    """Consecutive (utc_start, utc_end, offset_seconds) that cover [start, end), one per stretch of
+    constant offset.
+    """
+    segments: list[tuple[int, int, int]] = []
+    for since, offset in _offsets(zone, start, end):
+        if segments:
+            segments[-1] = (segments[-1][0], since, segments[-1][2])
+        segments.append((since, end, offset))
+    return segments
+
+
+def _offsets(zone: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """(since, offset) for the start of [start, end) and for every change of the offset in it."""
+    if start >= end:
+        return
+    offset = _offset_at(zone, start)
+    yield start, offset
+    for year in range(_year(start), _year(end - 1) + 1):
+        for at, after in _transitions(zone, year):
+            if start < at < end:
+                yield at, after
+
+
+def _year(instant: int) -> int:
+    return (_EPOCH + timedelta(seconds=instant)).year
+
+
+@lru_cache(maxsize=4096)
+def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
+    """(instant, offset from then on) of each change in a UTC year.
+
+    Probed once a day: since 1970 no zone has changed its offset and changed it back within one.
+    """
+    lo, last = (_seconds(datetime(y, 1, 1)) - 1 for y in (year, year + 1))
+    found = []
+    while lo < last:
+        hi = min(lo + DAY, last)
+        if _offset_at(zone, hi) != _offset_at(zone, lo):
+            found.append((_change_between(zone, lo, hi), _offset_at(zone, hi)))
+        lo = hi
+    return tuple(found)
+
+
+def _change_between(zone: str, lo: int, hi: int) -> int:
+    """The first instant after `lo`, and not after `hi`, with another offset than at `lo`."""
+    before = _offset_at(zone, lo)
+    while hi - lo > 1:
+        middle = (lo + hi) // 2
+        if _offset_at(zone, middle) == before:
+            lo = middle
+        else:
+            hi = middle
+    return hi
+
+
+def _offset_at(zone: str, instant: int) -> int:
+    moment = datetime.fromtimestamp(instant, UTC).astimezone(ZoneInfo(zone))
+    return int(moment.utcoffset().total_seconds())  # type: ignore[union-attr]  # ZoneInfo always knows
+
+
+def _seconds(wall: datetime) -> int:
+    """A naive datetime as a reading; a fraction of a second is dropped."""
+    return (wall - _EPOCH) // timedelta(seconds=1)
+
+
+def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] = "raise") -> int:
+    """The instant (epoch seconds) at which a wall clock in the zone shows `wall`, a naive datetime.
+
+    The first one, if it shows it twice. If it never does: NonexistentTime, or with gap="end" the
+    instant at which the clock jumps past it.
+    """
+    reading = _seconds(wall)
+    for start, end, offset in offset_segments(zone, reading - 2 * DAY, reading + 2 * DAY):
+        if start + offset <= reading < end + offset:
+            return reading - offset
+        if reading < start + offset:
+            break
+    if gap == "raise":
+        raise NonexistentTime(f"{wall:%Y-%m-%d %H:%M:%S} does not exist in {zone}")
+    return start
+
+
+def local_day(instant: int, zone: str) -> date:
+    """The date on a wall clock in the zone."""
+    return date.fromordinal((instant + _offset_at(zone, instant)) // DAY + _EPOCH_DAY)
+
+
+def day_start(day: date, zone: str) -> int:
+    """The first instant (epoch seconds) of a local day; of a day that the zone skips, the instant
+    after it.
+    """
+    return wall_to_instant(datetime(day.year, day.month, day.day), zone, gap="end")

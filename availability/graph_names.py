@@ -1,0 +1,6 @@
+"""The names that a project's `booking.graph` may have.
+
+Filled at start-up by the room above, which knows the graphs (bookings.apps).
+"""
+
+GRAPH_NAMES: list[str] = []

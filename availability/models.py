@@ -1,0 +1,277 @@
+"""When is there time? Resources, their calendars and events, and the rules that open them."""
+
+import uuid
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import Lower
+
+from apps_config.models import App, EventNotification
+from scheduling.api.ids import new_id
+
+
+class Owned(models.Model):
+    """A row with a UUID, the two stamps, and a mark instead of a deletion."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["-created_at", "-id"]
+
+
+class ResourceQuerySet(models.QuerySet):
+    def for_app(self, app: App | uuid.UUID) -> "ResourceQuerySet":
+        return self.filter(app=app, deleted_at=None)
+
+
+class Resource(Owned):
+    """Who or what can be booked. Its time zone is the wall clock on which its rules are read."""
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="resources")
+    name = models.CharField(max_length=200)
+    first_name = models.CharField(max_length=200, blank=True)
+    last_name = models.CharField(max_length=200, blank=True)
+    email = models.EmailField(null=True, blank=True)  # noqa: DJ001 - null: several have none
+    image = models.CharField(max_length=2048, blank=True)
+    timezone = models.CharField(max_length=64, help_text="an IANA zone, such as Europe/Berlin")
+    tags = models.JSONField(default=list, blank=True)
+    meta = models.JSONField(default=dict, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ResourceQuerySet.as_manager()
+
+    class Meta(Owned.Meta):
+        abstract = False
+        constraints = [
+            models.UniqueConstraint(
+                "app",
+                Lower("email"),
+                condition=models.Q(deleted_at=None, email__isnull=False),
+                name="resource_email_once",
+            ),
+        ]
+        indexes = [models.Index(fields=["app", "-created_at", "-id"], name="resource_listing")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CalendarQuerySet(models.QuerySet):
+    def for_app(self, app: App | uuid.UUID) -> "CalendarQuerySet":
+        return self.filter(resource__app=app, resource__deleted_at=None, deleted_at=None)
+
+
+class Calendar(Owned):
+    """A list of events of one resource. What blocks in any of them blocks the resource."""
+
+    resource = models.ForeignKey(Resource, models.CASCADE, related_name="calendars")
+    name = models.CharField(max_length=200)
+    description = models.TextField(max_length=8000, blank=True)
+    backgroundcolor = models.CharField(max_length=32, blank=True)
+    foregroundcolor = models.CharField(max_length=32, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = CalendarQuerySet.as_manager()
+
+    class Meta(Owned.Meta):
+        abstract = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class EventQuerySet(models.QuerySet):
+    def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
+        """The app's, without those whose calendar, resource or booking is hidden."""
+        rows = self.filter(resource__app=app, resource__deleted_at=None, calendar__deleted_at=None)
+        return rows.filter(booking__deleted_at=None, main__booking__deleted_at=None)
+
+    def overlapping(self, start: Any, end: Any) -> "EventQuerySet":
+        """Those that share an instant with the half-open range; touching is not overlapping."""
+        return self.filter(start__lt=end, end__gt=start)
+
+
+class Event(Owned):
+    """A stretch of time, half-open, in a calendar.
+
+    `busy` stops others. `exclusive` (busy, of a normal booking) is what the database itself
+    guards: no two exclusive events of a resource overlap (migration 0002).
+    """
+
+    calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="events")
+    # The calendar's resource, kept here too: conflicts are per resource, and one index answers.
+    resource = models.ForeignKey(Resource, models.CASCADE, related_name="events")
+    # In a mutual booking the first resource's event has a companion in each other's calendar.
+    main = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, related_name="companions"
+    )
+    # The project it was booked through: what the limit of bookings a day counts.
+    project = models.ForeignKey(
+        "Project", models.SET_NULL, null=True, blank=True, related_name="events"
+    )
+    start = models.DateTimeField()
+    end = models.DateTimeField()
+    all_day = models.BooleanField(default=False)
+    start_date = models.DateField(null=True, blank=True)
+    end_date = models.DateField(null=True, blank=True, help_text="exclusive")
+    what = models.CharField(max_length=200)
+    where = models.CharField(max_length=200, blank=True)
+    description = models.TextField(max_length=8000, blank=True)
+    participants = models.JSONField(default=list, blank=True)
+    rsvp = models.CharField(max_length=32, blank=True)
+    invite = models.BooleanField(default=True)
+    busy = models.BooleanField(default=True)
+    exclusive = models.BooleanField(default=False, editable=False)
+
+    objects = EventQuerySet.as_manager()
+
+    class Meta(Owned.Meta):
+        abstract = False
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(end__gt=models.F("start")), name="event_end_after_start"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(exclusive=False) | models.Q(busy=True),
+                name="event_exclusive_is_busy",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(all_day=False)
+                | models.Q(start_date__isnull=False, end_date__gt=models.F("start_date")),
+                name="event_all_day_has_dates",
+            ),
+        ]
+        indexes = [
+            # Free time: all that blocks a resource and ends after the range begins.
+            models.Index(
+                fields=["resource", "end"],
+                include=["start", "all_day", "id"],
+                condition=models.Q(busy=True),
+                name="event_blocking",
+            ),
+            models.Index(fields=["calendar", "start"], name="event_calendar"),
+            models.Index(
+                fields=["project", "resource", "end"],
+                condition=models.Q(busy=True, project__isnull=False),
+                name="event_project",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class ProjectQuerySet(models.QuerySet):
+    def for_app(self, app: App | uuid.UUID) -> "ProjectQuerySet":
+        return self.filter(app=app, deleted_at=None)
+
+
+class Project(Owned):
+    """A saved booking-page set-up: resources, availability parameters, rules, booking defaults."""
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="projects")
+    slug = models.CharField(max_length=100)
+    name = models.CharField(max_length=200)
+    resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
+    availability = models.JSONField(default=dict, blank=True)
+    booking = models.JSONField(default=dict, blank=True)
+    customer_fields = models.JSONField(default=dict, blank=True)
+    ui = models.JSONField(default=dict, blank=True)
+    settings = models.JSONField(default=dict, blank=True)
+    meta = models.JSONField(default=dict, blank=True)
+    replaces_notifications = models.BooleanField(
+        default=False, help_text="its own event notifications, even none, instead of the app's"
+    )
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta(Owned.Meta):
+        abstract = False
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug"], condition=models.Q(deleted_at=None), name="project_slug_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["app", "-created_at", "-id"], name="project_listing")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProjectResource(models.Model):
+    """A resource of a project, in the project's order of preference."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="project_resources")
+    resource = models.ForeignKey(Resource, models.CASCADE, related_name="project_resources")
+    position = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "resource"], name="project_resource_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} in {self.project}"
+
+
+class ProjectNotification(EventNotification):
+    """Made for every booking of the project, unless the booking has its own."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="event_notifications")
+
+    class Meta(EventNotification.Meta):
+        abstract = False
+
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+CONSTRAINT_NAMES = tuple(
+    f"{verb}_{noun}"
+    for verb in ("allow", "block")
+    for noun in ("hours", "day", "day_and_time", "period", "weekdays", "weekends")
+)
+
+
+class Constraint(models.Model):
+    """One rule for when time is open, of a resource or of a project (api.md section 7)."""
+
+    resource = models.ForeignKey(
+        Resource, models.CASCADE, null=True, blank=True, related_name="constraints"
+    )
+    project = models.ForeignKey(
+        Project, models.CASCADE, null=True, blank=True, related_name="constraints"
+    )
+    position = models.PositiveSmallIntegerField(default=0)
+    name = models.CharField(max_length=18, choices=[(name, name) for name in CONSTRAINT_NAMES])
+    day = models.CharField(max_length=9, blank=True, choices=[(day, day) for day in DAYS])
+    # As written in the contract: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
+    start = models.CharField(max_length=32, blank=True)
+    end = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(resource__isnull=False, project__isnull=True)
+                | models.Q(resource__isnull=True, project__isnull=False),
+                name="constraint_has_one_owner",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(word for word in (self.name, self.day, self.start, self.end) if word)
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        """The form of the contract: one key, whole hours as integers."""
+        given = {"day": self.day, "start": self.start, "end": self.end}
+        return {
+            self.name: {
+                key: int(value) if value.isdigit() else value
+                for key, value in given.items()
+                if value
+            }
+        }

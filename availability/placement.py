@@ -1,0 +1,349 @@
+"""Place, move and free events: lock, check, write. The only doors through which time is taken.
+
+Every function runs inside the caller's transaction. The lock on the resource's row orders all
+who want its time; the database's own guard on exclusive events is the net below (migration 0002).
+"""
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from availability.core.explain import Reason
+from availability.models import Calendar, Event
+from availability.reading import Span, raw_instant, to_datetime
+from availability.search import Bookable, Query, find_reasons, read_obstacles, search_first_slots
+from availability.terms import Terms
+from scheduling.api.errors import Refusal
+from scheduling.api.instants import LAST_YEAR, format_instant
+from scheduling.api.sql import among, insert_rows, raw_id, read_id
+
+CONFLICTS_NAMED = 10
+ALTERNATIVES = 3
+ALTERNATIVES_WITHIN = timedelta(days=14)
+LAST_INSTANT = datetime(LAST_YEAR, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+class SlotTaken(Refusal):
+    """The time breaks no rule but overlaps what blocks the resource."""
+
+    code = "slot_taken"
+
+    def __init__(self, conflicts: Sequence[tuple[datetime, datetime]] = ()) -> None:
+        spans = [render_span(start, end) for start, end in conflicts]
+        super().__init__("The time is taken.", conflicts=spans, alternatives=[])
+
+
+class NotAvailable(Refusal):
+    """The rules of the resource or the project exclude the time."""
+
+    code = "not_available"
+
+    def __init__(self, reasons: Sequence[Reason]) -> None:
+        super().__init__("The time is not available.", reasons=[], alternatives=[])
+        self.reasons = reasons
+
+
+def render_span(start: datetime, end: datetime) -> dict[str, str]:
+    return {"start": format_instant(start), "end": format_instant(end)}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a booking wants of a resource's time.
+
+    blocks: it keeps others out. exclusive: it wants the time alone, so what blocks refuses it.
+    rules: the project's own values where they are enforced. ignore_all_day: all-day events are
+    no obstacle (the project says so).
+    """
+
+    start: datetime
+    end: datetime
+    blocks: bool
+    exclusive: bool
+    rules: Query | None = None
+    ignore_all_day: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(int(self.start.timestamp()), int(self.end.timestamp()))
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the database's guard covers its event."""
+        return self.blocks and self.exclusive
+
+
+class Details(NamedTuple):
+    """What an event says beside its time."""
+
+    what: str
+    where: str = ""
+    description: str = ""
+    participants: list[str] = []
+    invite: bool = True
+
+
+_LOCK = """
+SELECT id FROM availability_resource WHERE id {among} AND deleted_at IS NULL
+ORDER BY id FOR NO KEY UPDATE
+"""
+_FIND = "SELECT id FROM availability_resource WHERE id {among} AND deleted_at IS NULL"
+_FIND_CALENDARS = """
+SELECT calendar.id FROM availability_resource AS resource
+JOIN availability_calendar AS calendar ON calendar.resource_id = resource.id
+WHERE calendar.id {among} AND calendar.deleted_at IS NULL AND resource.deleted_at IS NULL
+ORDER BY resource.id
+"""
+# First the resource, then its calendar, as a deletion takes them: without a lock on the calendar
+# PostgreSQL would judge it by how it was before the wait for the resource.
+_LOCK_CALENDARS = _FIND_CALENDARS + "FOR NO KEY UPDATE OF resource FOR SHARE OF calendar"
+
+
+def lock_resources(resource_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
+    """Take the resources' rows, in the order of their ids: two who want several never deadlock.
+
+    Returns those that still exist. SQLite's transaction is alone already.
+    """
+    sql, params = among(resource_ids)
+    statement = _LOCK if connection.vendor == "postgresql" else _FIND
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(among=sql), params)
+        return [read_id(row[0]) for row in cursor.fetchall()]
+
+
+def lock_calendars(calendars: Collection[Calendar]) -> bool:
+    """Take the rows of the calendars' resources, in the order of `lock_resources`.
+
+    False where a calendar or its resource has been deleted meanwhile.
+    """
+    ids = {calendar.id for calendar in calendars}
+    sql, params = among(ids)
+    statement = _LOCK_CALENDARS if connection.vendor == "postgresql" else _FIND_CALENDARS
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(among=sql), params)
+        return len(cursor.fetchall()) == len(ids)
+
+
+_FIND_PROJECT = "SELECT 1 FROM availability_project WHERE id = %s AND deleted_at IS NULL"
+
+
+def keep_project(project_id: uuid.UUID) -> bool:
+    """Have its deletion wait for the end of the transaction; False where it came first.
+
+    Taken before the locks of resources. Those who keep a project do not wait for each other.
+    """
+    share = " FOR SHARE" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND_PROJECT + share, [raw_id(project_id)])
+        return cursor.fetchone() is not None
+
+
+def check_claim(
+    claim: Claim, resource_ids: Sequence[uuid.UUID], *, without: Collection[uuid.UUID] = ()
+) -> None:
+    """Raise NotAvailable or SlotTaken where the claim can't have the time of every resource."""
+    if claim.rules:
+        _check_rules(claim, claim.rules, resource_ids, without)
+    if claim.is_guarded and (conflicts := find_conflicts(claim, resource_ids, without)):
+        raise SlotTaken(conflicts)
+
+
+def _check_rules(
+    claim: Claim, rules: Query, resource_ids: Sequence[uuid.UUID], without: Collection[uuid.UUID]
+) -> None:
+    resources = [resource for resource in rules.resources if resource.id in resource_ids]
+    obstacles = read_obstacles(
+        rules, resources, claim.span, without=without, against_events=claim.exclusive
+    )
+    for resource in resources:
+        _raise_for(claim, resource, find_reasons(rules, resource, claim.span, obstacles), without)
+
+
+def _raise_for(
+    claim: Claim, resource: Bookable, reasons: list[Reason], without: Collection[uuid.UUID]
+) -> None:
+    """A time that only overlaps breaks no rule: that is SlotTaken, of whatever state."""
+    if not reasons:
+        return
+    if all(reason.type in ("event", "hold", "buffer") for reason in reasons) and (
+        conflicts := find_conflicts(claim, [resource.id], without)
+    ):
+        raise SlotTaken(conflicts)
+    raise NotAvailable(reasons)
+
+
+def find_conflicts(
+    claim: Claim, resource_ids: Sequence[uuid.UUID], without: Collection[uuid.UUID] = ()
+) -> list[tuple[datetime, datetime]]:
+    """The first events that block the resources and overlap the claim."""
+    sql, ids = among(resource_ids)
+    more = " AND NOT all_day" if claim.ignore_all_day else ""
+    own: list = []
+    if without:
+        unlike, own = among(without)
+        more += f" AND NOT id {unlike}"
+    span = [raw_instant(instant) for instant in (claim.span.start, claim.span.end)]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _CONFLICTS.format(among=sql, more=more), [*ids, *span, *own, CONFLICTS_NAMED]
+        )
+        return [(_aware(start), _aware(end)) for start, end in cursor.fetchall()]
+
+
+_CONFLICTS = """
+SELECT start, "end" FROM availability_event
+WHERE busy AND resource_id {among} AND "end" > %s AND start < %s {more}
+ORDER BY start, id LIMIT %s
+"""
+
+
+def _aware(instant: datetime) -> datetime:
+    """SQLite keeps instants without their zone, which is UTC."""
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+@contextmanager
+def guarded_transaction() -> Iterator[None]:
+    """A transaction in which the database's refusal of an overlap is SlotTaken."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        # The PostgreSQL constraint and the SQLite triggers carry the same name.
+        if "slot_taken" not in str(error):
+            raise
+        raise SlotTaken() from error
+
+
+def place_event(
+    claim: Claim,
+    *,
+    calendars: Sequence[Calendar],
+    details: Details,
+    project_id: uuid.UUID | None,
+) -> Event:
+    """Check the claim on every calendar's resource, and write the event with its companions.
+
+    The first calendar gets the event, each other one a companion. The caller holds the locks.
+    Raises NotAvailable or SlotTaken; then nothing was written.
+    """
+    check_claim(claim, [calendar.resource_id for calendar in calendars])
+    main, *others = [
+        Event(
+            calendar=calendar,
+            resource_id=calendar.resource_id,
+            project_id=project_id,
+            start=claim.start,
+            end=claim.end,
+            busy=claim.blocks,
+            exclusive=claim.is_guarded,
+            **details._asdict(),
+        )
+        for calendar in calendars
+    ]
+    for other in others:
+        other.main = main
+    insert_rows([main, *others])
+    return main
+
+
+def block_event(claim: Claim, event: Event) -> None:
+    """Let an event that stood by take its time, its companions' too: the caller holds the locks."""
+    rows = with_companions(event)
+    own = [row.id for row in rows]
+    check_claim(claim, [row.resource_id for row in rows], without=own)
+    Event.objects.filter(id__in=own).update(
+        busy=True, exclusive=claim.is_guarded, updated_at=timezone.now()
+    )
+    event.busy, event.exclusive = True, claim.is_guarded
+
+
+def move_event(claim: Claim, event: Event, *, calendar: Calendar) -> None:
+    """Give an event and its companions a new time, and the event a calendar (or its own again).
+
+    The caller holds the locks on the old and the new resources. Raises as `place_event` does.
+    """
+    rows = with_companions(event)
+    event.calendar, event.resource_id = calendar, calendar.resource_id
+    check_claim(claim, [row.resource_id for row in rows], without=[row.id for row in rows])
+    for row in rows:
+        row.start, row.end, row.updated_at = claim.start, claim.end, timezone.now()
+    Event.objects.bulk_update(rows, ["start", "end", "calendar", "resource", "updated_at"])
+
+
+def free_event(event: Event) -> None:
+    """Let go of the time; the events stay in their calendars."""
+    Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
+        busy=False, exclusive=False, updated_at=timezone.now()
+    )
+    event.busy = event.exclusive = False
+
+
+def with_companions(event: Event) -> list[Event]:
+    """The event and its companions: what never stands in its own way."""
+    return [event, *event.companions.all()]
+
+
+def choose_free(claim: Claim, candidates: Query) -> list[Bookable]:
+    """Of a project's resources those that are free for the claim, in their order; two queries.
+
+    Looks without a lock: the caller locks its choice and checks again. Raises what stands in the
+    way where none is free.
+    """
+    resources = candidates.resources
+    obstacles = read_obstacles(candidates, resources, claim.span, against_events=claim.exclusive)
+    refused = {
+        resource.id: find_reasons(candidates, resource, claim.span, obstacles)
+        for resource in resources
+    }
+    free = [resource for resource in resources if not refused[resource.id]]
+    if free:
+        return free
+    # Where one resource breaks no rule and is only taken, that is the nearer truth.
+    for resource in sorted(resources, key=lambda one: _breaks_rule(refused[one.id])):
+        _raise_for(claim, resource, refused[resource.id], ())
+    raise NotAvailable([NO_RESOURCE])
+
+
+NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources.")
+
+
+def _breaks_rule(reasons: Sequence[Reason]) -> bool:
+    return any(reason.type not in ("event", "hold") for reason in reasons)
+
+
+def find_alternatives(
+    claim: Claim, resources: Sequence[Bookable], *, mode: str, now: datetime
+) -> list[dict[str, str]]:
+    """Up to three next free spans of the claim's length within 14 days, by the rules that hold.
+
+    Worked out after the refusal has been rolled back. Without enforced rules only what blocks
+    counts. Looked for from the wanted start on, never in the past.
+    """
+    length = claim.span.end - claim.span.start
+    earliest = max(claim.start, now)
+    latest = min(earliest + ALTERNATIVES_WITHIN, LAST_INSTANT)
+    terms = claim.rules.terms if claim.rules else Terms(ignore_all_day_events=claim.ignore_all_day)
+    wanted = replace(
+        terms,
+        length=length if terms.length is None else terms.length,
+        earliest=format_instant(earliest),
+        latest=format_instant(latest),
+    )
+    query = Query(
+        resources=resources if claim.rules else [replace(one, rules=()) for one in resources],
+        terms=wanted if claim.rules else replace(wanted, length=length),
+        now=now,
+        project_id=claim.rules.project_id if claim.rules else None,
+        bounds=claim.rules.own if claim.rules else None,
+    )
+    mode = "mutual" if mode == "mutual" else "exclusive"
+    slots = search_first_slots(query, mode=mode, count=ALTERNATIVES)
+    return [render_span(to_datetime(start), to_datetime(end)) for start, end, _ in slots]

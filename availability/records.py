@@ -1,0 +1,129 @@
+"""How resources, calendars, events and projects are written in answers."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+
+from availability.models import Calendar, Event, Project, Resource
+from scheduling.api.instants import format_instant, format_stamp
+
+
+def _stamps(row: Any) -> dict[str, str]:
+    return {
+        "created_at": format_stamp(row.created_at),
+        "updated_at": format_stamp(row.updated_at),
+    }
+
+
+def calendar_record(calendar: Calendar) -> dict[str, Any]:
+    return {
+        "id": str(calendar.id),
+        "resource_id": str(calendar.resource_id),
+        "name": calendar.name,
+        "description": calendar.description,
+        "backgroundcolor": calendar.backgroundcolor,
+        "foregroundcolor": calendar.foregroundcolor,
+        "provider": "service",
+        "provider_id": None,
+        "provider_access": None,
+        "provider_primary": False,
+        "provider_sync": False,
+        **_stamps(calendar),
+    }
+
+
+RESOURCE_INCLUDES = ("calendars", "availability_constraints")
+
+
+def with_resource_includes(
+    resources: QuerySet[Resource], includes: Collection[str]
+) -> QuerySet[Resource]:
+    """The rows that `resource_record` needs for the includes: one query each."""
+    if "calendars" in includes:
+        resources = resources.prefetch_related(
+            Prefetch(
+                "calendars",
+                Calendar.objects.filter(deleted_at=None).order_by("created_at", "id"),
+                to_attr="shown_calendars",
+            )
+        )
+    if "availability_constraints" in includes:
+        resources = resources.prefetch_related("constraints")
+    return resources
+
+
+def resource_record(resource: Resource, includes: Collection[str] = ()) -> dict[str, Any]:
+    record = {
+        "id": str(resource.id),
+        "name": resource.name,
+        "first_name": resource.first_name,
+        "last_name": resource.last_name,
+        "email": resource.email,
+        "image": resource.image,
+        "timezone": resource.timezone,
+        "tags": resource.tags,
+        "meta": resource.meta,
+        **_stamps(resource),
+    }
+    if "calendars" in includes:
+        record["calendars"] = [calendar_record(one) for one in resource.shown_calendars]
+    if "availability_constraints" in includes:
+        record["availability_constraints"] = [one.as_json() for one in resource.constraints.all()]
+    return record
+
+
+def event_record(event: Event, zone: str) -> dict[str, Any]:
+    """`zone`: in which the times are written; whole days are shown in the resource's own."""
+    zone = event.resource.timezone if event.all_day else zone
+    return {
+        "id": str(event.id),
+        "calendar_id": str(event.calendar_id),
+        "what": event.what,
+        "where": event.where,
+        "description": event.description,
+        "start": format_instant(event.start, zone),
+        "end": format_instant(event.end, zone),
+        "allDay": event.all_day,
+        "rsvp": event.rsvp,
+        "participants": event.participants,
+        "busy": event.busy,
+        "provider_id": None,
+        **_stamps(event),
+    }
+
+
+PROJECT_INCLUDES = ("resources", "availability_constraints")
+
+
+def with_project_rows(projects: QuerySet[Project]) -> QuerySet[Project]:
+    """The rows that `project_record` needs: one query each, whatever the number of projects."""
+    shown = Resource.objects.filter(deleted_at=None).order_by(
+        "project_resources__position", "project_resources__id"
+    )
+    return projects.prefetch_related(
+        Prefetch("resources", shown, to_attr="shown_resources"),
+        "constraints",
+        "event_notifications",
+    )
+
+
+def project_record(project: Project, includes: Collection[str] = ()) -> dict[str, Any]:
+    resources: Sequence[Resource] = project.shown_resources
+    whole = "resources" in includes
+    notifications = [one.as_json() for one in project.event_notifications.all()]
+    return {
+        "id": str(project.id),
+        "slug": project.slug,
+        "name": project.name,
+        "resources": [resource_record(one) if whole else str(one.id) for one in resources],
+        "availability": project.availability,
+        "availability_constraints": [one.as_json() for one in project.constraints.all()],
+        "booking": project.booking,
+        "customer_fields": project.customer_fields,
+        "ui": project.ui,
+        "event_notifications": notifications if project.replaces_notifications else None,
+        "settings": project.settings,
+        "meta": project.meta,
+        **_stamps(project),
+    }

@@ -1,0 +1,51 @@
+"""The shapes of resources and calendars in bodies (api.md section 4)."""
+
+from availability.serializers.fields import CLEARABLE, OPTIONAL, ConstraintsField
+from scheduling.api.fields import (
+    EmailField,
+    IdField,
+    ListOf,
+    MetaField,
+    ObjectSerializer,
+    OneLineField,
+    TextField,
+    UrlField,
+    ZoneField,
+)
+
+
+class ResourceSerializer(ObjectSerializer):
+    """The body of PUT /resources/:id."""
+
+    name = OneLineField(200, **OPTIONAL)
+    timezone = ZoneField(**OPTIONAL)
+    first_name = OneLineField(200, allow_blank=True, **CLEARABLE)
+    last_name = OneLineField(200, allow_blank=True, **CLEARABLE)
+    email = EmailField(**CLEARABLE)
+    image = UrlField(allow_blank=True, **CLEARABLE)
+    tags = ListOf(OneLineField(200), 50, **OPTIONAL)
+    meta = MetaField(**OPTIONAL)
+    availability_constraints = ConstraintsField(**OPTIONAL)
+
+
+class NewResourceSerializer(ResourceSerializer):
+    """The body of POST /resources."""
+
+    name = OneLineField(200)
+    timezone = ZoneField()
+
+
+class CalendarSerializer(ObjectSerializer):
+    """The body of PUT /calendars/:id."""
+
+    name = OneLineField(200, **OPTIONAL)
+    description = TextField(8000, allow_blank=True, **CLEARABLE)
+    backgroundcolor = OneLineField(32, allow_blank=True, **CLEARABLE)
+    foregroundcolor = OneLineField(32, allow_blank=True, **CLEARABLE)
+
+
+class NewCalendarSerializer(CalendarSerializer):
+    """The body of POST /calendars."""
+
+    name = OneLineField(200)
+    resource_id = IdField()

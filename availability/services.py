@@ -1,0 +1,347 @@
+"""Change resources, calendars, events and projects. Each function is one transaction."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import Max, Q
+from django.utils.crypto import get_random_string
+from django.utils.text import slugify
+
+from apps_config.models import App, Credential
+from apps_config.services import issue_key, replace_notifications, revoke_key
+from availability.core.constraints import Rule, render_constraint
+from availability.core.zones import day_start
+from availability.models import (
+    Calendar,
+    Constraint,
+    Event,
+    Project,
+    ProjectNotification,
+    ProjectResource,
+    Resource,
+)
+from availability.placement import lock_calendars, lock_resources
+from availability.reading import to_datetime
+from scheduling.api.errors import AlreadyExists, InUse, Invalid, NotFound
+from scheduling.api.merging import merge_free, merge_keys
+
+FIRST_CALENDAR = "Bookings"
+
+
+def set_fields(row: models.Model, given: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Put the given values of these fields on the row; null empties a text field."""
+    for name in names:
+        if name in given:
+            empty = None if row._meta.get_field(name).null else ""
+            setattr(row, name, empty if given[name] is None else given[name])
+
+
+def replace_constraints(rules: Sequence[Rule], **owner: models.Model) -> None:
+    """Put `rules` in place of all constraints of an owner (resource=... or project=...)."""
+    Constraint.objects.filter(**owner).delete()
+    Constraint.objects.bulk_create(
+        Constraint(**owner, position=position, name=rule.name, **_columns(rule))
+        for position, rule in enumerate(rules)
+    )
+
+
+def _columns(rule: Rule) -> dict[str, str]:
+    (params,) = render_constraint(rule).values()
+    return {name: str(value) for name, value in params.items()}
+
+
+# --- Resources ------------------------------------------------------------------------------------
+RESOURCE_TEXTS = ("name", "timezone", "first_name", "last_name", "email", "image", "tags")
+
+
+def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, str]:
+    """Make a resource with its first calendar and its key; the key's text is shown once.
+
+    Raises AlreadyExists where another resource of the app has the e-mail address.
+    """
+    resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})))
+    set_fields(resource, given, RESOURCE_TEXTS)
+    with transaction.atomic():
+        _save_resource(resource)
+        Calendar.objects.create(resource=resource, name=FIRST_CALENDAR)
+        replace_constraints(given.get("availability_constraints", ()), resource=resource)
+        _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
+    return resource, text
+
+
+def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
+    """A partial change. A new time zone moves the resource's events of whole days with it."""
+    with transaction.atomic():
+        resource = Resource.objects.select_for_update(no_key=True).get(id=resource.id)
+        old_zone = resource.timezone
+        set_fields(resource, given, RESOURCE_TEXTS)
+        resource.meta = merge_free(resource.meta, given.get("meta", {}), path="meta")
+        _save_resource(resource)
+        if "availability_constraints" in given:
+            replace_constraints(given["availability_constraints"], resource=resource)
+        if resource.timezone != old_zone:
+            _move_whole_days(resource)
+    return resource
+
+
+def _save_resource(resource: Resource) -> None:
+    try:
+        with transaction.atomic():
+            resource.save()
+    except IntegrityError as error:
+        if "resource_email_once" not in str(error):
+            raise
+        raise AlreadyExists("Another resource has this e-mail address.") from error
+
+
+def _move_whole_days(resource: Resource) -> None:
+    events = list(resource.events.filter(all_day=True))
+    for event in events:
+        event.start, event.end = whole_days(
+            event.start_date, event.end_date, resource.timezone, path="timezone"
+        )
+        event.updated_at = resource.updated_at
+    Event.objects.bulk_update(events, ["start", "end", "updated_at"], batch_size=500)
+
+
+def delete_resource(resource: Resource, *, now: datetime) -> None:
+    """Hide a resource; its e-mail address is free again. Raises InUse while it is booked."""
+    with transaction.atomic():
+        lock_resources([resource.id])
+        _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
+        Resource.objects.filter(id=resource.id).update(deleted_at=now, updated_at=now)
+        for credential in resource.credentials.all():
+            revoke_key(credential)
+
+
+def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
+    """Raise InUse while one of the events belongs to a booking that is yet to end."""
+    mine = Q(booking__completed=False, booking__deleted_at=None)
+    companions = Q(main__booking__completed=False, main__booking__deleted_at=None)
+    if events.filter(mine | companions, end__gt=now).exists():
+        raise InUse(f"{name} has bookings that are not completed.")
+
+
+# --- Calendars ------------------------------------------------------------------------------------
+CALENDAR_TEXTS = ("name", "description", "backgroundcolor", "foregroundcolor")
+
+
+def create_calendar(*, resource: Resource, given: Mapping[str, Any]) -> Calendar:
+    calendar = Calendar(resource=resource)
+    set_fields(calendar, given, CALENDAR_TEXTS)
+    calendar.save(force_insert=True)
+    return calendar
+
+
+def change_calendar(calendar: Calendar, given: Mapping[str, Any]) -> Calendar:
+    set_fields(calendar, given, CALENDAR_TEXTS)
+    # No more than that: another request may just be deleting it.
+    calendar.save(update_fields=[*(given.keys() & set(CALENDAR_TEXTS)), "updated_at"])
+    return calendar
+
+
+def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
+    """Hide a calendar; events by hand in it block no more. Raises InUse for a resource's last one,
+    and while it holds bookings that are yet to end."""
+    with transaction.atomic():
+        lock_resources([calendar.resource_id])
+        others = Calendar.objects.filter(resource_id=calendar.resource_id, deleted_at=None)
+        if not others.exclude(id=calendar.id).exists():
+            raise InUse("A resource keeps at least one calendar.")
+        _refuse_while_booked(calendar.events.all(), "The calendar", now)
+        # A booking that has ended keeps its time: it may yet be moved to a time to come.
+        calendar.events.filter(booking=None, main=None).update(busy=False, exclusive=False)
+        Calendar.objects.filter(id=calendar.id).update(deleted_at=now, updated_at=now)
+
+
+# --- Events ---------------------------------------------------------------------------------------
+EVENT_TEXTS = ("what", "where", "description", "rsvp", "participants", "busy", "all_day")
+EVENT_TIMES = ("start", "end", "start_date", "end_date")
+
+
+def whole_days(
+    first: date, last: date, zone: str, *, path: str = "start"
+) -> tuple[datetime, datetime]:
+    """The local midnights of two dates, as instants. Raises Invalid at `path` for days that the
+    zone skipped, as Apia did with 30 December 2011."""
+    start, end = day_start(first, zone), day_start(last, zone)
+    if start == end:
+        raise Invalid.at(path, f"There is no {first} in {zone}.")
+    return to_datetime(start), to_datetime(end)
+
+
+def create_event(*, calendar: Calendar, given: Mapping[str, Any]) -> Event:
+    """Put an event into a calendar. It is a fact, not a request: it may overlap anything.
+
+    Raises Invalid where the calendar has been deleted meanwhile.
+    """
+    event = Event(calendar=calendar, resource=calendar.resource)
+    with transaction.atomic():
+        if not lock_calendars([calendar]):
+            raise Invalid.at("calendar_id", "There is no such calendar any more.")
+        _set_event(event, given)
+        event.save(force_insert=True)
+    return event
+
+
+def change_event(event: Event, given: Mapping[str, Any]) -> Event:
+    """A partial change. Raises InUse for an event of a booking, NotFound for one just deleted."""
+    _refuse_of_booking(event)
+    with transaction.atomic():
+        lock_resources([event.resource_id])
+        # As it is now: what others changed stays, and what they deleted is not saved back.
+        rows = Event.objects.select_related("calendar", "resource").filter(id=event.id)
+        rows = rows.filter(calendar__deleted_at=None, resource__deleted_at=None)
+        event = rows.select_for_update(of=("self",), no_key=True).first()
+        if event is None:
+            raise NotFound("Event")
+        _set_event(event, given)
+        event.save()
+    return event
+
+
+def _set_event(event: Event, given: Mapping[str, Any]) -> None:
+    set_fields(event, given, (*EVENT_TEXTS, *EVENT_TIMES))
+    if event.all_day:
+        zone = event.resource.timezone
+        event.start, event.end = whole_days(event.start_date, event.end_date, zone)
+    else:
+        event.start_date = event.end_date = None
+
+
+def delete_event(event: Event) -> None:
+    """Remove an event. Raises InUse for an event of a booking."""
+    _refuse_of_booking(event)
+    event.delete()
+
+
+def _refuse_of_booking(event: Event) -> None:
+    owner = event.main or event
+    booking = getattr(owner, "booking", None)
+    if booking:
+        raise InUse(f"The event belongs to booking {booking.id}.", booking_id=str(booking.id))
+
+
+# --- Projects -------------------------------------------------------------------------------------
+PROJECT_OBJECTS = ("availability", "booking", "settings")
+PROJECT_FREE_OBJECTS = ("customer_fields", "ui", "meta")
+
+
+def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
+    """Make a project; its slug comes from the name where none is given.
+
+    Raises AlreadyExists for a taken slug, Invalid for resources that the app does not have.
+    """
+    project = Project(
+        app=app, name=given["name"], slug=given.get("slug") or _free_slug(given["name"])
+    )
+    with transaction.atomic():
+        _set_project(project, given)
+        _save_project(project)
+        _set_project_rows(project, given)
+    return project
+
+
+def change_project(project: Project, given: Mapping[str, Any]) -> Project:
+    """A partial change: objects are merged key by key, lists replaced whole."""
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(id=project.id)
+        project.name = given.get("name", project.name)
+        project.slug = given.get("slug", project.slug)
+        _set_project(project, given)
+        _save_project(project)
+        _set_project_rows(project, given)
+    return project
+
+
+def _free_slug(name: str) -> str:
+    """A slug of the name; with a random tail where the plain one is taken or empty."""
+    slug = slugify(name)[:80]
+    if slug and not Project.objects.filter(slug=slug, deleted_at=None).exists():
+        return slug
+    tail = get_random_string(8, "abcdefghijklmnopqrstuvwxyz0123456789")
+    return f"{slug or 'project'}-{tail}"
+
+
+def _set_project(project: Project, given: Mapping[str, Any]) -> None:
+    for name in PROJECT_OBJECTS:
+        setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
+    for name in PROJECT_FREE_OBJECTS:
+        merged = merge_free(getattr(project, name), given.get(name, {}), path=name)
+        setattr(project, name, merged)
+    # Null is a value here, not an absence: whole free intervals.
+    if "length" in given.get("availability", {}):
+        project.availability["length"] = given["availability"]["length"]
+    if "event_notifications" in given:
+        project.replaces_notifications = given["event_notifications"] is not None
+
+
+def _save_project(project: Project) -> None:
+    try:
+        with transaction.atomic():
+            project.save()
+    except IntegrityError as error:
+        if "slug" not in str(error):
+            raise
+        raise AlreadyExists("There is a project with this slug.") from error
+
+
+def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
+    if "availability_constraints" in given:
+        replace_constraints(given["availability_constraints"], project=project)
+    if "event_notifications" in given:
+        replace_notifications(
+            ProjectNotification, given["event_notifications"] or (), project=project
+        )
+    if "resources" in given:
+        set_project_resources(project, given["resources"])
+
+
+def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -> None:
+    """The project's resources, in this order. Raises Invalid on `resources.N` for unknown ones."""
+    unique = list(dict.fromkeys(resource_ids))
+    known = Resource.objects.for_app(project.app_id).filter(id__in=unique)
+    found = set(known.values_list("id", flat=True))
+    errors = {
+        f"resources.{position}": ["There is no such resource."]
+        for position, one in enumerate(resource_ids)
+        if one not in found
+    }
+    if errors:
+        raise Invalid(errors)
+    with transaction.atomic():
+        ProjectResource.objects.filter(project=project).delete()
+        ProjectResource.objects.bulk_create(
+            ProjectResource(project=project, resource_id=one, position=position)
+            for position, one in enumerate(unique)
+        )
+
+
+def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:
+    """Append a resource; one that is there already stays where it is. Raises Invalid."""
+    if not Resource.objects.for_app(project.app_id).filter(id=resource_id).exists():
+        raise Invalid.at("resource_id", "There is no such resource.")
+    last = project.project_resources.aggregate(last=Max("position"))["last"]
+    ProjectResource.objects.get_or_create(
+        project=project,
+        resource_id=resource_id,
+        defaults={"position": 0 if last is None else last + 1},
+    )
+
+
+def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
+    """Raises NotFound for a resource that the project does not have."""
+    deleted, _ = project.project_resources.filter(resource_id=resource_id).delete()
+    if not deleted:
+        raise NotFound("Resource")
+
+
+def delete_project(project: Project, *, now: datetime) -> None:
+    """Hide a project; its slug is free again. Raises InUse while bookings of it are yet to end."""
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(id=project.id)
+        _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
+        Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=now)

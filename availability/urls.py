@@ -1,0 +1,27 @@
+from django.urls import path
+
+from availability.views import calendars, events, projects, resources, slots
+
+urlpatterns = [
+    path("resources", resources.ResourcesView.as_view()),
+    path("resources/<uuid:resource_id>", resources.ResourceView.as_view()),
+    path("calendars", calendars.CalendarsView.as_view()),
+    path("calendars/<uuid:calendar_id>", calendars.CalendarView.as_view()),
+    path("events", events.EventsView.as_view()),
+    path("events/<uuid:event_id>", events.EventView.as_view()),
+    path("projects", projects.ProjectsView.as_view()),
+    path("projects/<uuid:project_id>", projects.ProjectView.as_view()),
+    path("projects/<uuid:project_id>/resources", projects.ProjectResourcesView.as_view()),
+    path(
+        "projects/<uuid:project_id>/resources/<uuid:resource_id>",
+        projects.ProjectResourceView.as_view(),
+    ),
+    path("availability", slots.AvailabilityView.as_view()),
+    path("availability/dates", slots.DatesView.as_view()),
+    path("availability/count", slots.CountView.as_view()),
+    path("availability/explain", slots.ExplainView.as_view()),
+    path("unavailable/slots", slots.UnavailableView.as_view()),
+    path("findtime", slots.FindtimeView.as_view()),
+    path("findtime/bulk", slots.FindtimeManyView.as_view()),
+    path("findtime/team", slots.FindtimeManyView.as_view()),
+]
