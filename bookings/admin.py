@@ -1,0 +1,112 @@
+"""Staff's view of bookings: to look after, changed only by what the graph allows."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils import timezone
+
+from apps_config.admin import ReadOnlyAdmin
+from bookings.models import Booking, BookingNotification, BookingTally, Customer, StateChange
+from bookings.services import Actor, apply_action
+from scheduling.api.errors import Refusal
+
+
+class ReadOnlyInline(admin.TabularInline):
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class CustomerInline(ReadOnlyInline):
+    model = Customer
+    fields = ("name", "email", "phone", "voip", "timezone")
+
+
+class StateChangeInline(ReadOnlyInline):
+    model = StateChange
+    fields = ("created_at", "from_state", "action", "to_state", "actor", "source", "message")
+
+
+class BookingNotificationInline(ReadOnlyInline):
+    model = BookingNotification
+
+
+def offer_action(action: str) -> Any:
+    """An admin action that leads the selected bookings on, each through the service."""
+
+    def run(self: "BookingAdmin", request: HttpRequest, bookings: Any) -> None:
+        actor = Actor(name=request.user.email, source="admin")
+        for booking in bookings.select_related("app"):
+            try:
+                apply_action(
+                    app=booking.app,
+                    booking_id=booking.id,
+                    action=action,
+                    actor=actor,
+                    now=timezone.now(),
+                )
+                self.message_user(request, f"{booking.id}: {action} is done.")
+            except Refusal as refusal:
+                self.message_user(request, f"{booking.id}: {refusal.message}", "ERROR")
+
+    run.__name__ = f"apply_{action}"
+    return admin.action(description=f"{action.capitalize()} the selected", permissions=["act"])(run)
+
+
+@admin.register(Booking)
+class BookingAdmin(ReadOnlyAdmin):
+    list_display = ("id", "state", "graph", "start", "resource", "app", "created_at")
+    list_filter = ("state", "graph", "completed")
+    list_select_related = ("event", "resource", "app")
+    search_fields = ("id", "customers__name", "customers__email", "customers__phone")
+    show_full_result_count = False
+    date_hierarchy = "created_at"
+    actions = [offer_action(action) for action in ("confirm", "decline", "cancel", "complete")]
+    inlines = (CustomerInline, StateChangeInline, BookingNotificationInline)
+
+    @admin.display(description="start", ordering="event__start")
+    def start(self, booking: Booking) -> Any:
+        return booking.event.start
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("bookings.change_booking")
+
+
+@admin.register(BookingNotification)
+class BookingNotificationAdmin(ReadOnlyAdmin):
+    list_display = ("booking_id", "type", "when_time", "when_unit", "when_type")
+    search_fields = ("booking__id",)
+    show_full_result_count = False
+
+
+@admin.register(Customer)
+class CustomerAdmin(ReadOnlyAdmin):
+    list_display = ("name", "email", "phone", "booking_id")
+    search_fields = ("name", "email", "phone")
+    show_full_result_count = False
+
+
+@admin.register(StateChange)
+class StateChangeAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "booking_id", "from_state", "action", "to_state", "source")
+    list_filter = ("source",)
+    search_fields = ("booking__id",)
+    show_full_result_count = False
+
+
+@admin.register(BookingTally)
+class BookingTallyAdmin(ReadOnlyAdmin):
+    list_display = ("app", "state", "slot", "count")
+    list_filter = ("state",)
+    list_select_related = ("app",)
+    search_fields = ("app__slug", "state")
+
+
+admin.site.site_header = "Scheduling and booking"
+admin.site.site_title = "Scheduling"

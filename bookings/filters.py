@@ -1,0 +1,122 @@
+"""How a listing of bookings is narrowed and ordered (api.md section 2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import django_filters
+from django.db.models import F, Func, OrderBy, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
+from django.db.models.lookups import Exact
+
+from availability.filters import Condition, by_id, by_text
+from bookings.graphs import GRAPHS, STATES
+from bookings.models import Booking, Customer
+from scheduling.api.errors import Invalid
+from scheduling.api.filters import InstantFilter, StrictBooleanFilter
+from scheduling.api.query import BOOLEANS, QueryParams, SearchTerm
+
+
+class BookingFilter(django_filters.FilterSet):
+    """`start` and `end`: bookings whose event overlaps the range, each bound open if absent."""
+
+    state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
+    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
+    completed = StrictBooleanFilter()
+    start = InstantFilter(field_name="event__end", lookup_expr="gt")
+    end = InstantFilter(field_name="event__start", lookup_expr="lt")
+    updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
+
+    class Meta:
+        model = Booking
+        fields: list[str] = []
+
+
+FILTER_NAMES = tuple(BookingFilter.base_filters)
+
+
+def _one_of(column: str, choices: Any) -> Condition:
+    def condition(term: SearchTerm) -> Q:
+        if term.wildcard_left or term.wildcard_right or term.value not in choices:
+            raise Invalid.at("search", f"{term.field} must be one of {', '.join(choices)}.")
+        return Q(**{column: term.value})
+
+    return condition
+
+
+def _by_completed(term: SearchTerm) -> Q:
+    if term.value not in BOOLEANS:
+        raise Invalid.at("search", "completed must be true or false.")
+    return Q(completed=BOOLEANS[term.value])
+
+
+def _by_customer(column: str) -> Condition:
+    """Some customer of the booking matches; a subquery, so that no booking comes twice."""
+    text = by_text(column)
+
+    def condition(term: SearchTerm) -> Q:
+        customers = Customer.objects.filter(text(term))
+        return Q(id__in=customers.values("booking_id"))
+
+    return condition
+
+
+class MetaText(Func):
+    """The value of a top-level key of `meta` as text: 5 as "5", true as "true".
+
+    The key is a parameter, never part of a path: it may hold quotes, dots and digits.
+    """
+
+    output_field = TextField()
+    # With its table: what is joined for the includes has a `meta` too.
+    template = "(bookings_booking.meta ->> %(expressions)s)"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+        template = (
+            "(SELECT CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'"
+            " ELSE CAST(value AS TEXT) END"
+            " FROM json_each(bookings_booking.meta) WHERE key = %(expressions)s)"
+        )
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+def by_meta(term: SearchTerm) -> Any:
+    """Matches the text of a key exactly. A wildcard: Invalid on `search`, not ignored."""
+    if term.wildcard_left or term.wildcard_right:
+        raise Invalid.at("search", f"{term.field:.80} takes no wildcard; write \\* for a star.")
+    key = term.field.removeprefix(META)
+    return Exact(MetaText(Cast(Value(key), TextField())), Value(term.value))
+
+
+SEARCH: Mapping[str, Condition] = {
+    "resource.id": by_id("resource_id"),
+    "calendar.id": by_id("event__calendar_id"),
+    "project.id": by_id("project_id"),
+    "graph": _one_of("graph", GRAPHS),
+    "state": _one_of("state", STATES),
+    "completed": _by_completed,
+    "customer.name": _by_customer("name"),
+    "customer.email": _by_customer("email"),
+    "customer.phone": _by_customer("phone"),
+}
+META = "meta."
+SEARCH_FIELDS = frozenset({*SEARCH, META})
+
+ORDERS = ("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end")
+DIRECTIONS = ("asc", "desc")
+
+
+def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
+    """All terms must match."""
+    for term in terms:
+        condition = by_meta if term.field.startswith(META) else SEARCH[term.field]
+        rows = rows.filter(condition(term))
+    return rows
+
+
+def read_order(query: QueryParams) -> tuple[OrderBy, OrderBy]:
+    """`orderBy` and `sortedBy`, newest first by default; the id breaks ties the same way."""
+    column = (query.choice("orderBy", ORDERS) or "created_at").replace(".", "__")
+    ascending = query.choice("sortedBy", DIRECTIONS) == "asc"
+    columns = (F(column), F("id"))
+    first, second = (one.asc() if ascending else one.desc() for one in columns)
+    return first, second

@@ -1,0 +1,154 @@
+"""Demo data for a first look: an admin, an app with its keys, a resource, a project, bookings."""
+
+import json
+import os
+from argparse import ArgumentParser
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import transaction
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+
+from apps_config.models import Account, App, Credential
+from apps_config.services import create_app, issue_key
+from availability.core.constraints import parse_constraints
+from availability.models import Project, Resource
+from availability.placement import Details
+from availability.search import search_slots
+from availability.services import create_project, create_resource
+from bookings.graphs import GRAPHS
+from bookings.places import Place
+from bookings.services import Actor, NewBooking, create_booking
+
+ADMIN_EMAIL = "admin@example.com"
+APP_SLUG = "demo"
+ZONE = "Europe/Berlin"
+RESOURCES = (("Ada", "Berg"), ("Linus", "Holm"))
+OPENING = [
+    {"allow_weekdays": {}},
+    {"allow_hours": {"start": 9, "end": 17}},
+    {"block_hours": {"start": 12, "end": 13}},
+]
+CUSTOMERS = ("Grace Hopper", "Alan Turing", "Edsger Dijkstra", "Barbara Liskov")
+
+
+class Command(BaseCommand):
+    help = "Make the demo app once; the keys are kept in var/demo.json."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--quiet", action="store_true", help="print nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path = Path(settings.VAR_DIR) / "demo.json"
+        if not self._is_seeded(path):
+            with transaction.atomic():
+                seed = make_demo(timezone.now())
+                _write_private(path, json.dumps(seed, indent=2))
+        if not options["quiet"]:
+            self.stdout.write(path.read_text())
+
+    def _is_seeded(self, path: Path) -> bool:
+        """Whether the file's keys belong to this database: another one may be in use now."""
+        if not path.exists():
+            return False
+        prefix = json.loads(path.read_text())["api_key"][:-43]
+        return Credential.objects.filter(prefix=prefix, revoked_at=None).exists()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """A file that only its owner may read: it holds keys."""
+    with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(text)
+
+
+def make_demo(now: datetime) -> dict[str, str]:
+    """Write the rows and return what `up` prints. What is there of an earlier seed is reused."""
+    admin, password = _make_admin()
+    app = App.objects.filter(slug=APP_SLUG).first() or create_app(
+        slug=APP_SLUG, name="Demo", settings={"default_timezone": ZONE}, owner=admin
+    )
+    resources = _make_resources(app)
+    project = _make_project(app, resources)
+    if not app.bookings.exists():
+        _make_bookings(app, project, now)
+    _, api_key = issue_key(Credential.SERVER, app=app, description="demo")
+    _, widget_key = issue_key(Credential.WIDGET, app=app, description="demo")
+    return {
+        "admin_email": ADMIN_EMAIL,
+        "admin_password": password,
+        "app_slug": app.slug,
+        "api_key": api_key,
+        "widget_key": widget_key,
+        "resource_id": str(resources[0].id),
+        "project_id": str(project.id),
+    }
+
+
+def _make_admin() -> tuple[Account, str]:
+    password = get_random_string(16)
+    admin = Account.objects.filter(email=ADMIN_EMAIL).first()
+    if admin is None:
+        return Account.objects.create_superuser(ADMIN_EMAIL, password, name="Admin"), password
+    admin.set_password(password)
+    admin.save(update_fields=["password"])
+    return admin, password
+
+
+def _make_resources(app: App) -> list[Resource]:
+    found = list(Resource.objects.for_app(app).order_by("created_at", "id"))
+    return found or [
+        create_resource(
+            app=app,
+            given={
+                "name": f"Dr. {first} {last}",
+                "first_name": first,
+                "last_name": last,
+                "email": f"{first}.{last}@example.com".lower(),
+                "timezone": ZONE,
+                "availability_constraints": parse_constraints(OPENING),
+            },
+        )[0]
+        for first, last in RESOURCES
+    ]
+
+
+def _make_project(app: App, resources: list[Resource]) -> Project:
+    return Project.objects.for_app(app).first() or create_project(
+        app=app,
+        given={
+            "name": "Check-up",
+            "resources": [resource.id for resource in resources],
+            "availability": {
+                "length": "30 minutes",
+                "timeslot_increments": "15 minutes",
+                "buffer": "5 minutes",
+                "mode": "roundrobin_random",
+            },
+            "booking": {"graph": "instant", "what": "Check-up", "where": "Harbour Dental"},
+        },
+    )
+
+
+def _make_bookings(app: App, project: Project, now: datetime) -> None:
+    """A few bookings in the next days, made through the door that everyone uses."""
+    for position, name in enumerate(CUSTOMERS):
+        place = Place(app=app, project=project, calendar=None, now=now)
+        slots = search_slots(place.rules)
+        start = slots[position * 11 % len(slots)][0]
+        begins = datetime.fromtimestamp(start, tz=now.tzinfo)
+        new = NewBooking(
+            start=begins,
+            end=begins + timedelta(minutes=30),
+            details=Details(what="Check-up", where="Harbour Dental"),
+            graph=GRAPHS["instant"],
+            action="confirm",
+            customers=[
+                {"name": name, "email": f"{name.split()[0].lower()}@example.com", "meta": {}}
+            ],
+            enforce_availability=True,
+        )
+        create_booking(new, place=place, actor=Actor("demo", "api"), now=now)

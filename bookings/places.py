@@ -1,0 +1,82 @@
+"""Where a booking goes: a calendar that is named, or whichever resource of a project is free."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+
+from apps_config.models import App
+from availability.enforcement import enforced_query, without_rules
+from availability.models import Calendar, Project
+from availability.placement import Claim
+from availability.search import Query, load_project_resources, load_resources
+from availability.terms import MODES
+
+
+class Place:
+    """The calendar of a booking (None: one of the project's resources), and the rules there.
+
+    The rows of the rules are read when they are first asked for: a booking that nothing is
+    enforced for does not need them.
+    """
+
+    def __init__(
+        self,
+        *,
+        app: App,
+        project: Project | None,
+        calendar: Calendar | None,
+        now: datetime,
+        others: Sequence[uuid.UUID] = (),
+    ) -> None:
+        """`others`: the further resources of a mutual booking that stands already."""
+        self.app = app
+        self.project = project
+        self.calendar = calendar
+        self.now = now
+        self.others = others
+
+    @cached_property
+    def rules(self) -> Query:
+        """The project's (or the resource's) own values, for the resources that come in question."""
+        if self.calendar is None:
+            resources = load_project_resources(self.project)
+        else:
+            resources = load_resources(self.app.id, [self.calendar.resource_id, *self.others])
+        return enforced_query(self.project, resources, now=self.now)
+
+    @property
+    def mode(self) -> str:
+        """How one of several resources is chosen, or that all are."""
+        if self.calendar is not None:
+            return "mutual" if self.others else "exclusive"
+        return self.project.availability.get("mode") or MODES[0]
+
+    @property
+    def pending_blocks(self) -> bool:
+        return bool(self.project and self.project.settings.get("pending_blocks"))
+
+    def choices(self, *, enforced: bool) -> Query:
+        """The resources to choose from, with the rules where they are enforced."""
+        return self.rules if enforced else without_rules(self.rules)
+
+    def claim(
+        self,
+        start: datetime,
+        end: datetime,
+        *,
+        blocks: bool,
+        allow_double_bookings: bool,
+        rules: Query | None,
+    ) -> Claim:
+        """What a booking here wants; `rules` where they are enforced."""
+        return Claim(
+            start=start,
+            end=end,
+            blocks=blocks,
+            exclusive=not allow_double_bookings,
+            rules=rules,
+            ignore_all_day=bool(
+                self.project and self.project.availability.get("ignore_all_day_events")
+            ),
+        )

@@ -1,0 +1,11 @@
+from celery import shared_task
+from django.utils import timezone
+
+from bookings import services
+
+
+@shared_task
+def complete_ended_bookings() -> None:
+    """Complete what ended an hour ago, in batches until nothing is due."""
+    while services.complete_ended_bookings(now=timezone.now()) >= services.BATCH:
+        pass

@@ -1,0 +1,10 @@
+from django.urls import path
+
+from bookings import views
+
+urlpatterns = [
+    path("bookings", views.BookingsView.as_view()),
+    path("bookings/<uuid:booking_id>", views.BookingView.as_view()),
+    path("bookings/<uuid:booking_id>/reschedule", views.RescheduleView.as_view()),
+    path("bookings/<uuid:booking_id>/<str:action>", views.ActionView.as_view()),
+]
