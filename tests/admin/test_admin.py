@@ -1,0 +1,110 @@
+"""The first admin: every model has a list, a search, a page; changes go through services."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from apps_config.models import Account
+from bookings.models import Booking
+from tests.world import Tenant
+
+OURS = ("apps_config", "availability", "bookings")
+MODELS = [model for label in OURS for model in apps.get_app_config(label).get_models()]
+
+
+@pytest.fixture
+def staff(tenant: Tenant) -> Client:
+    """A superuser's browser, with a row of nearly every model to look at."""
+    ada = tenant.make_resource("Ada", availability_constraints=[{"block_weekends": {}}])
+    reminder = {
+        "type": "email",
+        "settings": {"recipient": "customer"},
+        "when": {"type": "before", "unit": "mins", "time": 60},
+    }
+    project = tenant.make_project(ada["id"], event_notifications=[reminder])
+    tenant.put(f"/apps/{tenant.app.slug}", {"event_notifications": [reminder]})
+    tenant.make_event(ada["calendars"][0]["id"], "2030-01-01 10:00:00", "2030-01-01 11:00:00")
+    body = {"start": "2030-01-02 10:00:00", "end": "2030-01-02 11:00:00"}
+    answer = tenant.book(
+        project_id=project["id"],
+        resource_id=ada["id"],
+        graph="confirm_decline",
+        settings={"enforce_availability": False},
+        **body,
+    )
+    assert answer.status == 201
+    client = Client()
+    client.force_login(Account.objects.create_superuser("staff@example.com", "x" * 12))
+    return client
+
+
+def test_every_model_is_registered() -> None:
+    assert [model.__name__ for model in MODELS if not admin.site.is_registered(model)] == []
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_list_search_and_page_open(staff: Client, model: type) -> None:
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+    paths = [reverse(f"{name}_changelist"), reverse(f"{name}_changelist") + "?q=ada"]
+    row = model._default_manager.first()
+    paths += [reverse(f"{name}_change", args=[row.pk])] if row else []
+
+    assert [staff.get(path).status_code for path in paths] == [200] * len(paths)
+
+
+def test_confirming_goes_through_the_service(staff: Client) -> None:
+    booking = Booking.objects.get()
+
+    staff.post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": "apply_confirm", "_selected_action": [str(booking.id)]},
+    )
+
+    booking.refresh_from_db()
+    steps = booking.logs.values_list("action", "from_state", "to_state", "actor", "source")
+    assert (booking.state, booking.event.busy) == ("confirmed", True)
+    assert list(steps)[1:] == [
+        ("confirm", "tentative", "confirmed", "staff@example.com", "admin"),
+    ]
+
+
+def test_a_refused_action_is_said_and_changes_nothing(staff: Client) -> None:
+    booking = Booking.objects.get()
+
+    answer = staff.post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": "apply_complete", "_selected_action": [str(booking.id)]},
+        follow=True,
+    )
+
+    assert b"Cannot apply action" in answer.content
+    assert list(booking.logs.values_list("action", flat=True)) == ["create"]
+
+
+def test_no_secret_is_shown(staff: Client, tenant: Tenant) -> None:
+    credential = tenant.app.credentials.first()
+
+    page = staff.get(reverse("admin:apps_config_credential_change", args=[credential.pk]))
+
+    assert credential.prefix.encode() in page.content
+    assert credential.secret_hash.encode() not in page.content
+
+
+def test_a_wrong_constraint_is_refused(staff: Client, tenant: Tenant) -> None:
+    resource = tenant.app.resources.get()
+
+    page = staff.post(
+        reverse("admin:availability_constraint_add"),
+        {"resource": resource.pk, "position": 0, "name": "allow_hours", "start": "17", "end": "25"},
+    )
+
+    assert page.status_code == 200
+    assert resource.constraints.count() == 1
+
+
+def test_strangers_are_sent_to_the_log_in(client: Client, db: None) -> None:
+    answer = client.get("/admin/bookings/booking/")
+
+    assert (answer.status_code, answer.url) == (302, "/admin/login/?next=/admin/bookings/booking/")

@@ -1,0 +1,218 @@
+"""The list of reminders: its form, its faults, and that it is replaced whole (section 4)."""
+
+from typing import Any
+
+import pytest
+
+from apps_config.models import AppNotification
+from tests.world import Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+EMAIL: dict[str, Any] = {
+    "type": "email",
+    "settings": {"recipient": "customer"},
+    "when": {"type": "before", "unit": "mins", "time": 60},
+}
+CALL: dict[str, Any] = {
+    "type": "webhook",
+    "settings": {"url": "https://example.com/x", "method": "post", "expected_response_code": 200},
+    "when": {"type": "after", "unit": "hours", "time": 24},
+}
+
+
+def put(tenant: Tenant, notifications: Any) -> Any:
+    return tenant.put(f"/apps/{tenant.app.slug}", {"event_notifications": notifications})
+
+
+def email(**given: Any) -> dict[str, Any]:
+    return {**EMAIL, "settings": {**EMAIL["settings"], **given}}
+
+
+def call(**given: Any) -> dict[str, Any]:
+    return {**CALL, "settings": {**CALL["settings"], **given}}
+
+
+def when(**given: Any) -> dict[str, Any]:
+    return {**EMAIL, "when": {**EMAIL["when"], **given}}
+
+
+def test_two_reminders_as_in_the_brief(tenant: Tenant) -> None:
+    """To customer and owner, an hour before the start."""
+    both = [email(subject="Soon"), email(recipient="owner", subject="Soon")]
+
+    answer = put(tenant, both)
+
+    assert (answer.status, answer.data["event_notifications"]) == (200, both)
+    assert tenant.get("/app").data["event_notifications"] == both
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (CALL, CALL),
+        (email(), EMAIL),
+        (email(subject=""), EMAIL),
+        (email(colour="red"), EMAIL),
+        (call(method="POST"), CALL),
+        (call(method="Put"), call(method="put")),
+        (call(method="patch"), call(method="patch")),
+        (call(method="GET"), call(method="get")),
+        (call(expected_response_code="204"), call(expected_response_code=204)),
+        (
+            call(expected_response_code=None),
+            {**CALL, "settings": {"url": "https://example.com/x", "method": "post"}},
+        ),
+        (
+            {**CALL, "settings": {"url": "https://example.com/x"}},
+            {**CALL, "settings": {"url": "https://example.com/x", "method": "post"}},
+        ),
+        (when(unit="secs", time=0), when(unit="secs", time=0)),
+        (when(unit="secs", time=31_536_000), when(unit="secs", time=31_536_000)),
+        (when(unit="mins", time=525_600), when(unit="mins", time=525_600)),
+        (when(unit="hours", time=8760), when(unit="hours", time=8760)),
+        (when(unit="days", time=365), when(unit="days", time=365)),
+        (when(type="after"), when(type="after")),
+    ],
+)
+def test_forms_that_are_taken(tenant: Tenant, given: Any, shown: Any) -> None:
+    answer = put(tenant, [given])
+
+    assert (answer.status, answer.data["event_notifications"]) == (200, [shown])
+
+
+WHEN = "event_notifications.0.when"
+SETTINGS = "event_notifications.0.settings"
+REQUIRED = ["This field is required."]
+YEAR = ["Must be at most one year."]
+
+
+@pytest.mark.parametrize(
+    ("given", "errors"),
+    [
+        (5, {"event_notifications.0": ["Must be an object."]}),
+        (
+            {},
+            {"event_notifications.0.type": REQUIRED, WHEN: REQUIRED},
+        ),
+        (
+            {**EMAIL, "type": "sms"},
+            {"event_notifications.0.type": ['"sms" is not a valid choice.']},
+        ),
+        ({**EMAIL, "type": 1}, {"event_notifications.0.type": ['"1" is not a valid choice.']}),
+        ({**EMAIL, "settings": "x"}, {SETTINGS: ["Must be an object."]}),
+        ({**EMAIL, "settings": []}, {f"{SETTINGS}.recipient": REQUIRED}),
+        ({"type": "email", "when": EMAIL["when"]}, {f"{SETTINGS}.recipient": REQUIRED}),
+        (email(recipient="all"), {f"{SETTINGS}.recipient": ['"all" is not a valid choice.']}),
+        (
+            email(subject="a\nb"),
+            {f"{SETTINGS}.subject": ["May not contain control characters or line breaks."]},
+        ),
+        (
+            email(subject="x" * 201),
+            {f"{SETTINGS}.subject": ["Ensure this field has no more than 200 characters."]},
+        ),
+        ({**CALL, "settings": {}}, {f"{SETTINGS}.url": REQUIRED}),
+        (call(url="example.com"), {f"{SETTINGS}.url": ["Must be an http or https address."]}),
+        (
+            call(url="https://example.com/" + "x" * 2048),
+            {f"{SETTINGS}.url": ["Ensure this field has no more than 2048 characters."]},
+        ),
+        (call(method="delete"), {f"{SETTINGS}.method": ['"delete" is not a valid choice.']}),
+        (
+            call(expected_response_code=99),
+            {
+                f"{SETTINGS}.expected_response_code": [
+                    "Ensure this value is greater than or equal to 100."
+                ]
+            },
+        ),
+        (
+            call(expected_response_code="600"),
+            {
+                f"{SETTINGS}.expected_response_code": [
+                    "Ensure this value is less than or equal to 599."
+                ]
+            },
+        ),
+        (
+            call(expected_response_code="2xx"),
+            {f"{SETTINGS}.expected_response_code": ["Must be an integer."]},
+        ),
+        ({**EMAIL, "when": "soon"}, {WHEN: ["Must be an object."]}),
+        (
+            {**EMAIL, "when": []},
+            {f"{WHEN}.type": REQUIRED, f"{WHEN}.unit": REQUIRED, f"{WHEN}.time": REQUIRED},
+        ),
+        (when(unit="weeks"), {f"{WHEN}.unit": ['"weeks" is not a valid choice.']}),
+        (when(type="at"), {f"{WHEN}.type": ['"at" is not a valid choice.']}),
+        (when(time="60"), {f"{WHEN}.time": ["Must be an integer."]}),
+        (when(time=1.5), {f"{WHEN}.time": ["Must be an integer."]}),
+        (when(time=True), {f"{WHEN}.time": ["Must be an integer."]}),
+        (when(time=-1), {f"{WHEN}.time": ["Ensure this value is greater than or equal to 0."]}),
+        (when(unit="mins", time=525_601), {f"{WHEN}.time": YEAR}),
+        (when(unit="hours", time=8761), {f"{WHEN}.time": YEAR}),
+        (when(unit="days", time=366), {f"{WHEN}.time": YEAR}),
+        (
+            {**email(recipient="all"), "when": {**EMAIL["when"], "unit": "weeks"}},
+            {
+                f"{WHEN}.unit": ['"weeks" is not a valid choice.'],
+                f"{SETTINGS}.recipient": ['"all" is not a valid choice.'],
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_faults_are_named_by_their_paths(
+    tenant: Tenant, given: Any, errors: dict[str, list[str]]
+) -> None:
+    answer = put(tenant, [given])
+
+    assert (answer.status, answer.json["code"], answer.json["errors"]) == (422, "invalid", errors)
+    assert not AppNotification.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "errors"),
+    [
+        ({}, {"event_notifications": ["Must be a list."]}),
+        (None, {"event_notifications": ["This field may not be null."]}),
+        ([EMAIL] * 21, {"event_notifications": ["Must have at most 20 items."]}),
+        (
+            [EMAIL, when(unit="weeks"), EMAIL, when(time="1")],
+            {
+                "event_notifications.1.when.unit": ['"weeks" is not a valid choice.'],
+                "event_notifications.3.when.time": ["Must be an integer."],
+            },
+        ),
+    ],
+)
+def test_lists_that_are_wrong(tenant: Tenant, given: Any, errors: dict[str, list[str]]) -> None:
+    answer = put(tenant, given)
+
+    assert (answer.status, answer.json["errors"]) == (422, errors)
+
+
+def test_lists_are_replaced_whole_in_their_order(tenant: Tenant) -> None:
+    lists = [[EMAIL, CALL, when(time=5)], [when(time=7), EMAIL], [EMAIL] * 20]
+
+    shown = [put(tenant, given).data["event_notifications"] for given in lists]
+
+    assert shown == lists
+    assert AppNotification.objects.count() == 20
+
+
+def test_an_empty_list_clears(tenant: Tenant) -> None:
+    put(tenant, [EMAIL, CALL])
+
+    answer = put(tenant, [])
+
+    assert (answer.status, answer.data["event_notifications"]) == (200, [])
+    assert not AppNotification.objects.exists()
+
+
+def test_a_put_without_the_list_leaves_it(tenant: Tenant) -> None:
+    put(tenant, [EMAIL])
+
+    answer = tenant.put(f"/apps/{tenant.app.slug}", {"name": "Other"})
+
+    assert answer.data["event_notifications"] == [EMAIL]

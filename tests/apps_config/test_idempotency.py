@@ -1,0 +1,206 @@
+"""Idempotency-Key: the same request twice has one effect and one answer (section 1)."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apps_config.models import IdempotencyRecord
+from apps_config.tasks import purge_idempotency_records
+from tests.world import NOW, Answer, Caller, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+PROJECT = {"name": "Check-up"}
+REPLAYED = "Idempotent-Replayed"
+
+
+def post(caller: Caller, body: Any = None, key: str = "k1", path: str = "/projects") -> Answer:
+    return caller.post(path, PROJECT if body is None else body, **{"Idempotency-Key": key})
+
+
+def count_projects(tenant: Tenant) -> int:
+    return tenant.get("/projects").json["total"]
+
+
+def test_the_second_call_replays_status_and_body(tenant: Tenant) -> None:
+    first, second = post(tenant), post(tenant)
+
+    assert (first.status, first.headers.get(REPLAYED)) == (201, None)
+    assert (second.status, second.content, second.headers[REPLAYED]) == (201, first.content, "true")
+    assert second.headers["Content-Type"] == "application/json"
+    assert count_projects(tenant) == 1
+
+
+def test_a_put_is_replayed_too(tenant: Tenant) -> None:
+    path = f"/projects/{tenant.make_project()['id']}"
+    key = {"Idempotency-Key": "k1"}
+
+    first = tenant.put(path, {"name": "One"}, **key)
+    tenant.put(path, {"name": "Two"})
+    again = tenant.put(path, {"name": "One"}, **key)
+
+    assert (again.status, again.content) == (200, first.content)
+    assert tenant.get(path).data["name"] == "Two"
+
+
+def test_an_action_is_applied_once(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    booking = tenant.book(
+        resource_id=resource["id"], start="2026-11-23T09:00:00Z", end="2026-11-23T10:00:00Z"
+    ).data
+
+    answers = [
+        tenant.put(f"/bookings/{booking['id']}/cancel", **{"Idempotency-Key": "k1"})
+        for _ in range(2)
+    ]
+
+    assert [(answer.status, answer.data["state"]) for answer in answers] == [(200, "cancelled")] * 2
+    assert answers[1].headers[REPLAYED] == "true"
+
+
+def other_body(tenant: Tenant) -> Answer:
+    return post(tenant, {"name": "Another"})
+
+
+def other_bytes(tenant: Tenant) -> Answer:
+    return post(tenant, json.dumps(PROJECT, indent=1).encode())
+
+
+def other_path(tenant: Tenant) -> Answer:
+    return post(tenant, path="/calendars")
+
+
+def other_query(tenant: Tenant) -> Answer:
+    return post(tenant, path="/projects?include=resources")
+
+
+@pytest.mark.parametrize("again", [other_body, other_bytes, other_path, other_query])
+def test_another_request_under_the_same_key(
+    tenant: Tenant, again: Callable[[Tenant], Answer]
+) -> None:
+    post(tenant)
+
+    answer = again(tenant)
+
+    assert (answer.status, answer.error) == (
+        422,
+        {
+            "error": "This Idempotency-Key was used for another request.",
+            "code": "idempotency_mismatch",
+            "errors": {"Idempotency-Key": ["Was used for another request."]},
+        },
+    )
+    assert count_projects(tenant) == 1
+
+
+def test_other_keys_and_other_credentials_are_apart(tenant: Tenant) -> None:
+    member = tenant.member("owner@example.com")
+
+    answers = [post(tenant), post(tenant, key="k2"), post(member)]
+
+    assert [answer.headers.get(REPLAYED) for answer in answers] == [None] * 3
+    assert count_projects(tenant) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/projects", {}, 422),
+        ("/projects", b"{", 400),
+        ("/projects/0193a4c2-0000-7000-8000-000000000011/resources", {"resource_id": "x"}, 404),
+        ("/projects", {"name": "Second", "slug": "taken"}, 409),
+    ],
+)
+def test_refusals_are_not_kept(tenant: Tenant, path: str, body: Any, status: int) -> None:
+    tenant.make_project(slug="taken")
+
+    answers = [post(tenant, body, path=path) for _ in range(2)]
+
+    assert [(answer.status, answer.headers.get(REPLAYED)) for answer in answers] == [
+        (status, None)
+    ] * 2
+    assert not IdempotencyRecord.objects.exists()
+
+
+def test_a_refused_key_is_free_for_the_next_request(tenant: Tenant) -> None:
+    post(tenant, {})
+
+    answer = post(tenant)
+
+    assert (answer.status, answer.headers.get(REPLAYED)) == (201, None)
+
+
+@pytest.mark.parametrize("key", ["", "a b", "ä", "x" * 256, "a\x7f"])
+def test_keys_that_are_none(tenant: Tenant, key: str) -> None:
+    answer = post(tenant, key=key)
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"Idempotency-Key": ["Must be 1 to 255 visible ASCII characters."]},
+    )
+    assert count_projects(tenant) == 0
+
+
+@pytest.mark.parametrize("key", ["x", "!~" + "x" * 253])
+def test_keys_of_every_length(tenant: Tenant, key: str) -> None:
+    assert [post(tenant, key=key).headers.get(REPLAYED) for _ in range(2)] == [None, "true"]
+
+
+def test_answers_with_a_secret_refuse_the_header(tenant: Tenant) -> None:
+    answer = post(tenant, {"name": "Ada", "timezone": "UTC"}, path="/resources")
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"Idempotency-Key": ["This answer carries a secret and is not kept."]},
+    )
+    assert tenant.get("/resources").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/availability",
+        "/availability/dates",
+        "/availability/count",
+        "/availability/explain",
+        "/unavailable/slots",
+        "/findtime",
+    ],
+)
+def test_queries_are_always_asked_anew(tenant: Tenant, path: str) -> None:
+    body = {"resources": [tenant.make_resource()["id"]]}
+
+    answers = [post(tenant, body, path=path) for _ in range(2)]
+
+    assert [(answer.status, answer.headers.get(REPLAYED)) for answer in answers] == [
+        (200, None)
+    ] * 2
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("later", "replayed"),
+    [(timedelta(hours=24) - timedelta(seconds=1), "true"), (timedelta(hours=24), None)],
+)
+def test_answers_are_kept_for_a_day(
+    tenant: Tenant, clock: Any, later: timedelta, replayed: str | None
+) -> None:
+    post(tenant)
+
+    clock.move_to(NOW + later)
+
+    assert post(tenant).headers.get(REPLAYED) == replayed
+
+
+def test_old_answers_are_purged(tenant: Tenant, clock: Any) -> None:
+    post(tenant, key="old")
+    clock.move_to(NOW + timedelta(hours=1))
+    post(tenant, key="new")
+    clock.move_to(NOW + timedelta(hours=24))
+
+    purge_idempotency_records()
+
+    assert list(IdempotencyRecord.objects.values_list("key", flat=True)) == ["new"]

@@ -1,0 +1,168 @@
+"""How often: requests a minute for each key, failed log-ins a minute for each address."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps_config import authentication
+from apps_config.models import FailedLogin
+from apps_config.tasks import purge_idempotency_records
+from scheduling.api.rates import RateWindow
+from tests.world import Answer, Caller, Tenant, at
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+TOO_MANY = {"error": "Too many requests.", "code": "rate_limited"}
+RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After")
+
+
+def rates(answer: Answer) -> tuple[int, list[str | None]]:
+    return answer.status, [answer.headers.get(name) for name in RATE_HEADERS]
+
+
+@pytest.fixture
+def set_limit(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[int], None]:
+    def set_to(limit: int) -> None:
+        settings.RATE_LIMIT_PER_MINUTE = limit
+        monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))
+
+    return set_to
+
+
+# --- Requests -------------------------------------------------------------------------------------
+def test_the_limit_by_default_is_6000(tenant: Tenant) -> None:
+    assert rates(tenant.get("/app")) == (200, ["6000", "5999", "60", None])
+
+
+def test_requests_beyond_the_limit_are_refused_until_the_minute_ends(
+    tenant: Tenant, clock: Any, set_limit: Callable[[int], None]
+) -> None:
+    set_limit(2)
+    clock.move_to(at("2026-11-20 09:30:15"))
+
+    answers = [tenant.get("/app"), tenant.get("/apps/unknown"), tenant.get("/app")]
+    clock.move_to(at("2026-11-20 09:31:00"))
+    answers.append(tenant.get("/app"))
+
+    assert [rates(answer) for answer in answers] == [
+        (200, ["2", "1", "45", None]),
+        (404, ["2", "0", "45", None]),
+        (429, ["2", "0", "45", "45"]),
+        (200, ["2", "1", "60", None]),
+    ]
+    assert answers[2].error == TOO_MANY
+
+
+def test_each_key_has_its_own_count(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
+    set_limit(1)
+    member = tenant.member("owner@example.com")
+
+    statuses = [caller.get("/app").status for caller in (tenant, member, tenant, member)]
+
+    assert statuses == [200, 200, 429, 429]
+
+
+def test_widget_keys_are_counted_for_each_address(
+    tenant: Tenant, settings: Any, set_limit: Callable[[int], None]
+) -> None:
+    """One page's key is used by all its visitors: none of them locks out the others."""
+    set_limit(1)
+    settings.TRUSTED_PROXIES = 1
+    widget = tenant.widget()
+
+    statuses = [
+        widget.post("/availability", {}, **{"X-Forwarded-For": address}).status
+        for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2")
+    ]
+
+    assert statuses == [422, 422, 429, 429]
+
+
+def test_no_limit_no_headers(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
+    set_limit(0)
+
+    assert rates(tenant.get("/app")) == (200, [None, None, None, None])
+
+
+# --- Failed log-ins -------------------------------------------------------------------------------
+def test_the_eleventh_failure_of_a_minute_is_429(tenant: Tenant, clock: Any) -> None:
+    clock.move_to(at("2026-11-20 09:30:20"))
+    stranger = Caller("live_api_key_wrong")
+
+    answers = [stranger.get("/app") for _ in range(12)]
+
+    assert [answer.status for answer in answers] == [401] * 10 + [429] * 2
+    assert [(answer.error, answer.headers["Retry-After"]) for answer in answers[10:]] == [
+        (TOO_MANY, "40")
+    ] * 2
+
+
+def test_the_right_key_still_passes(tenant: Tenant) -> None:
+    """Behind one shared address a stranger's mistakes lock out nobody."""
+    stranger = Caller("live_api_key_wrong")
+    for _ in range(11):
+        stranger.get("/app")
+
+    assert [stranger.get("/app").status, tenant.get("/app").status] == [429, 200]
+
+
+def test_the_next_minute_counts_anew(tenant: Tenant, clock: Any) -> None:
+    stranger = Caller("live_api_key_wrong")
+    for _ in range(11):
+        stranger.get("/app")
+
+    clock.shift(60)
+
+    assert stranger.get("/app").status == 401
+
+
+def test_requests_without_credentials_are_no_attempts(tenant: Tenant) -> None:
+    nobody = Caller("")
+    del nobody.headers["Authorization"]
+
+    assert {nobody.get("/app").status for _ in range(12)} == {401}
+    assert not FailedLogin.objects.exists()
+
+
+def test_addresses_are_counted_apart(tenant: Tenant, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = 1
+    stranger = Caller("live_api_key_wrong")
+    for _ in range(11):
+        stranger.get("/app", **{"X-Forwarded-For": "192.0.2.1"})
+
+    statuses = [
+        stranger.get("/app", **{"X-Forwarded-For": address}).status
+        for address in ("192.0.2.1", "192.0.2.2")
+    ]
+
+    assert statuses == [429, 401]
+
+
+def test_processes_share_the_count(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process knows only what the table says."""
+    stranger = Caller("live_api_key_wrong")
+    for _ in range(10):
+        stranger.get("/app")
+
+    monkeypatch.setattr(authentication, "_refused_minute", {})
+
+    assert stranger.get("/app").status == 429
+
+
+def test_the_limit_of_failures_can_be_switched_off(tenant: Tenant, settings: Any) -> None:
+    settings.FAILED_LOGINS_PER_MINUTE = 0
+    stranger = Caller("live_api_key_wrong")
+
+    assert {stranger.get("/app").status for _ in range(12)} == {401}
+
+
+def test_old_failures_are_forgotten(tenant: Tenant, clock: Any) -> None:
+    this_minute = int(at("2026-11-20 09:30").timestamp()) // 60
+    for minute in (this_minute - 2, this_minute - 1, this_minute):
+        FailedLogin.objects.create(address="192.0.2.1", minute=minute, count=3)
+
+    purge_idempotency_records()
+
+    kept = FailedLogin.objects.order_by("minute").values_list("minute", flat=True)
+    assert list(kept) == [this_minute - 1, this_minute]

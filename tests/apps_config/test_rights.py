@@ -1,0 +1,331 @@
+"""Who may do what: every kind of key and role, on every path that there is (section 3)."""
+
+import uuid
+from typing import Any, NamedTuple
+
+import pytest
+from django.db import transaction
+from django.urls import URLPattern, get_resolver
+
+from apps_config.models import Membership
+from tests.world import Answer, Caller, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+CALLERS = ("server", "owner", "editor", "viewer", "resource", "widget")
+
+
+class Row(NamedTuple):
+    """One endpoint: its answer to those who may call it, and who may not. `{name}` in the path is
+    an object of the world below."""
+
+    method: str
+    path: str
+    body: Any
+    status: int
+    refused: tuple[str, ...] = ()
+
+
+EVENT = {"start": "2026-11-25T09:00:00Z", "end": "2026-11-25T10:00:00Z"}
+CUSTOMER = {"name": "Marty", "email": "marty@example.com"}
+READ = ("resource", "widget")  # who may not even read
+WRITE = ("viewer", *READ)
+QUERY = {"project_id": "{project}", "resources": ["{resource}"], "from": "now", "to": "1 hour"}
+ASK = {"resources": ["{resource}"], "from": "now", "to": "1 hour"}
+
+TABLE = [
+    Row("GET", "/app", None, 200, READ),
+    Row("GET", "/apps", None, 200, READ),
+    Row("POST", "/apps", {"slug": "new", "name": "New"}, 201, ("server", "editor", *WRITE)),
+    Row("GET", "/apps/{slug}", None, 200, READ),
+    Row("PUT", "/apps/{slug}", {"name": "Other"}, 200, WRITE),
+    Row("DELETE", "/apps/{slug}", None, 204, ("editor", *WRITE)),
+    Row("GET", "/resources", None, 200, ("widget",)),
+    Row("POST", "/resources", {"name": "B", "timezone": "UTC"}, 201, WRITE),
+    Row("GET", "/resources/{resource}", None, 200, ("widget",)),
+    Row("PUT", "/resources/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("DELETE", "/resources/{spare}", None, 204, WRITE),
+    Row("GET", "/calendars", None, 200, ("widget",)),
+    Row("POST", "/calendars", {"name": "B", "resource_id": "{resource}"}, 201,
+        ("viewer", "widget")),
+    Row("GET", "/calendars/{calendar}", None, 200, ("widget",)),
+    Row("PUT", "/calendars/{calendar}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("DELETE", "/calendars/{second}", None, 204, ("viewer", "widget")),
+    Row("GET", "/events?start=2026-11-20T00:00:00Z&end=2026-11-30T00:00:00Z", None, 200,
+        ("widget",)),
+    Row("POST", "/events", {"calendar_id": "{calendar}", "what": "A", **EVENT}, 201,
+        ("viewer", "widget")),
+    Row("GET", "/events/{event}", None, 200, ("widget",)),
+    Row("PUT", "/events/{event}", {"what": "B"}, 200, ("viewer", "widget")),
+    Row("DELETE", "/events/{event}", None, 204, ("viewer", "widget")),
+    Row("GET", "/projects", None, 200, READ),
+    Row("POST", "/projects", {"name": "B"}, 201, WRITE),
+    Row("GET", "/projects/{project}", None, 200, READ),
+    Row("PUT", "/projects/{project}", {"name": "B"}, 200, WRITE),
+    Row("DELETE", "/projects/{unused}", None, 204, WRITE),
+    Row("GET", "/projects/{project}/resources", None, 200, READ),
+    Row("PUT", "/projects/{project}/resources", ["{resource}"], 200, WRITE),
+    Row("POST", "/projects/{project}/resources", {"resource_id": "{spare}"}, 201, WRITE),
+    Row("DELETE", "/projects/{project}/resources/{resource}", None, 204, WRITE),
+    Row("POST", "/availability", QUERY, 200),
+    Row("POST", "/availability/dates", QUERY, 200),
+    Row("POST", "/availability/count", QUERY, 200),
+    Row("POST", "/availability/explain", ASK, 200, ("widget",)),
+    Row("POST", "/unavailable/slots", ASK, 200, ("widget",)),
+    Row("POST", "/findtime", {"resource_ids": ["{resource}"], "future": "1 hour"}, 200),
+    Row("POST", "/findtime/bulk", {"queries": [{"resource_ids": ["{resource}"]}]}, 200,
+        ("widget",)),
+    Row("POST", "/findtime/team", {"queries": [{"resource_ids": ["{resource}"]}]}, 200,
+        ("widget",)),
+    Row("GET", "/bookings", None, 200, ("widget",)),
+    Row("POST", "/bookings",
+        {"resource_id": "{resource}", "what": "A", "customer": CUSTOMER, **EVENT}, 201,
+        ("viewer",)),
+    Row("GET", "/bookings/{booking}", None, 200, ("widget",)),
+    Row("PUT", "/bookings/{booking}", {"meta": {"a": 1}}, 200, ("viewer", "widget")),
+    Row("DELETE", "/bookings/{done}", None, 204, ("viewer", "widget")),
+    Row("POST", "/bookings/{booking}/reschedule", EVENT, 200, ("viewer",)),
+    Row("PUT", "/bookings/{booking}/reschedule", EVENT, 200, ("viewer", "widget")),
+    Row("PUT", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
+    Row("POST", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
+]  # fmt: skip
+
+
+class World:
+    """An app with one of everything, all of it the resource's own that can be."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        resource = tenant.make_resource("Desk", email="desk@example.com")
+        calendar = resource["calendars"][0]["id"]
+        second = tenant.post("/calendars", {"name": "Private", "resource_id": resource["id"]})
+        booked = {"resource_id": resource["id"]}
+        first = tenant.book(start="2026-11-23T09:00:00Z", end="2026-11-23T10:00:00Z", **booked)
+        other = tenant.book(start="2026-11-23T11:00:00Z", end="2026-11-23T12:00:00Z", **booked)
+        tenant.put(f"/bookings/{other.data['id']}/cancel")
+        event = tenant.make_event(calendar, "2026-11-24T09:00:00Z", "2026-11-24T10:00:00Z")
+        self.names = {
+            "slug": tenant.app.slug,
+            "resource": resource["id"],
+            "spare": tenant.make_resource("Spare")["id"],
+            "calendar": calendar,
+            "second": second.data["id"],
+            "event": event["id"],
+            "project": tenant.make_project(resource["id"])["id"],
+            "unused": tenant.make_project(name="Unused")["id"],
+            "booking": first.data["id"],
+            "done": other.data["id"],
+        }
+        self.callers = {
+            "server": tenant,
+            **{role: tenant.member(f"{role}@example.com", role) for role in Membership.ROLES},
+            "resource": Caller(resource["api_token"], user="desk@example.com"),
+            "widget": tenant.widget(),
+        }
+
+    def fill(self, value: Any) -> Any:
+        """The value with the world's ids in place of their names."""
+        if isinstance(value, str):
+            return value.format(**self.names)
+        if isinstance(value, dict):
+            return {key: self.fill(one) for key, one in value.items()}
+        return [self.fill(one) for one in value] if isinstance(value, list) else value
+
+    def call(self, caller: str, row: Row) -> Answer:
+        """The answer; what the call did is taken back."""
+        with transaction.atomic():
+            body = None if row.body is None else self.fill(row.body)
+            answer = self.callers[caller].call(row.method, self.fill(row.path), body)
+            transaction.set_rollback(True)
+        return answer
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_rights(tenant: Tenant, caller: str) -> None:
+    world = World(tenant)
+
+    found = {f"{row.method} {row.path}": world.call(caller, row).status for row in TABLE}
+
+    assert found == {
+        f"{row.method} {row.path}": 403 if caller in row.refused else row.status for row in TABLE
+    }
+
+
+def test_every_path_works_with_a_trailing_slash(tenant: Tenant) -> None:
+    world = World(tenant)
+    rows = [row._replace(path=slashed(row.path)) for row in TABLE]
+
+    found = {f"{row.method} {row.path}": world.call("owner", row).status for row in rows}
+
+    assert found == {f"{row.method} {row.path}": row.status for row in rows}
+
+
+def slashed(path: str) -> str:
+    head, mark, query = path.partition("?")
+    return f"{head}/{mark}{query}"
+
+
+def test_unknown_query_parameters_are_refused_everywhere(tenant: Tenant) -> None:
+    world = World(tenant)
+    errors = {"unknown": ["Is not a known query parameter."]}
+
+    for row in TABLE:
+        path = row.path + ("&" if "?" in row.path else "?") + "unknown=1"
+        answer = world.call("owner", row._replace(path=path))
+        assert (answer.status, answer.json["errors"]) == (422, errors), path
+
+
+def test_a_refusal_whole(tenant: Tenant) -> None:
+    answer = tenant.widget().get("/resources")
+
+    assert (answer.status, answer.error) == (
+        403,
+        {"error": "These credentials may not do this.", "code": "forbidden"},
+    )
+
+
+def test_rights_are_looked_at_before_the_body(tenant: Tenant) -> None:
+    """Who may not do it learns nothing about what would be valid."""
+    viewer = tenant.member("viewer@example.com", Membership.VIEWER)
+
+    statuses = [
+        caller.post(path, {"slug": 5}).status
+        for caller, path in ((viewer, "/resources"), (viewer, "/apps"), (tenant, "/apps"))
+    ]
+
+    assert statuses == [403, 403, 403]
+
+
+def test_every_endpoint_stands_in_the_table() -> None:
+    """A new endpoint needs a line that says who may call it."""
+    expected = {
+        (method, "/" + path)
+        for path, view in endpoints()
+        for method in view.http_method_names
+        if hasattr(view, method) and method not in ("options", "head")
+    }
+
+    assert {(row.method.lower(), route(row.path)) for row in TABLE} == expected
+
+
+def endpoints() -> list[tuple[str, Any]]:
+    """Path and view class of every endpoint of an app below /v2."""
+    below = [
+        pattern
+        for part in get_resolver().url_patterns
+        if str(part.pattern) == "v2/" and hasattr(part, "url_patterns")
+        for pattern in part.url_patterns
+    ]
+    assert all(isinstance(pattern, URLPattern) for pattern in below)
+    return [(str(pattern.pattern), pattern.callback.cls) for pattern in below]
+
+
+def route(path: str) -> str:
+    """The pattern of a path in the table: `/apps/{slug}` is `/apps/<str:slug>`."""
+    for pattern, names in ROUTES.items():
+        for name in names:
+            path = path.replace("{" + name + "}", f"<{pattern}>")
+    path = path.partition("?")[0]
+    return path.replace("/cancel", "/<str:action>")
+
+
+ROUTES = {
+    "str:slug": ("slug",),
+    "uuid:resource_id": ("resource", "spare"),
+    "uuid:calendar_id": ("calendar", "second"),
+    "uuid:event_id": ("event",),
+    "uuid:project_id": ("project", "unused"),
+    "uuid:booking_id": ("booking", "done"),
+}
+
+
+# --- A resource's key, beyond its own -------------------------------------------------------------
+def resource_key(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
+    """The key of one resource, and what is another's."""
+    mine = tenant.make_resource("Mine", email="mine@example.com")
+    other = tenant.make_resource("Other")
+    calendar = other["calendars"][0]["id"]
+    event = tenant.make_event(calendar, "2026-11-24T09:00:00Z", "2026-11-24T10:00:00Z")
+    booking = tenant.book(resource_id=other["id"], **EVENT).data["id"]
+    names = {"resource": other["id"], "calendar": calendar, "event": event["id"]}
+    caller = Caller(mine["api_token"], user="mine@example.com")
+    return caller, names | {"booking": booking, "unknown": str(uuid.uuid4())}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "model"),
+    [
+        ("GET", "/resources/{resource}", None, "Resource"),
+        ("PUT", "/resources/{resource}", {}, "Resource"),
+        ("GET", "/calendars/{calendar}", None, "Calendar"),
+        ("PUT", "/calendars/{calendar}", {}, "Calendar"),
+        ("DELETE", "/calendars/{calendar}", None, "Calendar"),
+        ("GET", "/events/{event}", None, "Event"),
+        ("PUT", "/events/{event}", {}, "Event"),
+        ("DELETE", "/events/{event}", None, "Event"),
+        ("GET", "/bookings/{booking}", None, "Booking"),
+        ("PUT", "/bookings/{booking}", {}, "Booking"),
+        ("DELETE", "/bookings/{booking}", None, "Booking"),
+        ("PUT", "/bookings/{booking}/cancel", None, "Booking"),
+        ("POST", "/bookings/{booking}/reschedule", EVENT, "Booking"),
+    ],
+)
+def test_a_resources_key_does_not_see_what_is_anothers(
+    tenant: Tenant, method: str, path: str, body: Any, model: str
+) -> None:
+    caller, names = resource_key(tenant)
+    unknown = dict.fromkeys(names, names["unknown"])
+
+    answers = [caller.call(method, path.format(**ids), body) for ids in (names, unknown)]
+
+    error = {"error": f"{model} not found.", "code": "not_found", "model": model}
+    assert [(answer.status, answer.error) for answer in answers] == [(404, error)] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where"),
+    [
+        ("/calendars", {"name": "B", "resource_id": "{resource}"}, "resource_id"),
+        ("/events", {"calendar_id": "{calendar}", "what": "A", **EVENT}, "calendar_id"),
+        ("/bookings",
+         {"resource_id": "{resource}", "what": "A", "customer": CUSTOMER, **EVENT}, "resource_id"),
+        ("/bookings",
+         {"event": {"calendar_id": "{calendar}", "what": "A", **EVENT}, "customer": CUSTOMER},
+         "event.calendar_id"),
+        ("/availability", ASK, "resources.0"),
+        ("/findtime", {"resource_ids": ["{resource}"]}, "resource_ids.0"),
+    ],
+)  # fmt: skip
+def test_a_resources_key_cant_name_what_is_anothers(
+    tenant: Tenant, path: str, body: Any, where: str
+) -> None:
+    caller, names = resource_key(tenant)
+    world = World.__new__(World)
+    world.names = names
+
+    answer = caller.post(path, world.fill(body))
+
+    noun = "calendar" if "calendar" in where else "resource"
+    assert (answer.status, answer.error["errors"]) == (
+        422,
+        {where: [f"There is no such {noun}."]},
+    )
+
+
+def test_listings_of_a_resources_key_hold_its_own_alone(tenant: Tenant) -> None:
+    caller, _ = resource_key(tenant)
+    mine = caller.get("/resources").data[0]
+    booking = tenant.book(resource_id=mine["id"], **EVENT).data["id"]
+    span = "start=2026-11-20T00:00:00Z&end=2026-11-30T00:00:00Z"
+
+    found = {
+        "resources": caller.get("/resources").json,
+        "calendars": caller.get("/calendars").json,
+        "events": caller.get(f"/events?{span}").json,
+        "bookings": caller.get("/bookings").json,
+    }
+
+    assert {name: (answer["total"], len(answer["data"])) for name, answer in found.items()} == (
+        dict.fromkeys(found, (1, 1))
+    )
+    assert found["resources"]["data"][0]["name"] == "Mine"
+    assert found["bookings"]["data"][0]["id"] == booking

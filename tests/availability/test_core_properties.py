@@ -1,0 +1,332 @@
+"""The core against the slow model, around the odd hours of the world's clocks.
+
+CORE_EXAMPLES sets the number of examples of each property (default 40): CORE_EXAMPLES=2000 for a
+long run.
+"""
+
+import os
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from availability.core.constraints import open_windows, parse_constraints
+from availability.core.explain import Busy, explain
+from availability.core.slots import Agenda, Demand, find_slots, free_intervals
+from availability.core.zones import wall_to_instant
+from tests.availability import core_model as model
+
+EXAMPLES = int(os.environ.get("CORE_EXAMPLES", "40"))
+thorough = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+
+ODD_TIMES = {  # changes of the clock, in UTC
+    "America/Santiago": ["2026-04-05 03:00", "2026-09-06 04:00"],
+    "Australia/Lord_Howe": ["2026-04-04 15:00", "2026-10-03 15:30", "1981-10-24 15:30"],
+    "Asia/Kathmandu": ["1985-12-31 18:30"],
+    "Pacific/Apia": ["2011-12-30 10:00", "2011-09-24 14:00", "2012-03-31 14:00"],
+    "Africa/Cairo": [
+        "2010-08-10 21:00",
+        "2010-09-09 22:00",
+        "2026-04-23 22:00",
+        "2026-10-29 21:00",
+    ],
+    "Africa/Casablanca": ["2026-02-15 02:00", "2026-03-22 02:00", "2031-12-14 02:00"],
+    "Europe/Berlin": ["2026-03-29 01:00", "2026-10-25 01:00"],
+    "America/New_York": ["2026-03-08 07:00", "2026-11-01 06:00"],
+    "Asia/Kolkata": ["2026-01-01 00:00"],
+    "Pacific/Chatham": ["2026-04-04 14:00", "2026-09-26 14:00"],
+    "America/St_Johns": [
+        "1988-04-03 03:31",
+        "1988-10-30 01:31",
+        "2010-11-07 02:31",
+        "2026-03-08 05:30",
+    ],
+    "UTC": ["2100-02-28 12:00"],
+    "America/Havana": ["2026-03-08 05:00", "2026-11-01 05:00"],
+    "Asia/Tehran": ["2022-03-21 20:30", "2022-09-21 19:30"],
+}
+DAY = 1440  # everything is counted in minutes here, and given to the core in seconds
+
+
+def to_minute(text):
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) // 60
+
+
+def to_seconds(spans):
+    return tuple((start * 60, end * 60) for start, end in spans)
+
+
+@st.composite
+def ranges(draw, longest=2 * DAY):
+    """(zone, start, end): three in four of them around a change of the clock."""
+    zone = draw(st.sampled_from(sorted(ODD_TIMES)))
+    odd = to_minute(draw(st.sampled_from(ODD_TIMES[zone])))
+    anywhere = st.integers(to_minute("1970-01-03 00:00"), to_minute("2199-12-01 00:00"))
+    near = st.integers(odd - DAY - 90, odd + 90)
+    start = draw(st.one_of(near, near, near, anywhere))
+    return zone, start, start + draw(st.integers(1, longest))
+
+
+times = st.one_of(
+    st.integers(0, 23),
+    st.builds("{:02}:{:02}".format, st.integers(0, 23), st.sampled_from((0, 1, 15, 30, 45, 59))),
+)
+time_pairs = st.fixed_dictionaries({"start": times, "end": st.one_of(times, st.just(24))}).filter(
+    lambda pair: model.read_time(pair["start"]) != model.read_time(pair["end"])
+)
+days = st.sampled_from([name.title() for name in model.DAYS])
+
+
+@st.composite
+def periods(draw, start):
+    """Bounds near the start of the range, as wall-clock readings or as instants; mixed ones may be
+    empty.
+    """
+    bounds = []
+    for minute in sorted(
+        draw(st.lists(st.integers(-DAY, 3 * DAY), min_size=2, max_size=2, unique=True))
+    ):
+        wall = datetime.fromtimestamp((start + minute) * 60, UTC)
+        bounds.append(
+            wall.isoformat() if draw(st.booleans()) else wall.strftime("%Y-%m-%d %H:%M:%S")
+        )
+    return {"start": bounds[0], "end": bounds[1]}
+
+
+def params_of(name, start):
+    return {
+        "hours": time_pairs,
+        "day": st.fixed_dictionaries({"day": days}),
+        "day_and_time": st.builds(lambda day, pair: {"day": day, **pair}, days, time_pairs),
+        "period": periods(start),
+        "weekdays": st.just({}),
+        "weekends": st.just({}),
+    }[name]
+
+
+@st.composite
+def constraints(draw, start):
+    kinds = ("hours", "hours", "day", "day_and_time", "period", "weekdays", "weekends")
+    names = draw(st.lists(st.sampled_from(kinds), max_size=4))
+    verbs = [draw(st.sampled_from(("allow", "block"))) for _ in names]
+    return [
+        {f"{verb}_{name}": draw(params_of(name, start))}
+        for verb, name in zip(verbs, names, strict=True)
+    ]
+
+
+def lists_near(start):
+    few = constraints(start)
+    return st.one_of(
+        st.just(([], [], [])),
+        st.tuples(few, st.just([]), st.just([])),
+        st.tuples(few, few, st.just([])),
+        st.tuples(few, few, few),
+    )
+
+
+def spans_near(start, end, most):
+    begin = st.integers(start - DAY, end + 60)
+    span = st.builds(
+        lambda at, length: (at, at + length), begin, st.sampled_from((1, 10, 60, 200, 1500))
+    )
+    return st.lists(span, max_size=most).map(sorted)
+
+
+def parse_lists(lists):
+    return tuple(map(parse_constraints, lists))
+
+
+@st.composite
+def agendas_near(draw, zone, start, end, key):
+    return Agenda(
+        key,
+        zone,
+        draw(lists_near(start)),
+        draw(spans_near(start, end, 6)),
+        draw(st.one_of(st.just([]), spans_near(start, end, 1))),
+    )
+
+
+@st.composite
+def demands(draw, start, end):
+    return Demand(
+        start,
+        end,
+        draw(st.sampled_from((None, 1, 25, 30, 60, 120))),
+        draw(st.sampled_from((0, 0, 10, 61))),
+        draw(st.sampled_from((None, 7, 15, 45, 60, 1440))),
+        draw(st.one_of(st.none(), st.integers(start - 100, end + 100))),
+    )
+
+
+def agenda_in_seconds(agenda):
+    return agenda._replace(
+        rules=parse_lists(agenda.rules),
+        busy=to_seconds(agenda.busy),
+        closed=to_seconds(agenda.closed),
+    )
+
+
+def demand_in_seconds(demand):
+    return Demand(*(None if value is None else value * 60 for value in demand))
+
+
+@st.composite
+def scenes(draw, most_agendas=1, longest=2 * DAY):
+    """(agendas, demand) in minutes; several agendas share the range, not always the zone or the
+    rules.
+    """
+    zone, start, end = draw(ranges(longest))
+    agendas = [draw(agendas_near(zone, start, end, 0))]
+    for key in range(1, draw(st.integers(1, most_agendas))):
+        its_zone = draw(st.sampled_from((zone, zone, "Asia/Kathmandu", "Pacific/Apia")))
+        other = draw(agendas_near(its_zone, start, end, key))
+        if draw(st.booleans()):
+            other = other._replace(rules=agendas[0].rules)
+        agendas.append(other)
+    return agendas, draw(demands(start, end))
+
+
+@thorough
+@given(st.data())
+def test_open_windows_agree_with_the_wall_clock_of_every_minute(data):
+    zone, start, end = data.draw(ranges(4 * DAY))
+    lists = data.draw(lists_near(start))
+
+    windows = open_windows(parse_lists(lists), zone, start * 60, end * 60)
+
+    expected = model.join_minutes(model.open_minutes(lists, zone, start, end))
+    assert windows == to_seconds(expected)
+
+
+@thorough
+@given(scenes())
+def test_free_intervals_agree_with_every_minute(scene):
+    (agenda,), demand = scene
+
+    free = free_intervals(agenda_in_seconds(agenda), demand_in_seconds(demand))
+
+    opened = model.open_minutes(agenda.rules, agenda.zone, demand.start, demand.end)
+    whole = demand._replace(length=None)
+    expected = model.find_spans(
+        model.free_minutes(agenda, demand, opened), opened, agenda.zone, whole
+    )
+    assert tuple(free) == to_seconds(expected)
+
+
+def check_slots(mode, scene):
+    agendas, demand = scene
+    slots = find_slots(mode, list(map(agenda_in_seconds, agendas)), demand_in_seconds(demand))
+    expected = model.find_slots(mode, agendas, demand)
+    assert slots == [(start * 60, end * 60, keys) for start, end, keys in expected]
+
+
+@thorough
+@given(scenes(longest=DAY + 200))
+def test_slots_of_one_agenda_agree_with_every_minute(scene):
+    check_slots("roundrobin_random", scene)
+
+
+@thorough
+@given(scenes(most_agendas=3, longest=DAY))
+def test_slots_of_several_agendas_agree_with_every_minute(scene):
+    for mode in ("roundrobin_prioritized", "mutual", "exclusive"):
+        check_slots(mode, scene)
+
+
+def explain_in_seconds(agenda, demand):
+    return explain(
+        zone=agenda.zone,
+        rules=parse_lists(agenda.rules),
+        busy=[
+            Busy(start, end, "event", index)
+            for index, (start, end) in enumerate(to_seconds(agenda.busy))
+        ],
+        closed=to_seconds(agenda.closed),
+        start=demand.start * 60,
+        end=demand.end * 60,
+        buffer=demand.buffer * 60,
+        past_before=None if demand.not_before is None else demand.not_before * 60,
+    )
+
+
+@thorough
+@given(scenes())
+def test_explain_calls_available_what_is_free(scene):
+    (agenda,), demand = scene
+
+    segments = explain_in_seconds(agenda, demand)
+
+    edges = [demand.start * 60, *(segment.end for segment in segments)]
+    assert edges == [*(segment.start for segment in segments), demand.end * 60]
+    assert all(segment.available == (not segment.reasons) for segment in segments)
+    assert all(one.reasons != other.reasons for one, other in pairwise(segments))
+    available = [(segment.start, segment.end) for segment in segments if segment.available]
+    assert available == free_intervals(agenda_in_seconds(agenda), demand_in_seconds(demand))
+
+
+def expected_reasons(agenda, demand, minute):
+    """(type, source, event or constraint) of all but the allowing rules."""
+    wall = model.read_wall(minute, agenda.zone)
+    for source, raw in zip(("resource", "project", "request"), agenda.rules, strict=True):
+        for index, each in enumerate(raw):
+            ((name, params),) = each.items()
+            if name.startswith("block") and model.is_blocked(name, params, minute, wall):
+                yield "constraint", source, parse_constraints(raw)[index]
+    for index, (start, end) in enumerate(agenda.busy):
+        if start <= minute < end:
+            yield "event", None, index
+        elif start - demand.buffer <= minute < end + demand.buffer:
+            yield "buffer", None, index
+    if demand.not_before is not None and minute < demand.not_before:
+        yield "past", None, None
+    if any(start <= minute < end for start, end in agenda.closed):
+        yield "limit", None, None
+
+
+@thorough
+@given(scenes(longest=DAY))
+def test_explain_gives_every_reason_at_every_minute(scene):
+    (agenda,), demand = scene
+
+    segments = explain_in_seconds(agenda, demand)
+
+    for segment in segments:
+        given_reasons = {
+            (reason.type, reason.source, reason.rules[0] if reason.rules else reason.event_id)
+            for reason in segment.reasons
+            if not (reason.rules and reason.rules[0].allow)
+        }
+        for minute in range(segment.start // 60, segment.end // 60):
+            assert given_reasons == set(expected_reasons(agenda, demand, minute))
+            wall = model.read_wall(minute, agenda.zone)
+            refusing = {
+                source
+                for source, raw in zip(
+                    ("resource", "project", "request"), agenda.rules, strict=True
+                )
+                if not model.is_allowed(raw, minute, wall)
+            }
+            assert refusing == {
+                reason.source
+                for reason in segment.reasons
+                if reason.rules and reason.rules[0].allow
+            }
+
+
+@thorough
+@given(st.sampled_from(sorted(ODD_TIMES)), st.integers(-2 * DAY, 2 * DAY), st.data())
+def test_a_wall_time_is_read_back_or_skipped(zone, shift, data):
+    odd = to_minute(data.draw(st.sampled_from(ODD_TIMES[zone])))
+    wall = datetime(1970, 1, 1) + timedelta(minutes=odd + shift)
+
+    instant = wall_to_instant(wall, zone, gap="end") // 60
+
+    around = range(odd + shift - 2 * DAY, odd + shift + 2 * DAY)
+    showing = [minute for minute in around if model.read_wall(minute, zone) == wall]
+    jump = next(minute for minute in around if model.read_wall(minute, zone) > wall)
+    assert instant == (showing[0] if showing else jump)

@@ -1,0 +1,67 @@
+"""What the tests of bookings share: a Monday, a customer, and records as the API writes them."""
+
+from typing import Any
+
+from tests.world import STAMP, Answer, Tenant
+
+MONDAY = "2026-11-23"  # three days after NOW
+MARTY = {"name": "Marty McFly", "email": "marty@example.com"}
+ACTIONS_OF = {
+    ("instant", "initialized"): ["confirm", "create"],
+    ("instant", "confirmed"): ["cancel", "cancel_by_customer", "complete"],
+    ("confirm_decline", "tentative"): ["confirm", "decline", "cancel", "cancel_by_customer"],
+    ("confirm_decline", "confirmed"): ["cancel", "cancel_by_customer", "complete"],
+}
+
+
+def span(start: str, end: str, day: str = MONDAY) -> dict[str, str]:
+    """`span("09:00", "10:00")`: start and end on that Monday, in UTC."""
+    return {"start": f"{day}T{start}:00Z", "end": f"{day}T{end}:00Z"}
+
+
+def shown(start: str, end: str, day: str = MONDAY) -> dict[str, str]:
+    """The same as answers write it."""
+    return {"start": f"{day}T{start}:00+00:00", "end": f"{day}T{end}:00+00:00"}
+
+
+NINE = span("09:00", "10:00")
+
+
+def entry(booking: Any, state: str, graph: str = "instant", **given: Any) -> dict[str, Any]:
+    """A booking as it stands in a list."""
+    return {
+        "id": booking["id"],
+        "state": state,
+        "graph": graph,
+        "completed": (graph, state) not in ACTIONS_OF,
+        "created_at": STAMP,
+        "updated_at": STAMP,
+        **given,
+    }
+
+
+def act(tenant: Tenant, booking: Any, action: str, body: Any = None) -> Answer:
+    """PUT an action to a booking."""
+    return tenant.put(f"/bookings/{booking['id']}/{action}", body)
+
+
+def whole(tenant: Tenant, booking: Any) -> Any:
+    """GET /bookings/:id with its history."""
+    return tenant.get(f"/bookings/{booking['id']}?include=logs").data
+
+
+def steps(tenant: Tenant, booking: Any) -> list[tuple[str, str, str]]:
+    """The history of a booking: from, action, to."""
+    logs = whole(tenant, booking)["logs"]
+    return [(log["from_state"], log["action"], log["to_state"]) for log in logs]
+
+
+def taken(tenant: Tenant, *resource_ids: str, day: str = MONDAY) -> list[str]:
+    """`09:00-10:00`: what is not free on a day, in UTC, of resources that have no rules."""
+    query = {
+        "resources": list(resource_ids),
+        "from": f"{day}T00:00:00Z",
+        "to": f"{day}T23:59:59Z",
+    }
+    spans = tenant.post("/unavailable/slots", query).data
+    return [f"{one['start'][11:16]}-{one['end'][11:16]}" for one in spans]

@@ -1,0 +1,53 @@
+"""Live services for race tests: as it is, with faults on demand, without the database's guard."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.bookings.race_tenant import DROP_GUARD, LiveTenant
+from tests.services import Service
+
+FAULTY = "tests.bookings.race_wsgi"
+GUARD = import_module("availability.migrations.0002_overlap_guard")
+
+
+@pytest.fixture(scope="session")
+def live_tenant(live_service: Service) -> LiveTenant:
+    return LiveTenant(live_service)
+
+
+@pytest.fixture(scope="session")
+def faulty_tenant(start_service: Callable[..., Service]) -> LiveTenant:
+    """In a service that obeys the header `Fault`."""
+    return LiveTenant(start_service(wsgi=FAULTY))
+
+
+@pytest.fixture
+def unguarded_tenant(faulty_tenant: LiveTenant) -> Iterator[LiveTenant]:
+    """The same, while its database has no guard on events."""
+    for statement in DROP_GUARD[faulty_tenant.is_sqlite]:
+        faulty_tenant.rows(statement)
+    yield faulty_tenant
+    # What overlaps by now can be guarded no more.
+    faulty_tenant.rows("UPDATE availability_event SET exclusive = FALSE")
+    for statement in GUARD.SQLITE[:2] if faulty_tenant.is_sqlite else [GUARD.POSTGRESQL]:
+        faulty_tenant.rows(statement)
+
+
+@pytest.fixture
+def lock_alone(unguarded_tenant: LiveTenant) -> LiveTenant:
+    """Between the check and the write there is time for others to get in, if they could."""
+    return unguarded_tenant.with_faults(pause=0.005)
+
+
+@pytest.fixture
+def net_alone(faulty_tenant: LiveTenant, tmp_path: Path) -> LiveTenant:
+    """Several have passed the check before the first one writes."""
+    return faulty_tenant.with_faults(unlocked=True, meet=str(tmp_path))
+
+
+@pytest.fixture
+def unprotected(unguarded_tenant: LiveTenant, tmp_path: Path) -> LiveTenant:
+    return unguarded_tenant.with_faults(unlocked=True, meet=str(tmp_path))

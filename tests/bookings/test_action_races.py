@@ -1,0 +1,74 @@
+"""Actions on one booking at the same time: as if one had come after the other."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bookings.race_clients import call
+from tests.bookings.race_tenant import LiveTenant, count_outcomes, span
+
+Steps = tuple[tuple[str, str, str], ...]
+CREATED = ("initialized", "create", "tentative")
+CONFIRMED = ("tentative", "confirm", "confirmed")
+DECLINED = ("tentative", "decline", "declined")
+CANCELLED = ("tentative", "cancel", "cancelled")
+CANCELLED_LATER = ("confirmed", "cancel", "cancelled")
+COMPLETED = ("confirmed", "complete", "completed")
+
+# The actions of a race, and every history that one after the other could have written.
+SERIAL_HISTORIES = [
+    (["confirm", "cancel"], {(CREATED, CONFIRMED, CANCELLED_LATER), (CREATED, CANCELLED)}),
+    (["confirm", "decline"], {(CREATED, CONFIRMED), (CREATED, DECLINED)}),
+    (["confirm", "confirm", "confirm"], {(CREATED, CONFIRMED)}),
+    (["decline", "cancel", "decline", "cancel"], {(CREATED, DECLINED), (CREATED, CANCELLED)}),
+    (
+        ["confirm", "complete", "cancel"],
+        {
+            (CREATED, CONFIRMED, COMPLETED),
+            (CREATED, CONFIRMED, CANCELLED_LATER),
+            (CREATED, CANCELLED),
+        },
+    ),
+]
+
+
+def race_actions(tenant: LiveTenant, actions: list[str], rounds: int = 5) -> set[Steps]:
+    """The histories of bookings each of which got all the actions at once."""
+    (resource,) = tenant.make_resources(1)
+    bookings = [
+        tenant.book(graph="confirm_decline", resource_id=resource, **span(n))["id"]
+        for n in range(rounds)
+    ]
+
+    answers = tenant.race_each([tenant.act(one, do) for one in bookings for do in actions])
+
+    assert count_outcomes(answers).keys() <= {"200", "409 action_not_allowed"}
+    histories = [tuple(tenant.steps_of(one)) for one in bookings]
+    # Every 200 is a line of the history, every line after the first one a 200.
+    assert sum(len(steps) - 1 for steps in histories) == count_outcomes(answers)["200"]
+    states = [tenant.state_of(one) for one in bookings]
+    assert states == [steps[-1][2] for steps in histories]
+    assert len(tenant.held([resource])) == states.count("confirmed")
+    return set(histories)
+
+
+@pytest.mark.parametrize(("actions", "serial"), SERIAL_HISTORIES, ids=lambda value: "")
+def test_actions_at_once_are_one_after_the_other(
+    lock_alone: LiveTenant, actions: list[str], serial: set[Steps]
+) -> None:
+    assert race_actions(lock_alone, actions) <= serial
+
+
+def test_control_without_lock_an_action_is_done_twice(
+    unguarded_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    (resource,) = unguarded_tenant.make_resources(1)
+    booking = unguarded_tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
+    confirm = unguarded_tenant.with_faults(unlocked=True).act(booking, "confirm")
+    writes = 'UPDATE "availability_event"'
+
+    with unguarded_tenant.held_up(confirm, at=writes, folder=tmp_path, unlocked=True) as first:
+        second = call(unguarded_tenant.service.url, confirm)
+
+    assert (first.result().outcome, second.outcome) == ("200", "200")
+    assert unguarded_tenant.steps_of(booking) == [CREATED, CONFIRMED, CONFIRMED]

@@ -1,0 +1,165 @@
+"""The service completes a live booking one hour after its end (section 5, Graphs)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bookings import services, tasks
+from bookings.models import Booking
+from bookings.services import complete_ended_bookings
+from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
+from tests.world import Tenant, at
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+DUE = at(f"{MONDAY} 11:00")  # an hour after ten
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource()
+
+
+@pytest.fixture
+def booking(tenant: Tenant, ada: Any) -> Any:
+    return tenant.book(resource_id=ada["id"], **NINE).data
+
+
+def states() -> list[str]:
+    return list(Booking.objects.order_by("event__start").values_list("state", flat=True))
+
+
+# --- When -----------------------------------------------------------------------------------------
+def test_one_hour_after_the_end(tenant: Tenant, ada: Any, booking: Any, clock: Any) -> None:
+    clock.move_to(DUE)
+
+    done = complete_ended_bookings(now=DUE)
+
+    found = whole(tenant, booking)
+    assert (done, found["state"], found["completed"]) == (1, "completed", True)
+    assert found["updated_at"] == "2026-11-23T11:00:00+0000"
+    assert found["logs"][1] == {
+        "from_state": "confirmed",
+        "to_state": "completed",
+        "action": "complete",
+        "actor": "",
+        "source": "timer",
+        "message": "",
+        "created_at": "2026-11-23T11:00:00+0000",
+    }
+    assert taken(tenant, ada["id"]) == ["00:00-11:00"]  # the past, not the event
+
+
+def test_not_before(booking: Any) -> None:
+    assert (complete_ended_bookings(now=DUE - SECOND), states()) == (0, ["confirmed"])
+
+
+def test_only_once(tenant: Tenant, booking: Any) -> None:
+    done = [complete_ended_bookings(now=DUE) for _ in range(2)]
+
+    assert done == [1, 0]
+    assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
+
+
+def test_also_long_after(booking: Any) -> None:
+    assert complete_ended_bookings(now=DUE + timedelta(days=400)) == 1
+
+
+# --- What -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("given", "actions", "final"),
+    [
+        ({}, [], "completed"),
+        ({"action": "create"}, [], "initialized"),
+        ({"action": "create"}, ["confirm"], "completed"),
+        ({}, ["cancel"], "cancelled"),
+        ({}, ["cancel_by_customer"], "cancelled_by_customer"),
+        ({"graph": "confirm_decline"}, [], "tentative"),
+        ({"graph": "confirm_decline"}, ["decline"], "declined"),
+        ({"graph": "confirm_decline"}, ["confirm"], "completed"),
+        ({"graph": "confirm_decline"}, ["confirm", "cancel"], "cancelled"),
+    ],
+)
+def test_what_is_live_and_nothing_else(
+    tenant: Tenant, ada: Any, given: dict[str, Any], actions: list[str], final: str
+) -> None:
+    booking = tenant.book(resource_id=ada["id"], **NINE, **given).data
+    for action in actions:
+        act(tenant, booking, action)
+
+    done = complete_ended_bookings(now=DUE)
+
+    assert (done, states()) == (int(final == "completed"), [final])
+
+
+def test_by_hand_before_its_time(tenant: Tenant, booking: Any) -> None:
+    act(tenant, booking, "complete")
+
+    assert complete_ended_bookings(now=DUE) == 0
+    assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
+
+
+def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
+    tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
+
+    done = [complete_ended_bookings(now=DUE + timedelta(hours=n)) for n in (0, 1, 2)]
+
+    assert done == [0, 0, 1]
+
+
+def test_a_draft_that_was_moved_and_confirmed(tenant: Tenant, ada: Any) -> None:
+    draft = tenant.book(resource_id=ada["id"], action="create", **NINE).data
+    tenant.post(f"/bookings/{draft['id']}/reschedule", span("11:00", "12:00"))
+    act(tenant, draft, "confirm")
+
+    done = [complete_ended_bookings(now=DUE + timedelta(hours=n)) for n in (0, 2)]
+
+    assert done == [0, 1]
+
+
+def test_what_may_overlap_and_what_accompanies(tenant: Tenant) -> None:
+    resources = [tenant.make_resource(name)["id"] for name in "AB"]
+    project = tenant.make_project(*resources, availability={"mode": "mutual"})["id"]
+    tenant.book(project_id=project, **NINE)
+    tenant.book(resource_id=resources[1], settings={"allow_double_bookings": True}, **NINE)
+
+    done = complete_ended_bookings(now=DUE)
+
+    assert (done, [taken(tenant, one) for one in resources]) == (2, [[], []])
+
+
+def test_bookings_of_every_app(tenant: Tenant, make_tenant: Any, booking: Any) -> None:
+    other = make_tenant()
+    other.book(resource_id=other.make_resource()["id"], **NINE)
+
+    assert complete_ended_bookings(now=DUE) == 2
+
+
+def test_what_was_removed_stays_so(tenant: Tenant, booking: Any) -> None:
+    act(tenant, booking, "complete")
+    tenant.delete(f"/bookings/{booking['id']}")
+
+    assert complete_ended_bookings(now=DUE) == 0
+
+
+# --- The task -------------------------------------------------------------------------------------
+def test_the_task_works_off_batch_after_batch(
+    tenant: Tenant, ada: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services.changes, "BATCH", 2)
+    monkeypatch.setattr(services, "BATCH", 2)
+    for hour in (1, 2, 3, 4, 5):
+        tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))
+    clock.move_to(at(f"{MONDAY} 06:00"))
+
+    tasks.complete_ended_bookings()
+
+    assert states() == ["completed"] * 4 + ["confirmed"]
+
+
+def test_the_task_where_nothing_is_due(booking: Any) -> None:
+    tasks.complete_ended_bookings()
+
+    assert states() == ["confirmed"]

@@ -1,0 +1,247 @@
+"""A crash, a deadlock, a lock that does not come: all of a booking is left behind, or nothing."""
+
+import http.client
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import OperationalError
+
+from bookings import views
+from bookings.models import Booking
+from tests.bookings.conftest import FAULTY
+from tests.bookings.race_clients import Request, call
+from tests.bookings.race_tenant import CUSTOMER, LiveTenant, open_database, span
+from tests.world import Tenant
+
+WRITES = [
+    'INSERT INTO "?apps_config_idempotencyrecord',
+    'INSERT INTO "availability_event"',
+    'INSERT INTO "bookings_booking"',
+    'INSERT INTO "bookings_customer"',
+    'INSERT INTO "bookings_statechange"',
+    'UPDATE "apps_config_idempotencyrecord"',
+]
+
+
+@pytest.fixture
+def resource(faulty_tenant: LiveTenant) -> str:
+    return faulty_tenant.make_resources(1)[0]
+
+
+# --- The process dies -----------------------------------------------------------------------------
+def die_of(tenant: LiveTenant, request: Request) -> None:
+    """Sends a request that kills the service, and starts it again."""
+    with pytest.raises((OSError, http.client.HTTPException)):
+        call(tenant.service.url, request)
+    tenant.service.processes["web"].wait(30)
+    tenant.service.start_web(wsgi=FAULTY)
+
+
+def test_a_client_that_lost_the_answer_gets_the_same_booking(
+    faulty_tenant: LiveTenant, resource: str
+) -> None:
+    headers = {"Idempotency_Key": "lost"}
+    wanted = {"resource_id": resource, "headers": headers, **span(10)}
+
+    die_of(faulty_tenant, faulty_tenant.with_faults(do="kill_at_the_end").booking(**wanted))
+    made = faulty_tenant.call("GET", f"/bookings?search=resource.id:{resource}").data
+    again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
+
+    assert (again.status, again.headers["Idempotent-Replayed"]) == (201, "true")
+    assert made == [again.data]
+    assert len(faulty_tenant.steps_of(again.data["id"])) == 1
+    assert len(faulty_tenant.held([resource])) == 1
+
+
+def test_a_service_that_dies_before_the_commit_leaves_nothing(
+    faulty_tenant: LiveTenant, resource: str
+) -> None:
+    headers = {"Idempotency_Key": "torn"}
+    wanted = {"resource_id": resource, "headers": headers, **span(10)}
+    deadly = faulty_tenant.with_faults(at=WRITES[-1], do="kill")
+    before = faulty_tenant.count_rows()
+
+    die_of(faulty_tenant, deadly.booking(**wanted))
+    after = faulty_tenant.count_rows()
+    again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
+
+    assert after == before
+    assert (again.status, again.headers.get("Idempotent-Replayed")) == (201, None)
+
+
+# --- A statement in the middle fails --------------------------------------------------------------
+@pytest.mark.parametrize("write", WRITES)
+def test_a_failure_between_two_writes_leaves_nothing(
+    faulty_tenant: LiveTenant, resource: str, write: str
+) -> None:
+    headers = {"Idempotency_Key": f"after {write}".replace(" ", "-")}
+    wanted = {"resource_id": resource, "headers": headers, **span(10)}
+    failing = faulty_tenant.with_faults(at=write, do="raise")
+    before = faulty_tenant.count_rows()
+
+    failed = call(faulty_tenant.service.url, failing.booking(**wanted))
+    after = faulty_tenant.count_rows()
+    again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
+
+    assert (failed.outcome, after) == ("500 internal", before)
+    assert (again.status, again.headers.get("Idempotent-Replayed")) == (201, None)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        'UPDATE "availability_event"',
+        'UPDATE "bookings_booking"',
+        'INSERT INTO "bookings_statechange"',
+    ],
+)
+@pytest.mark.parametrize("step", ["confirm", "reschedule"])
+def test_a_failure_in_the_middle_of_a_step_leaves_the_booking_as_it_was(
+    faulty_tenant: LiveTenant, resource: str, step: str, write: str
+) -> None:
+    graph = "confirm_decline" if step == "confirm" else "instant"
+    path = f"/bookings/{faulty_tenant.book(graph=graph, resource_id=resource, **span(10))['id']}"
+    failing = faulty_tenant.with_faults(at=write, do="raise")
+    method, body = ("PUT", {}) if step == "confirm" else ("POST", span(12))
+    whole, held = f"{path}?include=logs", faulty_tenant.held([resource])
+    before = faulty_tenant.call("GET", whole).data
+
+    failed = failing.call(method, f"{path}/{step}", body)
+
+    assert failed.outcome == "500 internal"
+    assert faulty_tenant.call("GET", whole).data == before
+    assert faulty_tenant.held([resource]) == held
+    assert faulty_tenant.call(method, f"{path}/{step}", body).outcome == "200"
+
+
+# --- A lock does not come -------------------------------------------------------------------------
+@contextmanager
+def row_locked(tenant: LiveTenant, table: str, row: str) -> Iterator[None]:
+    """Another transaction holds the row (on SQLite: everything)."""
+    with open_database(tenant.service.database_url) as other:
+        if tenant.is_sqlite:
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            other.execute("BEGIN")
+            other.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", [row])
+        yield
+        other.execute("ROLLBACK")
+
+
+def requests_of(tenant: LiveTenant, resource: str, booking: str) -> dict[str, Request]:
+    return {
+        "book": tenant.booking(resource_id=resource, **span(12)),
+        "confirm": tenant.act(booking, "confirm"),
+        "decline": tenant.act(booking, "decline"),
+        "move": tenant.move(booking, span(14)),
+        "note": tenant.request("PUT", f"/bookings/{booking}", {"meta": {"a": 1}}),
+        "delete": tenant.request("DELETE", f"/resources/{resource}"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("book", "availability_resource"),
+        ("confirm", "bookings_booking"),
+        ("confirm", "availability_resource"),
+        ("decline", "bookings_booking"),
+        ("move", "bookings_booking"),
+        ("move", "availability_resource"),
+        ("note", "bookings_booking"),
+        ("delete", "availability_resource"),
+    ],
+)
+def test_who_does_not_get_a_lock_is_told_to_come_again(
+    faulty_tenant: LiveTenant, resource: str, name: str, table: str
+) -> None:
+    booking = faulty_tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
+    impatient = faulty_tenant.with_faults(patience=100)
+    request = requests_of(impatient, resource, booking)[name]
+    whole = f"/bookings/{booking}?include=logs"
+    before = (faulty_tenant.count_rows(), faulty_tenant.call("GET", whole).data)
+
+    row = {"availability_resource": resource, "bookings_booking": booking}[table]
+    with row_locked(faulty_tenant, table, row):
+        answer = call(faulty_tenant.service.url, request)
+
+    assert (answer.outcome, answer.headers["Retry-After"]) == ("503 unavailable", "1")
+    assert (faulty_tenant.count_rows(), faulty_tenant.call("GET", whole).data) == before
+    expected = {"book": "201", "delete": "409 in_use"}.get(name, "200")
+    assert call(faulty_tenant.service.url, request).outcome == expected
+
+
+@pytest.mark.deep
+def test_the_service_itself_waits_some_seconds_and_no_more(live_tenant: LiveTenant) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    book = live_tenant.booking(resource_id=resource, **span(10))
+
+    with row_locked(live_tenant, "availability_resource", resource):
+        answer = call(live_tenant.service.url, book)
+
+    assert (answer.outcome, answer.headers["Retry-After"]) == ("503 unavailable", "1")
+    assert call(live_tenant.service.url, book).outcome == "201"
+
+
+# --- Two wait for each other ----------------------------------------------------------------------
+@pytest.mark.postgresql  # SQLite has one lock
+def test_the_victim_of_a_deadlock_is_served_all_the_same(live_tenant: LiveTenant) -> None:
+    """Another transaction holds the second resource and then asks for the first."""
+    first, second = sorted(live_tenant.make_resources(2))
+    project = live_tenant.make_project([first, second], "mutual")
+    book = live_tenant.booking(project_id=project, **span(10))
+    lock = "SELECT 1 FROM availability_resource WHERE id = %s FOR UPDATE"
+
+    with open_database(live_tenant.service.database_url) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("BEGIN")
+        other.execute(lock, [second])
+        booked = pool.submit(call, live_tenant.service.url, book)
+        live_tenant.wait_for_a_waiter()
+        # It waited first, so it is the one that finds the deadlock and gives way.
+        other.execute(lock, [first])
+        other.execute("COMMIT")
+
+    assert booked.result().outcome == "201"
+    assert len(live_tenant.held([first, second])) == 2
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "failures", "outcome", "tries"),
+    [
+        ("40P01", 1, 201, 2),  # deadlock
+        ("40P01", 2, 503, 2),
+        ("40001", 1, 201, 2),  # serialization failure
+        ("55P03", 1, 503, 1),  # lock not available
+        ("57014", 1, 503, 1),  # statement timeout
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "again"}])
+def test_a_deadlock_is_tried_once_more(
+    tenant: Tenant,
+    monkeypatch: pytest.MonkeyPatch,
+    headers: dict[str, str],
+    sqlstate: str,
+    failures: int,
+    outcome: int,
+    tries: int,
+) -> None:
+    calls = []
+    create_booking = views.create_booking
+
+    def fail_first(*args: object, **kwargs: object) -> Booking:
+        calls.append(args)
+        if len(calls) <= failures:
+            raise OperationalError("as asked") from psycopg.errors.lookup(sqlstate)()
+        return create_booking(*args, **kwargs)
+
+    monkeypatch.setattr(views, "create_booking", fail_first)
+    resource = tenant.make_resource()["id"]
+    body = {"what": "Race", "customer": CUSTOMER, "resource_id": resource, **span(10)}
+
+    answer = tenant.post("/bookings", body, **headers)
+
+    assert (answer.status, len(calls)) == (outcome, tries)
+    assert answer.headers.get("Retry-After") == ("1" if outcome == 503 else None)

@@ -1,0 +1,265 @@
+"""What is deleted or changed while another request is using it: one of the two comes first.
+
+`held_up` stops a request at a statement, so that the order of the two is no matter of chance.
+"""
+
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from apps_config.models import App
+from bookings.models import Booking
+from bookings.services import changes
+from tests.bookings.race_clients import Answer, call
+from tests.bookings.race_tenant import DAY, LiveTenant, span
+from tests.world import Tenant
+
+
+def race_booking_with_deletion(tenant: LiveTenant, pairs: int = 8) -> Counter[tuple[str, str]]:
+    """Each resource is booked and deleted at once."""
+    resources = tenant.make_resources(pairs)
+    books = [tenant.booking(resource_id=one, **span(10)) for one in resources]
+    deletions = [tenant.request("DELETE", f"/resources/{one}") for one in resources]
+
+    return in_pairs(tenant.race_each([*books, *deletions]))
+
+
+def in_pairs(answers: list[Answer]) -> Counter[tuple[str, str]]:
+    """The outcomes of the first half, each with that of its partner in the second half."""
+    outcomes, half = [answer.outcome for answer in answers], len(answers) // 2
+    return Counter(zip(outcomes[:half], outcomes[half:], strict=True))
+
+
+def test_a_resource_is_booked_or_deleted(lock_alone: LiveTenant) -> None:
+    outcomes = race_booking_with_deletion(lock_alone)
+
+    assert outcomes.keys() <= {("201", "409 in_use"), ("422 invalid", "204")}
+    assert outcomes.total() == 8
+
+
+def test_control_without_lock_a_deleted_resource_is_booked(
+    unguarded_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    (resource,) = unguarded_tenant.make_resources(1)
+    book = unguarded_tenant.booking(resource_id=resource, **span(10))
+    writes = 'INSERT INTO "availability_event"'
+
+    with unguarded_tenant.held_up(book, at=writes, folder=tmp_path, unlocked=True) as booked:
+        deleted = unguarded_tenant.call("DELETE", f"/resources/{resource}")
+
+    assert (booked.result().outcome, deleted.outcome) == ("201", "204")
+
+
+# What a request has looked up may be gone when it comes to lock it.
+def test_a_booking_held_up_before_its_lock_finds_the_resource_deleted(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    (resource,) = faulty_tenant.make_resources(1)
+    book = faulty_tenant.booking(resource_id=resource, **span(10))
+
+    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+        deleted = faulty_tenant.call("DELETE", f"/resources/{resource}")
+
+    assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
+
+
+def test_a_booking_held_up_before_its_lock_finds_the_calendar_deleted(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    calendar = make_second_calendar(faulty_tenant)
+    book = faulty_tenant.booking(calendar_id=calendar, **span(10))
+
+    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+        deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
+
+    assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
+
+
+def test_an_event_held_up_before_its_lock_finds_the_calendar_deleted(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    calendar = make_second_calendar(faulty_tenant)
+    event = {"calendar_id": calendar, "what": "By hand", **span(10)}
+    add = faulty_tenant.request("POST", "/events", event)
+
+    with faulty_tenant.held_up(add, at=faulty_tenant.first_lock, folder=tmp_path) as added:
+        deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
+
+    assert (added.result().outcome, deleted.outcome) == ("422 invalid", "204")
+
+
+def test_a_booking_held_up_before_its_lock_finds_the_project_deleted(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    project = faulty_tenant.make_project(faulty_tenant.make_resources(1), "mutual")
+    book = faulty_tenant.booking(project_id=project, **span(10))
+
+    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+        deleted = faulty_tenant.call("DELETE", f"/projects/{project}")
+
+    assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
+
+
+@pytest.mark.postgresql  # on SQLite the deletion would wait at its first statement
+def test_the_deletion_of_a_project_waits_for_a_booking_that_is_being_made(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    project = faulty_tenant.make_project(faulty_tenant.make_resources(1), "mutual")
+    book = faulty_tenant.booking(project_id=project, **span(10))
+    delete = faulty_tenant.request("DELETE", f"/projects/{project}")
+    writes = 'INSERT INTO "availability_event"'
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        faulty_tenant.held_up(book, at=writes, folder=tmp_path) as booked,
+    ):
+        deleted = pool.submit(call, faulty_tenant.service.url, delete)
+        faulty_tenant.wait_for_a_waiter()
+
+    assert (booked.result().outcome, deleted.result().outcome) == ("201", "409 in_use")
+
+
+def test_a_change_held_up_before_its_lock_keeps_what_another_changed(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    calendar = faulty_tenant.make_resource()["calendars"][0]["id"]
+    given = {"calendar_id": calendar, "what": "By hand", **span(10)}
+    path = f"/events/{faulty_tenant.call('POST', '/events', given).data['id']}"
+    rename = faulty_tenant.request("PUT", path, {"what": "Changed"})
+
+    with faulty_tenant.held_up(rename, at=faulty_tenant.first_lock, folder=tmp_path) as renamed:
+        faulty_tenant.call("PUT", path, {"busy": False})
+
+    event = faulty_tenant.call("GET", path).data
+    assert (renamed.result().outcome, event["what"], event["busy"]) == ("200", "Changed", False)
+
+
+def test_a_change_held_up_before_its_lock_does_not_bring_a_deleted_event_back(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    calendar = faulty_tenant.make_resource()["calendars"][0]["id"]
+    given = {"calendar_id": calendar, "what": "By hand", **span(10)}
+    event = faulty_tenant.call("POST", "/events", given).data["id"]
+    change = faulty_tenant.request("PUT", f"/events/{event}", {"what": "Changed"})
+
+    with faulty_tenant.held_up(change, at=faulty_tenant.first_lock, folder=tmp_path) as changed:
+        deleted = faulty_tenant.call("DELETE", f"/events/{event}")
+
+    found = faulty_tenant.call("GET", f"/events/{event}")
+    assert (changed.result().outcome, deleted.outcome) == ("404 not_found", "204")
+    assert found.outcome == "404 not_found"
+
+
+def test_a_change_held_up_before_its_write_does_not_bring_a_deleted_calendar_back(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    calendar = make_second_calendar(faulty_tenant)
+    change = faulty_tenant.request("PUT", f"/calendars/{calendar}", {"name": "Changed"})
+    writes = 'UPDATE "availability_calendar"'
+
+    with faulty_tenant.held_up(change, at=writes, folder=tmp_path) as changed:
+        deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
+
+    found = faulty_tenant.call("GET", f"/calendars/{calendar}")
+    assert (changed.result().outcome, deleted.outcome) == ("200", "204")
+    assert found.outcome == "404 not_found"
+
+
+@pytest.mark.postgresql  # SQLite looks only once it is alone
+def test_a_booking_that_waits_for_its_lock_finds_the_calendar_deleted(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    """The deletion has its locks; what the booking sees when it gets them is not what it saw."""
+    calendar = make_second_calendar(faulty_tenant)
+    delete = faulty_tenant.request("DELETE", f"/calendars/{calendar}")
+    book = faulty_tenant.booking(calendar_id=calendar, **span(10))
+    writes = 'UPDATE "availability_calendar"'
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        faulty_tenant.held_up(delete, at=writes, folder=tmp_path) as deleted,
+    ):
+        booked = pool.submit(call, faulty_tenant.service.url, book)
+        faulty_tenant.wait_for_a_waiter()
+
+    assert (booked.result().outcome, deleted.result().outcome) == ("422 invalid", "204")
+
+
+@pytest.mark.postgresql
+def test_a_round_robin_booking_passes_over_a_resource_deleted_meanwhile(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    first, second = faulty_tenant.make_resources(2)
+    project = faulty_tenant.make_project([first, second], "roundrobin_prioritized")
+    book = faulty_tenant.booking(project_id=project, **span(10))
+
+    with faulty_tenant.held_up(book, at="FOR NO KEY UPDATE", folder=tmp_path) as booked:
+        deleted = faulty_tenant.call("DELETE", f"/resources/{first}")
+
+    assert (booked.result().outcome, deleted.outcome) == ("201", "204")
+    assert len(faulty_tenant.held([second])) == 1
+
+
+def make_second_calendar(tenant: LiveTenant) -> str:
+    """The id of one that may be deleted: a resource's last one may not."""
+    body = {"resource_id": tenant.make_resource()["id"], "name": "Second"}
+    return tenant.call("POST", "/calendars", body).data["id"]
+
+
+def race_booking_with_event(tenant: LiveTenant, pairs: int = 8) -> Counter[tuple[str, str]]:
+    """Each hour is booked and filled by hand at once."""
+    resource = tenant.make_resource()
+    calendar = resource["calendars"][0]["id"]
+    event = {"calendar_id": calendar, "what": "By hand"}
+    books = [tenant.booking(resource_id=resource["id"], **span(n)) for n in range(pairs)]
+    events = [tenant.request("POST", "/events", {**event, **span(n)}) for n in range(pairs)]
+
+    return in_pairs(tenant.race_each([*books, *events]))
+
+
+def test_an_event_by_hand_comes_before_or_after_a_booking(live_tenant: LiveTenant) -> None:
+    """It may overlap anything, so both orders are legal; there is no control that could differ."""
+    outcomes = race_booking_with_event(live_tenant)
+
+    assert outcomes.keys() <= {("201", "201"), ("409 slot_taken", "201")}
+    assert outcomes.total() == 8
+
+
+def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is gone between being listed as due and being locked."""
+    resource = tenant.make_resource()["id"]
+    made = [tenant.book(resource_id=resource, **span(hour)).data["id"] for hour in (10, 11)]
+    lock_booking = changes.lock_booking
+
+    def lock_after_others(app: App, booking_id: uuid.UUID) -> Booking:
+        if str(booking_id) == made[0]:
+            Booking.objects.filter(id=booking_id).update(deleted_at=DAY)
+        return lock_booking(app, booking_id)
+
+    monkeypatch.setattr(changes, "lock_booking", lock_after_others)
+
+    done = changes.complete_ended_bookings(now=DAY + timedelta(days=1))
+
+    assert done == 1
+    assert tenant.get(f"/bookings/{made[1]}").data["state"] == "completed"
+
+
+def test_a_booking_that_outlives_its_calendar_still_blocks(tenant: Tenant) -> None:
+    """It had ended, so the calendar could go; it was not completed, so it can be moved."""
+    resource = tenant.make_resource()["id"]
+    calendar = tenant.post("/calendars", {"resource_id": resource, "name": "Second"}).data["id"]
+    past = {"start": "2020-01-01T10:00:00Z", "end": "2020-01-01T11:00:00Z"}
+    booking = tenant.book(calendar_id=calendar, **past).data["id"]
+
+    deleted = tenant.delete(f"/calendars/{calendar}")
+    moved = tenant.post(f"/bookings/{booking}/reschedule", span(10))
+    refused = tenant.book(resource_id=resource, **span(10))
+
+    assert (deleted.status, moved.status, refused.status) == (204, 200, 409)
+    assert refused.error["conflicts"] == [span(10)]

@@ -1,0 +1,279 @@
+"""The workflows: every state with every action, as the table of section 5 has them."""
+
+from typing import Any
+
+import pytest
+
+from bookings.graphs import GRAPHS, STATES
+from tests.bookings.agreements import ACTIONS_OF, NINE, act, entry, steps, taken, whole
+from tests.world import Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+# graph -> its start action, then (state, action) -> next state in the order of the contract
+TABLE: dict[str, tuple[str, dict[tuple[str, str], str]]] = {
+    "instant": (
+        "confirm",
+        {
+            ("initialized", "confirm"): "confirmed",
+            ("initialized", "create"): "initialized",
+            ("confirmed", "cancel"): "cancelled",
+            ("confirmed", "cancel_by_customer"): "cancelled_by_customer",
+            ("confirmed", "complete"): "completed",
+        },
+    ),
+    "confirm_decline": (
+        "create",
+        {
+            ("initialized", "create"): "tentative",
+            ("tentative", "confirm"): "confirmed",
+            ("tentative", "decline"): "declined",
+            ("tentative", "cancel"): "cancelled",
+            ("tentative", "cancel_by_customer"): "cancelled_by_customer",
+            ("confirmed", "cancel"): "cancelled",
+            ("confirmed", "cancel_by_customer"): "cancelled_by_customer",
+            ("confirmed", "complete"): "completed",
+        },
+    ),
+    "instant_payment": (
+        "create",
+        {
+            ("initialized", "create"): "tentative",
+            ("tentative", "pay"): "paid",
+            ("tentative", "timeout"): "unpaid",
+            ("tentative", "cancel"): "cancelled",
+            ("paid", "cancel"): "cancelled",
+            ("paid", "cancel_by_customer"): "cancelled_by_customer",
+            ("paid", "complete"): "completed",
+        },
+    ),
+    "group_owner": (
+        "create",
+        {
+            ("initialized", "create"): "tentative",
+            ("tentative", "cancel"): "cancelled",
+            ("tentative", "complete"): "completed",
+        },
+    ),
+    "group_customer": (
+        "create",
+        {
+            ("initialized", "create"): "confirmed",
+            ("confirmed", "cancel_by_customer"): "cancelled_by_customer",
+            ("confirmed", "cancel_by_owner"): "cancelled_by_owner",
+            ("confirmed", "complete"): "completed",
+        },
+    ),
+    "group_customer_payment": (
+        "create",
+        {
+            ("initialized", "create"): "tentative",
+            ("tentative", "pay"): "paid",
+            ("tentative", "timeout"): "unpaid",
+            ("tentative", "cancel"): "cancelled",
+            ("paid", "cancel"): "cancelled",
+            ("paid", "cancel_by_customer"): "cancelled_by_customer",
+            ("paid", "complete"): "completed",
+            ("tentative", "cancel_by_owner"): "cancelled_by_owner",
+            ("paid", "cancel_by_owner"): "cancelled_by_owner",
+        },
+    ),
+}
+BLOCKING = {
+    "instant": ({"confirmed"}, {"confirmed"}),
+    "confirm_decline": ({"confirmed"}, {"confirmed", "tentative"}),
+    "instant_payment": ({"tentative", "paid"}, {"tentative", "paid"}),
+    "group_owner": ({"tentative"}, {"tentative"}),
+    "group_customer": (set(), set()),
+    "group_customer_payment": (set(), set()),
+}
+LIVE = {
+    "instant": {"confirmed"},
+    "confirm_decline": {"confirmed"},
+    "instant_payment": {"paid"},
+    "group_owner": {"tentative"},
+    "group_customer": {"confirmed"},
+    "group_customer_payment": {"paid"},
+}
+ACTIONS = tuple(dict.fromkeys(action for _, rows in TABLE.values() for _, action in rows))
+
+
+def states_of(graph: str) -> list[str]:
+    rows = TABLE[graph][1]
+    return list(dict.fromkeys([*(state for state, _ in rows), *rows.values()]))
+
+
+# --- The table itself -----------------------------------------------------------------------------
+def test_the_graphs_are_those_of_the_contract() -> None:
+    found = {name: (graph.start, dict(graph.steps)) for name, graph in GRAPHS.items()}
+
+    assert found == TABLE
+    assert [graph.name for graph in GRAPHS.values() if graph.bookable] == [
+        "instant",
+        "confirm_decline",
+    ]
+    assert set(STATES) == {state for name in TABLE for state in states_of(name)}
+
+
+@pytest.mark.parametrize("graph", TABLE)
+def test_every_pair_of_state_and_action(graph: str) -> None:
+    rows = TABLE[graph][1]
+
+    found = {
+        (state, action): GRAPHS[graph].next_state(state, action)
+        for state in STATES
+        for action in ACTIONS
+    }
+
+    assert found == {pair: rows.get(pair) for pair in found}
+
+
+@pytest.mark.parametrize("graph", TABLE)
+def test_what_each_state_means(graph: str) -> None:
+    always, if_pending = BLOCKING[graph]
+
+    found = {
+        state: (
+            GRAPHS[graph].actions(state),
+            GRAPHS[graph].is_completed(state),
+            GRAPHS[graph].is_live(state),
+            GRAPHS[graph].blocks(state, pending_blocks=False),
+            GRAPHS[graph].blocks(state, pending_blocks=True),
+        )
+        for state in STATES
+    }
+
+    for state, values in found.items():
+        actions = [action for from_state, action in TABLE[graph][1] if from_state == state]
+        expected = (
+            actions,
+            not actions,
+            state in LIVE[graph],
+            state in always,
+            state in if_pending,
+        )
+        assert values == expected
+
+
+# --- Through the API ------------------------------------------------------------------------------
+# How a booking gets into a state: its start action, then the others.
+WAYS = {
+    "instant": {
+        "initialized": ["create"],
+        "confirmed": ["confirm"],
+        "cancelled": ["confirm", "cancel"],
+        "cancelled_by_customer": ["confirm", "cancel_by_customer"],
+        "completed": ["confirm", "complete"],
+    },
+    "confirm_decline": {
+        "tentative": ["create"],
+        "confirmed": ["create", "confirm"],
+        "declined": ["create", "decline"],
+        "cancelled": ["create", "cancel"],
+        "cancelled_by_customer": ["create", "confirm", "cancel_by_customer"],
+        "completed": ["create", "confirm", "complete"],
+    },
+}
+PAIRS = [
+    (graph, state, action) for graph, ways in WAYS.items() for state in ways for action in ACTIONS
+]
+
+
+def bring_to(tenant: Tenant, graph: str, state: str) -> tuple[str, Any]:
+    """A booking of a fresh resource in that state."""
+    resource = tenant.make_resource()["id"]
+    start, *others = WAYS[graph][state]
+    booking = tenant.book(resource_id=resource, graph=graph, action=start, **NINE).data
+    for action in others:
+        act(tenant, booking, action)
+    return resource, booking
+
+
+@pytest.mark.parametrize(("graph", "state", "action"), PAIRS)
+def test_every_action_in_every_state(tenant: Tenant, graph: str, state: str, action: str) -> None:
+    resource, booking = bring_to(tenant, graph, state)
+    following = TABLE[graph][1].get((state, action))
+    before = steps(tenant, booking)
+
+    answer = act(tenant, booking, action)
+
+    final = following or state
+    if following:
+        assert (answer.status, answer.json) == (200, {"data": entry(booking, following, graph)})
+        assert steps(tenant, booking) == [*before, (state, action, following)]
+    else:
+        assert (answer.status, answer.error) == (
+            409,
+            {
+                "error": f"Cannot apply action '{action}' to current state '{state}'",
+                "code": "action_not_allowed",
+                "state": state,
+                "available_actions": ACTIONS_OF.get((graph, state), []),
+            },
+        )
+        assert steps(tenant, booking) == before
+    now = whole(tenant, booking)
+    assert (now["state"], now["available_actions"]) == (final, ACTIONS_OF.get((graph, final), []))
+    assert taken(tenant, resource) == (["09:00-10:00"] if final in BLOCKING[graph][0] else [])
+
+
+@pytest.mark.parametrize("graph", ["instant", "confirm_decline"])
+@pytest.mark.parametrize("action", [None, *ACTIONS])
+def test_every_action_as_a_start(tenant: Tenant, graph: str, action: str | None) -> None:
+    start, rows = TABLE[graph]
+    resource = tenant.make_resource()["id"]
+
+    answer = tenant.book(resource_id=resource, graph=graph, action=action, **NINE)
+
+    state = rows.get(("initialized", action or start))
+    if state:
+        assert (answer.status, answer.json) == (201, {"data": entry(answer.data, state, graph)})
+        assert steps(tenant, answer.data) == [("initialized", action or start, state)]
+        assert taken(tenant, resource) == (["09:00-10:00"] if state in BLOCKING[graph][0] else [])
+    else:
+        starts = {"instant": "confirm, create", "confirm_decline": "create"}[graph]
+        assert (answer.status, answer.json["errors"]) == (
+            422,
+            {"action": [f"Can't start the graph {graph}; {starts} can."]},
+        )
+        assert tenant.get("/bookings").json["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "graph",
+    ["instant_payment", "group_owner", "group_customer", "group_customer_payment", "nonsense", ""],
+)
+def test_graphs_that_cant_be_booked(tenant: Tenant, graph: str) -> None:
+    resource = tenant.make_resource()["id"]
+
+    answer = tenant.book(resource_id=resource, graph=graph, **NINE)
+
+    errors = ["Must be one of instant, confirm_decline."]
+    errors = errors if graph else ["This field may not be blank."]
+    assert (answer.status, answer.json["errors"]) == (422, {"graph": errors})
+    assert tenant.get("/bookings").json["total"] == 0
+
+
+@pytest.mark.parametrize(("pending_blocks", "spans"), [(True, ["09:00-10:00"]), (False, [])])
+def test_tentative_blocks_where_the_project_says_so(
+    tenant: Tenant, pending_blocks: bool, spans: list[str]
+) -> None:
+    resource = tenant.make_resource()["id"]
+    project = tenant.make_project(resource, settings={"pending_blocks": pending_blocks})
+
+    booking = tenant.book(project_id=project["id"], graph="confirm_decline", **NINE).data
+
+    assert taken(tenant, resource) == spans
+    act(tenant, booking, "confirm")
+    assert taken(tenant, resource) == ["09:00-10:00"]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel", "cancel_by_customer"])
+def test_what_was_pending_is_freed(tenant: Tenant, action: str) -> None:
+    resource = tenant.make_resource()["id"]
+    project = tenant.make_project(resource, settings={"pending_blocks": True})
+    booking = tenant.book(project_id=project["id"], graph="confirm_decline", **NINE).data
+
+    act(tenant, booking, action)
+
+    assert taken(tenant, resource) == []

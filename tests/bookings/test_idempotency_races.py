@@ -1,0 +1,169 @@
+"""Idempotency-Key under fire: many clients send the same request at once, and it is done once."""
+
+import itertools
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from tests.bookings.race_clients import Answer, Request
+from tests.bookings.race_tenant import (
+    LiveTenant,
+    count_outcomes,
+    count_overlaps,
+    open_database,
+    span,
+)
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def key() -> str:
+    return f"key-{next(_numbers)}"
+
+
+class Replays(NamedTuple):
+    """How many answers were made, replayed or put off, and how many different bodies they had."""
+
+    made: int
+    others: int  # replayed, or told that the first is still running
+    bodies: int
+
+
+def replays_of(answers: list[Answer], status: int = 201) -> Replays:
+    kinds = Counter((one.status, one.headers.get("Idempotent-Replayed")) for one in answers)
+    put_off = count_outcomes(answers)["409 idempotency_in_progress"]
+    bodies = {one.content for one in answers if one.status == status}
+    others = kinds[status, "true"] + put_off
+    assert kinds[status, None] + others == len(answers), kinds
+    return Replays(kinds[status, None], others, len(bodies))
+
+
+def booking_with(tenant: LiveTenant, key: str, **given: object) -> Request:
+    return tenant.booking(headers={"Idempotency_Key": key}, **given)
+
+
+def test_one_request_of_fifty_clients_makes_one_booking(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    book = booking_with(live_tenant, key, resource_id=resource, **span(10))
+
+    at_once = live_tenant.race_each([book] * 50)
+    later = live_tenant.race([[book] * 10] * 5)
+
+    everything = [*at_once, *itertools.chain(*later)]
+    assert replays_of(everything) == Replays(made=1, others=99, bodies=1)
+    assert count_outcomes(later) == {"201": 50}
+    assert len(live_tenant.held([resource])) == 1
+
+
+def test_one_confirmation_of_many_clients_is_one_step(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    booking = live_tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
+
+    confirm = live_tenant.act(booking, "confirm", Idempotency_Key=key)
+    answers = live_tenant.race_each([confirm] * 16)
+
+    assert replays_of(answers, 200) == Replays(made=1, others=15, bodies=1)
+    assert live_tenant.steps_of(booking) == [
+        ("initialized", "create", "tentative"),
+        ("tentative", "confirm", "confirmed"),
+    ]
+
+
+def test_of_two_bodies_with_one_key_the_first_counts(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    books = [
+        booking_with(live_tenant, key, resource_id=resource, **span(hour)) for hour in (10, 12)
+    ]
+
+    answers = live_tenant.race_each(books * 8)
+
+    by_body = sorted([count_outcomes(answers[n::2]) for n in (0, 1)], key=str)
+    assert by_body == [{"201": 8}, {"422 idempotency_mismatch": 8}]
+    assert len(live_tenant.held([resource])) == 1
+
+
+def test_another_app_may_use_the_same_key(live_tenant: LiveTenant, key: str) -> None:
+    tenants = [live_tenant, LiveTenant(live_tenant.service)]
+    books = []
+    for tenant in tenants:
+        (resource,) = tenant.make_resources(1)
+        books.append(booking_with(tenant, key, resource_id=resource, **span(10)))
+
+    answers = live_tenant.race_each(books * 8)
+
+    assert [replays_of(answers[n::2]) for n in (0, 1)] == [Replays(1, 7, 1)] * 2
+    assert len({one.data["id"] for one in answers if one.status == 201}) == 2
+
+
+def test_a_refusal_is_not_kept(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    blocker = live_tenant.book(resource_id=resource, **span(10))["id"]
+    book = booking_with(live_tenant, key, resource_id=resource, **span(10))
+
+    refused = live_tenant.race_each([book] * 8)
+    live_tenant.race_each([live_tenant.act(blocker, "cancel")])
+    made = live_tenant.race_each([book] * 8)
+
+    assert count_outcomes(refused) == {"409 slot_taken": 8}
+    assert replays_of(made) == Replays(made=1, others=7, bodies=1)
+
+
+def test_after_a_day_a_key_is_new_once(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    settings = {"allow_double_bookings": True}
+    book = booking_with(live_tenant, key, resource_id=resource, settings=settings, **span(10))
+    first = live_tenant.race_each([book])[0].data["id"]
+    records = "UPDATE apps_config_idempotencyrecord SET created_at = ? WHERE key = ?"
+    live_tenant.rows(records, "2020-01-01 00:00:00", key)
+
+    answers = live_tenant.race_each([book] * 16)
+
+    assert replays_of(answers) == Replays(made=1, others=15, bodies=1)
+    assert {one.data["id"] for one in answers if one.status == 201} & {first} == set()
+    bookings = live_tenant.call("GET", f"/bookings?search=resource.id:{resource}").data
+    assert len(bookings) == 2
+
+
+def test_keys_of_their_own_do_not_help_past_a_taken_slot(live_tenant: LiveTenant, key: str) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    books = [
+        booking_with(live_tenant, f"{key}-{n}", resource_id=resource, **span(10)) for n in range(8)
+    ]
+
+    answers = live_tenant.race([[book] * 2 for book in books])
+
+    outcomes = sorted(tuple(one.outcome for one in both) for both in answers)
+    assert outcomes == [("201", "201"), *[("409 slot_taken", "409 slot_taken")] * 7]
+    held = live_tenant.held([resource])
+    assert (len(held), count_overlaps(held)) == (1, 0)
+
+
+def test_a_second_call_does_not_wait_for_ever_for_the_first(
+    faulty_tenant: LiveTenant, key: str
+) -> None:
+    """The first has written its key and not come to an end: another transaction plays it."""
+    (resource,) = faulty_tenant.make_resources(1)
+    credential = faulty_tenant.rows("SELECT id FROM apps_config_credential WHERE kind = 'server'")
+    impatient = faulty_tenant.with_faults(patience=200)
+    book = booking_with(impatient, key, resource_id=resource, **span(10))
+    before = faulty_tenant.count_rows()
+
+    with open_database(faulty_tenant.service.database_url) as first:
+        if faulty_tenant.is_sqlite:
+            first.execute("BEGIN IMMEDIATE")
+        else:
+            first.execute("BEGIN")
+            insert = """INSERT INTO apps_config_idempotencyrecord
+                (credential_id, key, request_hash, created_at) VALUES (%s, %s, '', now())"""
+            first.execute(insert, [credential[0][0], key])
+        (answer,) = faulty_tenant.race_each([book])
+        during = faulty_tenant.count_rows()
+        first.execute("ROLLBACK")
+    (after,) = faulty_tenant.race_each([book])
+
+    # SQLite has one lock for everything, so what holds it can't be told.
+    code = "503 unavailable" if faulty_tenant.is_sqlite else "409 idempotency_in_progress"
+    assert (answer.outcome, answer.headers["Retry-After"], during) == (code, "1", before)
+    assert after.outcome == "201"

@@ -1,0 +1,445 @@
+"""Every slot that is offered for a project can be booked; what its rules exclude can't.
+
+Random projects, rules, calendars and moments around the odd hours of the world's clocks, over the
+API and a real database, against the slow model in `offer_model`. --deep takes 20 times as many.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import transaction
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from tests.availability.core_model import read_wall
+from tests.availability.test_clock_changes import INSTANTS
+from tests.availability.test_core_properties import constraints
+from tests.bookings.offer_model import (
+    Diary,
+    Offer,
+    all_take,
+    local_days,
+    midnight,
+    minute_after,
+    minute_of,
+    one_takes,
+    read_moment,
+    to_text,
+)
+from tests.world import Answer, Caller, Tenant, at
+
+DAY = 1440
+EXAMPLES = settings().max_examples * 3 // 5  # 60, and 1,200 with --deep
+LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
+           "1 day": DAY}  # fmt: skip
+BUFFERS = {"0 minutes": 0, "10 minutes": 10, "61 minutes": 61}
+# Sorted so that every `from` lies before every `to`, also where a zone skips a day.
+EARLIEST = ("now", "now", "-3 hours", "30 minutes", "2 hours 10 minutes", "1 day", "tomorrow",
+            "instant", "wall")  # fmt: skip
+LATEST = ("2 days", "2 days 3 hours", "50 hours", "3 days 90 minutes", "7 days", "instant", "wall")
+
+thorough = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+
+
+# --- What is drawn --------------------------------------------------------------------------------
+def rule_lists(minute: int) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Often none, often mild ones, sometimes whatever there is."""
+    mild = st.lists(
+        st.sampled_from(
+            [
+                {"allow_hours": {"start": 6, "end": 22}},
+                {"allow_hours": {"start": "21:30", "end": "03:15"}},
+                {"block_hours": {"start": 12, "end": "12:45"}},
+                {"block_hours": {"start": "01:30", "end": "02:30"}},
+                {"block_hours": {"start": 23, "end": 1}},
+                {"allow_weekdays": {}},
+                {"block_day": {"day": "Wednesday"}},
+            ]
+        ),
+        max_size=2,
+    )
+    return st.one_of(st.just([]), mild, mild, constraints(minute))
+
+
+@st.composite
+def moments(draw: Any, texts: tuple[str, ...], minute: int, zone: str, within: Any) -> str:
+    """A `from` or `to`; of the absolute ones such as lie so many minutes on."""
+    text = draw(st.sampled_from(texts))
+    later = minute + draw(within)
+    if text == "instant":
+        return to_text(later)
+    return f"{read_wall(later, zone):%Y-%m-%d %H:%M:%S}" if text == "wall" else text
+
+
+stretches = st.tuples(st.integers(-300, 2 * DAY), st.sampled_from((1, 30, 60, 90, 200, 1500)))
+happenings = st.one_of(
+    st.tuples(st.sampled_from(("busy", "busy", "free")), stretches),
+    st.tuples(st.just("days"), st.tuples(st.integers(0, 3), st.integers(1, 2))),
+    st.tuples(st.sampled_from(("booked", "booked", "cancelled", "elsewhere")), stretches),
+)
+calendars = st.lists(happenings, min_size=1, max_size=5)
+
+
+class World:
+    """A project with its resources, made over the API; beside each resource its diary."""
+
+    def __init__(self, tenant: Tenant, draw: Callable[..., Any]) -> None:
+        self.tenant, self.draw = tenant, draw
+        zone, change = draw(st.sampled_from(INSTANTS))
+        seconds = draw(st.integers(-2 * DAY, DAY)) * 60 + draw(st.sampled_from((0, 0, 0, 30)))
+        self.now = int(at(change).timestamp()) + seconds
+        self.change = int(at(change).timestamp()) // 60
+        self.zones = [zone, *draw(st.lists(st.sampled_from((zone, "Asia/Kathmandu")), max_size=1))]
+
+    @property
+    def minute(self) -> int:
+        return self.now // 60
+
+    def fill(self) -> None:
+        self.diaries = {}
+        self.calendars = {}
+        for zone in self.zones:
+            rules = self.draw(rule_lists(self.minute), label="rules of a resource")
+            made = self.tenant.make_resource(zone, zone, availability_constraints=rules)
+            self.diaries[made["id"]] = Diary(zone, rules)
+            self.calendars[made["id"]] = made["calendars"][0]["id"]
+        self._make_project()
+        for resource_id in self.diaries:
+            for happening in self.draw(calendars, label="calendar"):
+                self._put(resource_id, *happening)
+
+    def _make_project(self) -> None:
+        zone = self.zones[0]
+        rules = self.draw(rule_lists(self.minute), label="rules of the project")
+        length = self.draw(st.sampled_from(list(LENGTHS)))
+        buffer = self.draw(st.sampled_from(list(BUFFERS)))
+        soon, late = st.integers(-60, 1200), st.integers(2 * DAY, 4 * DAY)
+        earliest = self.draw(moments(EARLIEST, self.minute, zone, soon))
+        latest = self.draw(moments(LATEST, self.minute, zone, late))
+        terms = {
+            "mode": self.draw(
+                st.sampled_from(
+                    ("roundrobin_random", "roundrobin_prioritized", "exclusive", "mutual")
+                )
+            ),
+            "length": length,
+            "buffer": buffer,
+            "from": earliest,
+            "to": latest,
+            "timeslot_increments": self.draw(
+                st.sampled_from((None, "7 minutes", "15 minutes", "1 hour"))
+            ),
+            "round_to_nearest_hour": self.draw(st.booleans()),
+            "ignore_all_day_events": self.draw(st.booleans()),
+        }
+        limit = self.draw(st.sampled_from((None, 1, 2)))
+        self.is_mutual = terms["mode"] == "mutual"
+        self.project_id = self.tenant.make_project(
+            *self.diaries,
+            availability=terms,
+            availability_constraints=rules,
+            settings={"max_per_day": limit},
+        )["id"]
+        self.offer = Offer(
+            now=self.now,
+            rules=rules,
+            earliest=earliest,
+            latest=latest,
+            length=LENGTHS[length],
+            buffer=BUFFERS[buffer],
+            ignores_days=terms["ignore_all_day_events"],
+            max_per_day=limit,
+        )
+
+    def _put(self, resource_id: str, kind: str, where: tuple[int, int]) -> None:
+        diary = self.diaries[resource_id]
+        if kind == "days":
+            self._put_days(resource_id, diary, *where)
+            return
+        start = self.minute + where[0]
+        if diary.busy and self.draw(st.booleans(), label="touches the last"):
+            start = diary.busy[-1][1]
+        span = (start, start + where[1])
+        if kind in ("busy", "free"):
+            calendar = self.calendars[resource_id]
+            self.tenant.make_event(calendar, *map(to_text, span), busy=kind == "busy")
+            diary.busy += [span] if kind == "busy" else []
+        else:
+            self._put_booking(resource_id, diary, kind, span)
+
+    def _put_days(self, resource_id: str, diary: Diary, first: int, count: int) -> None:
+        today = read_wall(self.minute, diary.zone).date()
+        days = [today + timedelta(days=first), today + timedelta(days=first + count)]
+        span = (midnight(days[0], diary.zone), midnight(days[1], diary.zone))
+        if span[0] < span[1]:  # else the zone has skipped that day
+            self.tenant.make_event(self.calendars[resource_id], *map(str, days), all_day=True)
+            diary.days.append(span)
+
+    def _put_booking(
+        self, resource_id: str, diary: Diary, kind: str, span: tuple[int, int]
+    ) -> None:
+        answer = self.tenant.book(
+            resource_id=resource_id,
+            project_id=None if kind == "elsewhere" else self.project_id,
+            start=to_text(span[0]),
+            end=to_text(span[1]),
+            settings={
+                "enforce_availability": False,
+                "allow_double_bookings": self.draw(st.booleans(), label="double"),
+            },
+        )
+        if answer.status == 409:
+            return
+        if kind == "cancelled":
+            self.tenant.put(f"/bookings/{answer.data['id']}/cancel")
+            return
+        diary.busy.append(span)
+        diary.booked += [span] if kind == "booked" else []
+
+    def read_offered(self) -> list[dict[str, Any]]:
+        return self.tenant.post("/availability", {"project_id": self.project_id}).data
+
+    def read_free(self) -> list[tuple[int, int]]:
+        """The free intervals of each resource, to whole minutes inside them."""
+        whole = {"length": None, "mode": "exclusive", "round_to_nearest_hour": False}
+        found = self.tenant.post("/availability", {"project_id": self.project_id, **whole}).data
+        spans = [(minute_after(slot["start"]), minute_of(slot["end"])) for slot in found]
+        return [span for span in spans if span[0] < span[1]]
+
+    def edges(self, offered: list[dict[str, Any]]) -> st.SearchStrategy[int]:
+        """Minutes at which something begins or ends: the range, what blocks, days, slots."""
+        diaries = self.diaries.values()
+        texts = (self.offer.earliest, self.offer.latest)
+        bounds = {read_moment(text, self.now, one.zone) // 60 for one in diaries for text in texts}
+        events = {
+            edge
+            for diary in diaries
+            for first, last in (*diary.busy, *diary.days)
+            for edge in (first - self.offer.buffer, first, last, last + self.offer.buffer)
+        }
+        midnights = {
+            midnight(day + timedelta(days=after), diary.zone)
+            for diary in diaries
+            for span in diary.booked
+            for day in local_days(*span, diary.zone)
+            for after in (0, 1)
+        }
+        slots = {minute_of(slot[key]) for slot in offered for key in ("start", "end")}
+        kinds = (bounds | {self.minute, self.change}, events, midnights, slots)
+        return st.one_of(*(st.sampled_from(sorted(kind)) for kind in kinds if kind))
+
+
+class Clerk:
+    """Tries bookings of a world's project and takes each back."""
+
+    def __init__(self, world: World, caller: Caller) -> None:
+        self.world, self.caller = world, caller
+
+    def try_booking(self, start: str, end: str, resource_id: str | None = None) -> Answer:
+        customer = {"name": "Marty McFly", "email": "marty@example.com"}
+        body = {"what": "Meeting", "customer": customer, "start": start, "end": end}
+        body |= {"project_id": self.world.project_id, "resource_id": resource_id}
+        with transaction.atomic():
+            answer = self.caller.post("/bookings", body)
+            transaction.set_rollback(True)
+        assert answer.status in (201, 409), answer.json
+        return answer
+
+    def accepts(self, start: str, end: str, resource_id: str | None = None) -> bool:
+        return self.try_booking(start, end, resource_id).status == 201
+
+    def explains_as_free(self, start: str, end: str, resource_id: str) -> bool:
+        body = {"project_id": self.world.project_id, "resources": [resource_id]}
+        (answer,) = self.world.tenant.post(
+            "/availability/explain", {**body, "from": start, "to": end}
+        ).data
+        assert (answer["segments"][0]["start"], answer["segments"][-1]["end"]) == (
+            start.replace("Z", "+00:00"),
+            end.replace("Z", "+00:00"),
+        )
+        return all(segment["available"] for segment in answer["segments"])
+
+
+@pytest.fixture
+def open_world(make_tenant: Any) -> Callable[..., Any]:
+    """`with open_world(data) as (world, clerk)`: all that an example writes is taken back."""
+    tenant = make_tenant()
+    callers = {"server key": tenant, "widget key": tenant.widget()}
+
+    @contextmanager
+    def make(data: Any) -> Iterator[tuple[World, Clerk]]:
+        world = World(tenant, data.draw)
+        now = datetime.fromtimestamp(world.now, UTC)
+        with time_machine.travel(now, tick=False), transaction.atomic():
+            world.fill()
+            caller = data.draw(st.sampled_from(sorted(callers)), label="booked with")
+            yield world, Clerk(world, callers[caller])
+            transaction.set_rollback(True)
+
+    return make
+
+
+# --- What holds -----------------------------------------------------------------------------------
+@thorough
+@given(data=st.data())
+def test_offered_is_bookable(open_world: Any, data: Any) -> None:
+    with open_world(data) as (world, clerk):
+        offered = world.read_offered()
+        event(f"offers {min(len(offered), 20) // 10 * 10} slots or more")
+        for _ in range(min(len(offered), 2)):
+            slot = data.draw(st.sampled_from(offered), label="slot")
+            check_offered(world, clerk, *choose_inside(data, world, slot), slot["resources"])
+        check_any(world, clerk, *choose_any(data, world, world.edges(offered)))
+        free = world.read_free()
+        for _ in range(3 if free else 0):
+            check_any(world, clerk, *choose_verge(data, world, free))
+
+
+def choose_inside(data: Any, world: World, slot: dict[str, Any]) -> tuple[str, str]:
+    """The slot; of a whole free interval it, or some of its minutes."""
+    first, last = minute_after(slot["start"]), minute_of(slot["end"])
+    if world.offer.length or first >= last or data.draw(st.booleans(), label="whole"):
+        return slot["start"], slot["end"]
+    inside = data.draw(st.integers(first, last - 1), label="inside")
+    return to_text(inside), to_text(data.draw(st.integers(inside + 1, last), label="until"))
+
+
+def check_offered(
+    world: World, clerk: Clerk, start: str, end: str, resources: list[dict[str, Any]]
+) -> None:
+    """Bookable by the project's name alone, and on each resource that is named."""
+    assert clerk.accepts(start, end)
+    for resource in resources:
+        assert clerk.accepts(start, end, resource["id"])
+        assert clerk.explains_as_free(start, end, resource["id"])
+        if start[17:19] == end[17:19] == "00":
+            diary = world.diaries[resource["id"]]
+            assert world.offer.takes(diary, minute_of(start), minute_of(end))
+
+
+def choose_length(data: Any, world: World) -> int:
+    """Minutes, most of them right."""
+    usual = world.offer.length or data.draw(st.integers(1, 200), label="length")
+    return max(1, usual + data.draw(st.sampled_from((0, 0, 0, 0, 0, -1, 1)), label="longer by"))
+
+
+def choose_any(data: Any, world: World, edges: st.SearchStrategy[int]) -> tuple[int, int]:
+    """A start and an end in minutes, somewhere about an edge."""
+    length = choose_length(data, world)
+    edge = data.draw(edges, label="edge") + data.draw(st.integers(-60, 60), label="beside")
+    start = edge - (length if data.draw(st.booleans(), label="ends there") else 0)
+    return start, start + length
+
+
+def choose_verge(data: Any, world: World, free: list[tuple[int, int]]) -> tuple[int, int]:
+    """At the very beginning or end of free time, or a minute beyond."""
+    length = choose_length(data, world)
+    first, last = data.draw(st.sampled_from(free), label="free")
+    beyond = data.draw(st.integers(0, 1), label="beyond")
+    is_late = data.draw(st.booleans(), label="at the end")
+    start = last + beyond - length if is_late else first - beyond
+    return start, start + length
+
+
+def check_any(world: World, clerk: Clerk, start: int, end: int) -> None:
+    """Accepted if and only if the model says that it is free, and explained so."""
+    texts = to_text(start), to_text(end)
+    for resource_id, diary in world.diaries.items():
+        answer = clerk.try_booking(*texts, resource_id)
+        is_accepted = world.offer.takes(diary, start, end)
+        event(f"accepted: {is_accepted}")
+        assert (answer.status == 201) == is_accepted
+        assert clerk.explains_as_free(*texts, resource_id) == world.offer.is_free(diary, start, end)
+        if not is_accepted:
+            check_refusal(world, clerk, answer, resource_id, start, end)
+    take = all_take if world.is_mutual else one_takes
+    assert clerk.accepts(*texts) == take(world.offer, [*world.diaries.values()], start, end)
+
+
+def check_refusal(
+    world: World, clerk: Clerk, answer: Answer, resource_id: str, start: int, end: int
+) -> None:
+    """Taken, if nothing but another's time stands in the way; what is offered instead can be
+    booked."""
+    diary, offer = world.diaries[resource_id], world.offer
+    is_right_length = offer.length in (None, end - start)
+    is_only_taken = (
+        is_right_length
+        and offer.is_allowed(diary, start, end)
+        and offer.overlaps(diary, start, end)
+    )
+    assert answer.json["code"] == ("slot_taken" if is_only_taken else "not_available")
+    for other in answer.json["alternatives"][:1]:
+        assert clerk.accepts(other["start"], other["end"], resource_id)
+
+
+# --- By example -----------------------------------------------------------------------------------
+NOTICE, PAST = "Begins before the notice period ends.", "Lies in the past."
+HORIZON = "Beyond the booking horizon."
+BUFFER = "Within the buffer of 15 minutes around an event."
+HOUR, HALF = "Must last exactly 60 minutes.", "Must last exactly 30 minutes."
+DAY_AHEAD = {"from": "1 day", "to": "2 days"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "start", "end", "refused"),
+    [
+        # An hour, from now on: the past to the second.
+        ({}, "23T08:10:05", "23T09:10:05", None),
+        ({}, "23T08:10:04", "23T09:10:04", [PAST]),
+        ({}, "23T07:00:00", "23T08:00:00", [PAST]),
+        # The grid of starts is not enforced, the length is.
+        ({"timeslot_increments": "1 hour"}, "23T13:17:03", "23T14:17:03", None),
+        ({}, "23T13:00:00", "23T13:59:59", [HOUR]),
+        ({}, "23T13:00:00", "23T14:00:01", [HOUR]),
+        ({"length": "30 minutes"}, "23T13:00:00", "23T14:00:00", [HALF]),
+        ({"length": "150 secs"}, "23T13:00:00", "23T13:00:30",
+         ["Must last exactly 2 minutes 30 seconds."]),
+        ({"length": None}, "23T13:00:00", "23T13:00:01", None),
+        # Notice and horizon, unrounded whatever the offer does.
+        (DAY_AHEAD, "24T08:10:05", "24T09:10:05", None),
+        (DAY_AHEAD, "24T08:10:04", "24T09:10:04", [NOTICE]),
+        ({**DAY_AHEAD, "round_to_nearest_hour": False}, "24T08:10:04", "24T09:10:04", [NOTICE]),
+        (DAY_AHEAD, "25T07:10:05", "25T08:10:05", None),
+        (DAY_AHEAD, "25T07:10:06", "25T08:10:06", [HORIZON]),
+        (DAY_AHEAD, "25T09:00:00", "25T10:00:00", [HORIZON]),
+        ({"from": "2026-11-23T12:00:00Z"}, "23T11:59:59", "23T12:59:59", [NOTICE]),
+        ({"from": "2026-11-23T12:00:00Z"}, "23T12:00:00", "23T13:00:00", None),
+        # Ada is busy from 10:00 to 10:30.
+        ({"buffer": "15 minutes"}, "23T10:45:00", "23T11:45:00", None),
+        ({"buffer": "15 minutes"}, "23T10:44:59", "23T11:44:59", [BUFFER]),
+        ({"buffer": "15 minutes"}, "23T08:45:00", "23T09:45:00", None),
+        ({"buffer": "15 minutes"}, "23T08:45:01", "23T09:45:01", [BUFFER]),
+        ({"length": None, "buffer": "15 minutes"}, "23T09:45:00", "23T09:50:00", [BUFFER]),
+        # Closed from 18:00 on.
+        ({}, "23T17:00:00", "23T18:00:00", None),
+        ({}, "23T17:00:01", "23T18:00:01",
+         ["Blocked by the project's rule: 18:00 to 20:00 every day."]),
+        ({"length": "2 days"}, "27T19:30:00", "29T19:30:00",
+         ["Blocked by the project's rule: 18:00 to 20:00 every day.",
+          "Outside the resource's days: Monday to Friday."]),
+    ],
+)  # fmt: skip
+def test_example(tenant, time_machine, terms, start, end, refused):
+    time_machine.move_to(at("2026-11-23 08:10:05"), tick=False)
+    ada = tenant.make_resource("Ada", availability_constraints=[{"allow_weekdays": {}}])
+    tenant.make_event(ada["calendars"][0]["id"], "2026-11-23T10:00:00Z", "2026-11-23T10:30:00Z")
+    project = tenant.make_project(
+        ada["id"],
+        availability=terms,
+        availability_constraints=[{"block_hours": {"start": 18, "end": 20}}],
+    )
+
+    answer = tenant.book(project_id=project["id"], start=f"2026-11-{start}Z", end=f"2026-11-{end}Z")
+
+    if refused is None:
+        assert answer.status == 201
+    else:
+        assert (answer.status, answer.json["code"]) == (409, "not_available")
+        assert [reason["text"] for reason in answer.json["reasons"]] == refused

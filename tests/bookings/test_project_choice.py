@@ -1,0 +1,439 @@
+"""A project without a resource: which one is taken, by the project's mode (section 5)."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from availability.models import Event
+from bookings.models import Booking
+from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken, whole
+from tests.world import Answer, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+MODES = ("roundrobin_random", "roundrobin_prioritized", "exclusive")
+OPEN = {"settings": {"enforce_availability": False}}
+
+
+def make_three(tenant: Tenant) -> list[Any]:
+    return [tenant.make_resource(name) for name in ("Ada", "Bob", "Cleo")]
+
+
+def make_project(tenant: Tenant, resources: list[Any], mode: str | None, **given: Any) -> str:
+    availability = {"mode": mode, **given.pop("availability", {})}
+    ids = [one["id"] for one in resources]
+    return tenant.make_project(*ids, availability=availability, **given)["id"]
+
+
+def chosen(tenant: Tenant, answer: Answer) -> str:
+    """Whom the booking went to."""
+    assert answer.status == 201, answer.json
+    return whole(tenant, answer.data)["resource"]["name"]
+
+
+# --- One of several -------------------------------------------------------------------------------
+@pytest.mark.parametrize("mode", ["roundrobin_prioritized", "exclusive"])
+def test_the_first_that_is_free_in_the_projects_order(tenant: Tenant, mode: str) -> None:
+    ada, bob, cleo = make_three(tenant)
+    project = make_project(tenant, [cleo, ada, bob], mode)
+
+    answers = [tenant.book(project_id=project, **NINE) for _ in range(4)]
+
+    assert [chosen(tenant, answer) for answer in answers[:3]] == ["Cleo", "Ada", "Bob"]
+    assert (answers[3].status, answers[3].json["code"]) == (409, "slot_taken")
+
+
+@pytest.mark.parametrize("mode", [None, "roundrobin_random"])
+def test_random_spreads_over_all_that_are_free(tenant: Tenant, mode: str | None) -> None:
+    random.seed(7)
+    project = make_project(tenant, make_three(tenant), mode)
+
+    answers = [
+        tenant.book(project_id=project, **OPEN, **span(f"{hour:02}:00", f"{hour:02}:30"))
+        for hour in range(18)
+    ]
+
+    counts = Counter(chosen(tenant, answer) for answer in answers)
+    assert set(counts) == {"Ada", "Bob", "Cleo"}
+    assert max(counts.values()) < 12
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_whoever_is_left_is_taken(tenant: Tenant, mode: str) -> None:
+    project = make_project(tenant, make_three(tenant), mode)
+
+    answers = [tenant.book(project_id=project, **NINE) for _ in range(4)]
+
+    assert [answer.status for answer in answers] == [201, 201, 201, 409]
+    assert {chosen(tenant, answer) for answer in answers[:3]} == {"Ada", "Bob", "Cleo"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("enforced", [True, False])
+def test_what_is_busy_is_not_chosen(tenant: Tenant, mode: str, enforced: bool) -> None:
+    ada, bob, cleo = make_three(tenant)
+    tenant.make_event(ada["calendars"][0]["id"], **NINE)
+    tenant.book(resource_id=cleo["id"], **NINE)
+    project = make_project(tenant, [ada, bob, cleo], mode)
+
+    answer = tenant.book(project_id=project, settings={"enforce_availability": enforced}, **NINE)
+
+    assert chosen(tenant, answer) == "Bob"
+
+
+@pytest.mark.parametrize(("enforced", "name"), [(True, "Bob"), (False, "Ada")])
+def test_rules_count_where_they_are_enforced(tenant: Tenant, enforced: bool, name: str) -> None:
+    ada = tenant.make_resource("Ada", availability_constraints=[{"block_weekdays": {}}])
+    bob = tenant.make_resource("Bob")
+    project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
+
+    answer = tenant.book(project_id=project, settings={"enforce_availability": enforced}, **NINE)
+
+    assert chosen(tenant, answer) == name
+
+
+def test_overlapping_is_allowed_where_it_is_allowed(tenant: Tenant) -> None:
+    ada, bob, _ = make_three(tenant)
+    project = make_project(
+        tenant, [ada, bob], "roundrobin_prioritized", settings={"allow_double_bookings": True}
+    )
+
+    answers = [tenant.book(project_id=project, **NINE) for _ in range(3)]
+
+    assert [chosen(tenant, answer) for answer in answers] == ["Ada"] * 3
+
+
+def test_a_resource_that_is_named_is_the_one(tenant: Tenant) -> None:
+    ada, bob, cleo = make_three(tenant)
+    project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
+
+    answers = [
+        tenant.book(project_id=project, resource_id=one["id"], **NINE) for one in (bob, cleo, bob)
+    ]
+
+    assert [chosen(tenant, answer) for answer in answers[:2]] == ["Bob", "Cleo"]
+    assert answers[2].status == 409
+
+
+def test_removed_resources_are_not_chosen(tenant: Tenant) -> None:
+    ada, bob, _ = make_three(tenant)
+    project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
+    tenant.delete(f"/resources/{ada['id']}")
+
+    assert chosen(tenant, tenant.book(project_id=project, **NINE)) == "Bob"
+
+
+def test_the_event_goes_into_the_first_calendar(tenant: Tenant, clock: Any) -> None:
+    ada = tenant.make_resource("Ada")
+    clock.shift(1)
+    tenant.post("/calendars", {"name": "Second", "resource_id": ada["id"]})
+    project = make_project(tenant, [ada], None)
+
+    booking = tenant.book(project_id=project, **NINE).data
+
+    assert whole(tenant, booking)["calendar"]["id"] == ada["calendars"][0]["id"]
+
+
+@pytest.mark.parametrize("mode", [*MODES, "mutual"])
+@pytest.mark.parametrize("enforced", [True, False])
+def test_a_project_without_resources(tenant: Tenant, mode: str, enforced: bool) -> None:
+    project = make_project(tenant, [], mode)
+
+    answer = tenant.book(project_id=project, settings={"enforce_availability": enforced}, **NINE)
+
+    text = "The project has no resources."
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [{"type": "limit", "source": "project", "text": text}],
+            "alternatives": [],
+        },
+    )
+
+
+# --- None is free ---------------------------------------------------------------------------------
+def test_alternatives_are_those_of_any_resource(tenant: Tenant) -> None:
+    ada, bob, _ = make_three(tenant)
+    tenant.make_event(ada["calendars"][0]["id"], **span("09:00", "12:00"))
+    tenant.make_event(bob["calendars"][0]["id"], **span("09:00", "10:30"))
+    project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
+
+    answer = tenant.book(project_id=project, **NINE)
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:00", "12:00")],
+            "alternatives": [
+                shown("10:30", "11:30"),
+                shown("11:30", "12:30"),
+                shown("12:00", "13:00"),
+            ],
+        },
+    )
+
+
+def test_who_is_only_taken_comes_before_who_is_closed(tenant: Tenant) -> None:
+    """The nearer truth: there is time, somebody else has it."""
+    ada = tenant.make_resource("Ada", availability_constraints=[{"block_weekdays": {}}])
+    bob = tenant.make_resource("Bob")
+    tenant.make_event(bob["calendars"][0]["id"], **NINE)
+    project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
+
+    answer = tenant.book(project_id=project, **NINE)
+
+    assert (answer.status, answer.json["code"]) == (409, "slot_taken")
+
+
+def test_all_are_closed(tenant: Tenant) -> None:
+    resources = [
+        tenant.make_resource(name, availability_constraints=[{"block_day": {"day": "Monday"}}])
+        for name in ("Ada", "Bob")
+    ]
+    project = make_project(tenant, resources, None)
+
+    answer = tenant.book(project_id=project, **NINE)
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [
+                {
+                    "type": "constraint",
+                    "source": "resource",
+                    "constraint": {"block_day": {"day": "Monday"}},
+                    "text": "Blocked by the resource's rule: Mondays.",
+                }
+            ],
+            "alternatives": [
+                shown(f"{hour:02}:00", f"{hour + 1:02}:00", "2026-11-24") for hour in range(3)
+            ],
+        },
+    )
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "mutual"])
+def test_alternatives_of_many_resources_with_many_starts(tenant: Tenant, mode: str) -> None:
+    """Of a fortnight there would be more than 100,000: the first three are found all the same."""
+    resources = [tenant.make_resource(str(number)) for number in range(6)]
+    for one in resources:
+        tenant.make_event(one["calendars"][0]["id"], **span("09:00", "09:30"))
+    fine = {"timeslot_increments": "1 minute", "length": "10 minutes"}
+    project = make_project(tenant, resources, mode, availability=fine)
+
+    answer = tenant.book(project_id=project, **span("09:10", "09:20"))
+
+    assert (answer.status, answer.json["code"], answer.json["alternatives"]) == (
+        409,
+        "slot_taken",
+        [shown(f"09:{30 + minute}", f"09:{40 + minute}") for minute in range(3)],
+    )
+
+
+def test_alternatives_after_days_without_any(tenant: Tenant) -> None:
+    """The part that is looked through grows until it has three or is a fortnight."""
+    resources = [tenant.make_resource(str(number)) for number in range(8)]
+    for one in resources:
+        tenant.make_event(one["calendars"][0]["id"], f"{MONDAY}T00:00:00Z", "2026-12-01T07:00:00Z")
+    fine = {"timeslot_increments": "1 minute", "length": "1 minute"}
+    project = make_project(tenant, resources, "exclusive", availability=fine)
+
+    answer = tenant.book(project_id=project, **span("09:00", "09:01"))
+
+    assert answer.json["alternatives"] == [
+        shown(f"07:0{minute}", f"07:0{minute + 1}", "2026-12-01") for minute in range(3)
+    ]
+
+
+# --- Mutual ---------------------------------------------------------------------------------------
+@pytest.fixture
+def three(tenant: Tenant) -> list[Any]:
+    return make_three(tenant)
+
+
+@pytest.fixture
+def mutual(tenant: Tenant, three: list[Any]) -> str:
+    return make_project(tenant, three, "mutual")
+
+
+def events_of(tenant: Tenant, resources: list[Any]) -> list[list[Any]]:
+    """Each resource's events on that Monday."""
+    query = f"start={MONDAY}T00:00:00Z&end={MONDAY}T23:59:59Z"
+    return [tenant.get(f"/events?{query}&search=resource.id:{one['id']}").data for one in resources]
+
+
+def spans_of(tenant: Tenant, resources: list[Any]) -> list[list[tuple[str, bool]]]:
+    return [
+        [(f"{event['start'][11:16]}-{event['end'][11:16]}", event["busy"]) for event in events]
+        for events in events_of(tenant, resources)
+    ]
+
+
+def test_a_mutual_booking_takes_everyones_time(
+    tenant: Tenant, three: list[Any], mutual: str
+) -> None:
+    answer = tenant.book(project_id=mutual, where="Room 2", description="D", **NINE)
+
+    booking = whole(tenant, answer.data)
+    assert (answer.status, booking["resource"]["name"]) == (201, "Ada")
+    assert booking["calendar"]["id"] == three[0]["calendars"][0]["id"]
+    assert spans_of(tenant, three) == [[("09:00-10:00", True)]] * 3
+    (first,), (second,), (third,) = events_of(tenant, three)
+    assert first == booking["event"]
+    for companion, resource in ((second, three[1]), (third, three[2])):
+        assert companion == {
+            **first,
+            "id": companion["id"],
+            "calendar_id": resource["calendars"][0]["id"],
+        }
+    assert [taken(tenant, one["id"]) for one in three] == [["09:00-10:00"]] * 3
+
+
+@pytest.mark.parametrize("busy", [0, 1, 2])
+@pytest.mark.parametrize("enforced", [True, False])
+def test_all_must_be_free(
+    tenant: Tenant, three: list[Any], mutual: str, busy: int, enforced: bool
+) -> None:
+    tenant.book(resource_id=three[busy]["id"], **span("08:30", "09:30"))
+
+    answer = tenant.book(project_id=mutual, settings={"enforce_availability": enforced}, **NINE)
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("08:30", "09:30")],
+            "alternatives": [
+                shown("09:30", "10:30"),
+                shown("10:30", "11:30"),
+                shown("11:30", "12:30"),
+            ],
+        },
+    )
+    assert (Booking.objects.count(), Event.objects.count()) == (1, 1)
+
+
+def test_the_rules_of_each_must_hold(tenant: Tenant) -> None:
+    ada = tenant.make_resource("Ada", availability_constraints=hours(8, 12))
+    bob = tenant.make_resource("Bob", availability_constraints=hours(10, 14))
+    project = make_project(tenant, [ada, bob], "mutual")
+
+    answers = [
+        tenant.book(project_id=project, **span(start, end))
+        for start, end in (("09:00", "10:00"), ("11:00", "12:00"), ("12:00", "13:00"))
+    ]
+
+    assert [answer.status for answer in answers] == [409, 201, 409]
+    assert [reason["text"] for reason in answers[0].json["reasons"]] == [
+        "Outside the resource's opening hours: 10:00 to 14:00."
+    ]
+    assert answers[0].json["alternatives"] == [
+        shown("10:00", "11:00"),
+        shown("11:00", "12:00"),
+        shown("10:00", "11:00", "2026-11-24"),
+    ]
+
+
+def hours(start: int, end: int) -> list[Any]:
+    return [{"allow_hours": {"start": start, "end": end}}]
+
+
+@pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "complete"])
+def test_all_are_freed_together(tenant: Tenant, three: list[Any], mutual: str, action: str) -> None:
+    booking = tenant.book(project_id=mutual, **NINE).data
+
+    act(tenant, booking, action)
+
+    assert spans_of(tenant, three) == [[("09:00-10:00", False)]] * 3
+    assert [taken(tenant, one["id"]) for one in three] == [[]] * 3
+
+
+def test_all_are_moved_together(tenant: Tenant, three: list[Any], mutual: str) -> None:
+    booking = tenant.book(project_id=mutual, **NINE).data
+
+    answer = tenant.post(f"/bookings/{booking['id']}/reschedule", span("09:30", "10:30"))
+
+    assert (answer.status, answer.json) == (200, {"data": entry(booking, "confirmed")})
+    assert spans_of(tenant, three) == [[("09:30-10:30", True)]] * 3
+
+
+@pytest.mark.parametrize("busy", [0, 1, 2])
+def test_none_is_moved_where_one_is_taken(
+    tenant: Tenant, three: list[Any], mutual: str, busy: int
+) -> None:
+    booking = tenant.book(project_id=mutual, **NINE).data
+    tenant.book(resource_id=three[busy]["id"], **span("10:00", "10:30"))
+
+    answer = tenant.post(f"/bookings/{booking['id']}/reschedule", span("09:30", "10:30"))
+
+    assert (answer.status, answer.json["conflicts"]) == (409, [shown("10:00", "10:30")])
+    expected = [[("09:00-10:00", True)]] * 3
+    expected[busy] = [("10:00-10:30", True), ("09:00-10:00", True)]
+    found = spans_of(tenant, three)
+    assert [sorted(spans) for spans in found] == [sorted(spans) for spans in expected]
+
+
+def test_the_resources_of_a_mutual_booking_stay(
+    tenant: Tenant, three: list[Any], mutual: str
+) -> None:
+    booking = tenant.book(project_id=mutual, **NINE).data
+    path = f"/bookings/{booking['id']}/reschedule"
+
+    answers = [
+        tenant.post(path, {**span("10:00", "11:00"), "resource_id": one["id"]})
+        for one in (three[1], three[0])
+    ]
+
+    assert [answer.status for answer in answers] == [422, 200]
+    assert answers[0].json["errors"] == {
+        "resource_id": ["The resources of a mutual booking can't be changed."]
+    }
+
+
+def test_a_tentative_mutual_booking_takes_time_when_it_is_confirmed(
+    tenant: Tenant, three: list[Any], mutual: str
+) -> None:
+    booking = tenant.book(project_id=mutual, graph="confirm_decline", **NINE).data
+    before = spans_of(tenant, three)
+
+    answer = act(tenant, booking, "confirm")
+
+    assert before == [[("09:00-10:00", False)]] * 3
+    assert answer.status == 200
+    assert spans_of(tenant, three) == [[("09:00-10:00", True)]] * 3
+
+
+@pytest.mark.parametrize("busy", [0, 1, 2])
+def test_a_tentative_mutual_booking_stays_so_where_one_is_taken(
+    tenant: Tenant, three: list[Any], mutual: str, busy: int
+) -> None:
+    booking = tenant.book(project_id=mutual, graph="confirm_decline", **NINE).data
+    tenant.book(resource_id=three[busy]["id"], **span("09:30", "10:00"))
+
+    answer = act(tenant, booking, "confirm")
+
+    assert (answer.status, answer.json["conflicts"]) == (409, [shown("09:30", "10:00")])
+    assert whole(tenant, booking)["state"] == "tentative"
+    assert [len(taken(tenant, one["id"])) for one in three].count(1) == 1
+
+
+def test_a_mutual_booking_counts_for_each_resource(tenant: Tenant, three: list[Any]) -> None:
+    project = make_project(tenant, three, "mutual", settings={"max_per_day": 1})
+    tenant.book(project_id=project, **NINE)
+
+    answers = [
+        tenant.book(project_id=project, resource_id=one["id"], **span("12:00", "13:00"))
+        for one in three
+    ]
+
+    assert [answer.status for answer in answers] == [409] * 3
+    assert [reason["text"] for reason in answers[2].json["reasons"]] == ["Daily limit reached."]

@@ -1,0 +1,302 @@
+"""No time is given twice: real client processes against real web processes, all at the same time.
+
+Every race comes with its controls. `live_tenant` is the service as it is; `lock_alone` lacks the
+database's guard, `net_alone` the locks, and neither lets anything overlap. Without both the same
+race does go wrong: a test that could not fail would prove nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from tests.bookings.race_tenant import DAY, LiveTenant, count_outcomes, count_overlaps, span
+
+
+class Result(NamedTuple):
+    """What a race answered, and how much time is held by how many bookings afterwards."""
+
+    outcomes: Counter[str]
+    held: int
+    overlaps: int
+
+
+def result_of(tenant: LiveTenant, answers: list, resource_ids: list[str]) -> Result:
+    held = tenant.held(resource_ids)
+    return Result(count_outcomes(answers), len(held), count_overlaps(held))
+
+
+# --- The races ------------------------------------------------------------------------------------
+def race_for_one_slot(tenant: LiveTenant, *, clients: int = 16, tries: int = 5) -> Result:
+    (resource,) = tenant.make_resources(1)
+    book = tenant.booking(resource_id=resource, **span(10))
+
+    answers = tenant.race([[book] * tries] * clients)
+
+    return result_of(tenant, answers, [resource])
+
+
+def race_for_shifted_slots(tenant: LiveTenant, *, clients: int = 8, slots: int = 12) -> Result:
+    """Every client wants every slot, the odd ones half an hour later."""
+    (resource,) = tenant.make_resources(1)
+    scripts = [
+        [
+            tenant.booking(resource_id=resource, **span(2 * slot + client % 2 / 2))
+            for slot in range(slots)
+        ]
+        for client in range(clients)
+    ]
+
+    answers = tenant.race(scripts)
+
+    return result_of(tenant, answers, [resource])
+
+
+def race_to_confirm(tenant: LiveTenant, *, clients: int = 8) -> Result:
+    """Tentative bookings of one slot, each confirmed by a client of its own."""
+    (resource,) = tenant.make_resources(1)
+    tentative = [
+        tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
+        for _ in range(clients)
+    ]
+
+    answers = tenant.race_each([tenant.act(booking, "confirm") for booking in tentative])
+
+    states = Counter(tenant.state_of(booking) for booking in tentative)
+    confirmed = sum(answer.status == 200 for answer in answers)
+    assert states == Counter(confirmed=confirmed, tentative=clients - confirmed)
+    return result_of(tenant, answers, [resource])
+
+
+def race_to_one_time(tenant: LiveTenant, *, clients: int = 8) -> Result:
+    """Bookings of several times, all moved to the same one."""
+    (resource,) = tenant.make_resources(1)
+    old = [tenant.book(resource_id=resource, **span(12 + n))["id"] for n in range(clients)]
+
+    answers = tenant.race_each([tenant.move(booking, span(10)) for booking in old])
+
+    times = [tenant.call("GET", f"/bookings/{booking}").data["event"]["start"] for booking in old]
+    assert times == [
+        span(10 if answer.status == 200 else 12 + n)["start"] for n, answer in enumerate(answers)
+    ]
+    return result_of(tenant, answers, [resource])
+
+
+def race_round_robin(
+    tenant: LiveTenant, *, resources: int = 5, clients: int = 12, mode: str = "roundrobin_random"
+) -> Result:
+    """Clients book a project at one time; there are fewer resources than clients."""
+    ids = tenant.make_resources(resources)
+    project = tenant.make_project(ids, mode)
+
+    answers = tenant.race_each([tenant.booking(project_id=project, **span(10))] * clients)
+
+    return result_of(tenant, answers, ids)
+
+
+def race_mutual(tenant: LiveTenant, *, rounds: int = 4, slots: int = 3) -> Result:
+    """Three projects that want several resources each, every two of them one in common."""
+    a, b, c, d = ids = tenant.make_resources(4)
+    projects = [
+        tenant.make_project(members, "mutual") for members in ([a, b, c], [c, b, d], [d, a, b])
+    ]
+    scripts = [
+        [tenant.booking(project_id=project, **span(10 + slot)) for slot in range(slots)]
+        for project in projects * rounds
+    ]
+
+    answers = tenant.race(scripts)
+
+    return result_of(tenant, answers, ids)
+
+
+def outcome(*, held: int, **counts: int) -> Result:
+    """`outcome(held=1, made=1, refused=79)`: without overlaps."""
+    names = {"made": "201", "done": "200", "refused": "409 slot_taken"}
+    return Result(Counter({names[name]: count for name, count in counts.items()}), held, 0)
+
+
+# Every race with what it ends in where one of the two protections is there.
+RACES = [
+    (race_for_one_slot, outcome(made=1, refused=79, held=1)),
+    (race_for_shifted_slots, outcome(made=12, refused=84, held=12)),
+    (race_to_confirm, outcome(done=1, refused=7, held=1)),
+    (race_to_one_time, outcome(done=1, refused=7, held=8)),
+    (race_round_robin, outcome(made=5, refused=7, held=5)),
+    (race_mutual, outcome(made=3, refused=33, held=9)),
+]
+RunRace = Callable[[LiveTenant], Result]
+every_race = pytest.mark.parametrize(
+    ("run_race", "expected"), RACES, ids=[race.__name__ for race, _ in RACES]
+)
+
+
+@every_race
+def test_time_is_given_once(live_tenant: LiveTenant, run_race: RunRace, expected: Result) -> None:
+    assert run_race(live_tenant) == expected
+
+
+@every_race
+def test_lock_alone_gives_time_once(
+    lock_alone: LiveTenant, run_race: RunRace, expected: Result
+) -> None:
+    assert run_race(lock_alone) == expected
+
+
+@every_race
+def test_net_alone_lets_nothing_overlap(
+    net_alone: LiveTenant, run_race: RunRace, expected: Result
+) -> None:
+    result = run_race(net_alone)
+
+    # Without an order of locks PostgreSQL breaks deadlocks, whose victims may be told to try again.
+    known = {*expected.outcomes, "503 unavailable"}
+    assert (result.overlaps, result.outcomes.keys() - known) == (0, set()), result
+    assert 0 < result.held <= expected.held
+
+
+@every_race
+def test_control_without_both_time_is_given_twice(
+    unprotected: LiveTenant, run_race: RunRace, expected: Result
+) -> None:
+    result = run_race(unprotected)
+
+    assert result.overlaps > 0, result
+
+
+# --- More of them, as the service is --------------------------------------------------------------
+@pytest.mark.deep
+def test_one_slot_is_booked_once_by_many(live_tenant: LiveTenant) -> None:
+    result = race_for_one_slot(live_tenant, clients=64, tries=20)
+
+    assert result == outcome(made=1, refused=1279, held=1)
+
+
+@pytest.mark.deep
+def test_shifted_slots_are_booked_once_by_many(live_tenant: LiveTenant) -> None:
+    result = race_for_shifted_slots(live_tenant, clients=32, slots=50)
+
+    assert result == outcome(made=50, refused=1550, held=50)
+
+
+def test_the_refused_learn_what_is_in_the_way(live_tenant: LiveTenant) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    book = live_tenant.booking(resource_id=resource, **span(10))
+
+    answers = live_tenant.race_each([book] * 8)
+
+    bodies = [answer.json for answer in answers if answer.status != 201]
+    for body in bodies:
+        del body["request_id"]
+    assert (
+        bodies
+        == [
+            {
+                "error": "The time is taken.",
+                "code": "slot_taken",
+                "conflicts": [span(10)],
+                "alternatives": [span(11), span(12), span(13)],
+            }
+        ]
+        * 7
+    )
+
+
+def test_back_to_back_all_are_booked(live_tenant: LiveTenant) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    hours = [10, 11, 9, 12, 8, 13, 7, 14]
+    books = [live_tenant.booking(resource_id=resource, **span(hour)) for hour in hours]
+
+    answers = live_tenant.race_each(books)
+
+    assert result_of(live_tenant, answers, [resource]) == outcome(made=8, held=8)
+
+
+@pytest.mark.parametrize("clients", [2, 16])
+def test_of_tentative_bookings_one_is_confirmed(live_tenant: LiveTenant, clients: int) -> None:
+    result = race_to_confirm(live_tenant, clients=clients)
+
+    assert result == outcome(done=1, refused=clients - 1, held=1)
+
+
+def test_bookings_that_change_places_all_move(live_tenant: LiveTenant) -> None:
+    """Each move locks both resources; two in opposite directions must not wait for each other."""
+    ada, ben = live_tenant.make_resources(2)
+    moves = []
+    for n in range(8):
+        here, there = (ada, ben) if n % 2 else (ben, ada)
+        booking = live_tenant.book(resource_id=here, **span(n))["id"]
+        moves.append(live_tenant.move(booking, span(n + 10), resource_id=there))
+
+    answers = live_tenant.race_each(moves)
+
+    assert result_of(live_tenant, answers, [ada, ben]) == outcome(done=8, held=8)
+
+
+def test_round_robin_by_priority_gives_every_resource_once(live_tenant: LiveTenant) -> None:
+    result = race_round_robin(live_tenant, mode="roundrobin_prioritized")
+
+    assert result == outcome(made=5, refused=7, held=5)
+
+
+# --- Rules that no guard knows: the lock alone decides --------------------------------------------
+def race_for_a_days_limit(tenant: LiveTenant) -> Result:
+    """A dozen different hours of a day on which the project allows three bookings."""
+    ids = tenant.make_resources(1)
+    limited = {"settings": {"max_per_day": 3}}
+    project = tenant.make_project(ids, "roundrobin_random", **limited)
+    books = [tenant.booking(project_id=project, **span(hour)) for hour in range(12)]
+
+    return result_of(tenant, tenant.race_each(books), ids)
+
+
+def race_into_each_others_buffer(tenant: LiveTenant) -> Result:
+    """Two hours that touch, where the project wants half an hour between two bookings."""
+    ids = tenant.make_resources(1)
+    spaced = {"mode": "roundrobin_random", "buffer": "30 minutes"}
+    project = tenant.make_project(ids, "", availability=spaced)
+    books = [tenant.booking(project_id=project, **span(10 + n % 2)) for n in range(12)]
+
+    return result_of(tenant, tenant.race_each(books), ids)
+
+
+def test_a_days_limit_is_kept(live_tenant: LiveTenant) -> None:
+    result = race_for_a_days_limit(live_tenant)
+
+    assert result == Result(Counter({"201": 3, "409 not_available": 9}), held=3, overlaps=0)
+
+
+def test_control_without_lock_a_days_limit_is_passed(unprotected: LiveTenant) -> None:
+    assert race_for_a_days_limit(unprotected).held > 3
+
+
+def test_a_buffer_is_kept(live_tenant: LiveTenant) -> None:
+    result = race_into_each_others_buffer(live_tenant)
+
+    outcomes = Counter({"201": 1, "409 slot_taken": 5, "409 not_available": 6})
+    assert result == Result(outcomes, held=1, overlaps=0)
+
+
+def test_control_without_lock_a_buffer_is_filled(unprotected: LiveTenant) -> None:
+    assert race_into_each_others_buffer(unprotected).held > 1
+
+
+def test_notes_that_are_added_at_once_all_stay(live_tenant: LiveTenant) -> None:
+    (resource,) = live_tenant.make_resources(1)
+    path = f"/bookings/{live_tenant.book(resource_id=resource, **span(10))['id']}"
+    notes = {f"note {n}": f"text {n}" for n in range(12)}
+
+    live_tenant.race_each(
+        [live_tenant.request("PUT", path, {"meta": {key: text}}) for key, text in notes.items()]
+    )
+
+    assert live_tenant.call("GET", path).data["meta"] == notes
+
+
+def test_the_day_of_the_races_lies_within_what_projects_offer(live_tenant: LiveTenant) -> None:
+    project = live_tenant.make_project(live_tenant.make_resources(1), "mutual")
+
+    slots = live_tenant.call("POST", "/availability", {"project_id": project}).data
+
+    assert DAY.isoformat() in {slot["start"] for slot in slots}

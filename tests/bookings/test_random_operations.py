@@ -1,0 +1,208 @@
+"""After any number of operations by any number of clients, everything still fits together."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from bookings.graphs import GRAPHS, INITIALIZED
+from bookings.services import COMPLETES_AFTER
+from tests.bookings.race_tenant import (
+    DAY,
+    DROP_GUARD,
+    LiveTenant,
+    count_overlaps,
+    open_database,
+    span,
+)
+from tests.bookings.random_operations import Job, run_operations
+from tests.services import Service
+
+SEED = 20261120
+REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid"}
+
+EXCLUSIVE = 'SELECT resource_id, start, "end" FROM availability_event WHERE exclusive'
+TORN_COMPANIONS = """
+SELECT companion.id FROM availability_event AS companion
+JOIN availability_event AS main ON main.id = companion.main_id
+WHERE companion.start <> main.start OR companion."end" <> main."end"
+   OR companion.busy <> main.busy OR companion.exclusive <> main.exclusive
+"""
+BOOKINGS = """
+SELECT booking.id, booking.graph, booking.state, booking.completed, booking.completes_at,
+    booking.reschedules, booking.allow_double_bookings, project.settings,
+    event.busy, event.exclusive, event."end"
+FROM bookings_booking AS booking
+JOIN availability_event AS event ON event.id = booking.event_id
+LEFT JOIN availability_project AS project ON project.id = booking.project_id
+ORDER BY booking.id
+"""
+STEPS = """
+SELECT booking_id, from_state, action, to_state FROM bookings_statechange ORDER BY booking_id, id
+"""
+TALLIED = "SELECT app_id, state, sum(count) FROM bookings_bookingtally GROUP BY app_id, state"
+COUNTED = """
+SELECT app_id, state, count(*) FROM bookings_booking WHERE deleted_at IS NULL
+GROUP BY app_id, state
+"""
+
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def find_faults(rows: Rows) -> dict[str, Any]:
+    """What does not fit together in the whole database; nothing where all is well."""
+    steps: dict[Any, list] = {}
+    for booking_id, *step in rows(STEPS):
+        steps.setdefault(booking_id, []).append(step)
+    faults: dict[str, Any] = {
+        "overlaps": count_overlaps(rows(EXCLUSIVE)),
+        "companions": rows(TORN_COMPANIONS),
+        "tallies": find_wrong_tallies(rows),
+    }
+    for booking_id, *booking in rows(BOOKINGS):
+        for name in faults_of(booking, steps.get(booking_id, [])):
+            faults.setdefault(name, []).append(booking_id)
+    return {name: found for name, found in faults.items() if found}
+
+
+def find_wrong_tallies(rows: Rows) -> dict[Any, Any]:
+    tallied = {row[:2]: row[2] for row in rows(TALLIED) if row[2]}
+    counted = {row[:2]: row[2] for row in rows(COUNTED)}
+    return {
+        key: (tallied.get(key), counted.get(key))
+        for key in tallied.keys() | counted.keys()
+        if tallied.get(key) != counted.get(key)
+    }
+
+
+def faults_of(booking: list[Any], steps: list[list[str]]) -> list[str]:
+    name, state, completed, completes_at, reschedules, double, settings, busy, exclusive, end = (
+        booking
+    )
+    graph = GRAPHS[name]
+    settings = json.loads(settings) if isinstance(settings, str) else settings or {}
+    blocks = graph.blocks(state, pending_blocks=bool(settings.get("pending_blocks")))
+    completes = instant(end) + COMPLETES_AFTER if graph.is_live(state) else None
+    holds = {
+        "busy": busy == blocks,
+        "exclusive": exclusive == (blocks and not double),
+        "completed": completed == graph.is_completed(state),
+        "completes_at": (completes_at and instant(completes_at)) == completes,
+        "history": [to for _, _, to in steps][-1:] == [state] and is_chain(steps, graph.steps),
+        "reschedules": [action for _, action, _ in steps].count("reschedule") == reschedules,
+    }
+    return [name for name, is_so in holds.items() if not is_so]
+
+
+def is_chain(steps: list[list[str]], allowed: Any) -> bool:
+    """Every step begins where the last one ended, and is one of the graph or a move."""
+    states = [INITIALIZED, *(to for _, _, to in steps)]
+    return all(
+        start == before
+        and (to == start if action == "reschedule" else allowed.get((start, action)) == to)
+        for before, (start, action, to) in zip(states, steps, strict=False)
+    )
+
+
+def instant(value: datetime | str) -> datetime:
+    """SQLite keeps instants as text without their zone, which is UTC."""
+    return datetime.fromisoformat(value).replace(tzinfo=UTC) if isinstance(value, str) else value
+
+
+def make_job(tenant: LiveTenant, operations: int) -> Job:
+    """Eight resources, projects of every mode that share some of them, one tenth over HTTP."""
+    ids = tenant.make_resources(8)
+    unruled = {"settings": {"enforce_availability": False}}
+    pending = {"settings": {"enforce_availability": False, "pending_blocks": True}}
+    return Job(
+        slug=tenant.slug,
+        key=tenant.key,
+        url=tenant.service.url,
+        headers=tenant.headers,
+        resources=ids,
+        projects=[
+            (tenant.make_project(ids, "exclusive", **pending), True),
+            (tenant.make_project(ids[:4], "roundrobin_random"), False),
+            (tenant.make_project(ids[2:6], "roundrobin_prioritized", **unruled), False),
+            (tenant.make_project(ids[:3], "mutual", **unruled), False),
+            (tenant.make_project([ids[3], ids[2], ids[1]], "mutual", **pending), False),
+        ],
+        shares=[operations // 10, *[operations * 3 // 10] * 3],
+        seed=SEED,
+    )
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        5_000,
+        pytest.param(100_000, marks=[pytest.mark.deep, pytest.mark.postgresql]),
+        pytest.param(20_000, marks=[pytest.mark.deep, pytest.mark.sqlite]),
+    ],
+)
+def test_everything_fits_together_afterwards(live_service: Service, operations: int) -> None:
+    tenant = LiveTenant(live_service)
+
+    outcomes = run_operations(make_job(tenant, operations), live_service)
+
+    print(sorted(outcomes.items()))
+    kinds = Counter(outcome.split()[0] for outcome in outcomes.elements())
+    refusals = {outcome.split()[1] for outcome in outcomes} - {"ok", "nothing"}
+    assert find_faults(tenant.rows) == {}
+    assert kinds.total() == operations
+    assert refusals <= REFUSALS
+    for operation in ("book", "act", "move", "hide", "sweep"):
+        assert outcomes[f"{operation} ok"] > 0, outcomes
+    assert min(outcomes[f"{one} slot_taken"] for one in ("book", "act", "move")) > 0, outcomes
+
+
+# --- The control: what does not fit together is found ---------------------------------------------
+BOOKING = "UPDATE bookings_booking SET {change} WHERE id = '{booking}'"
+EVENT = "UPDATE availability_event SET {change} WHERE id = '{event}'"
+STEP = "UPDATE bookings_statechange SET {change} WHERE booking_id = '{booking}'"
+TALLY = "UPDATE bookings_bookingtally SET {change} WHERE state = 'confirmed'"
+
+CORRUPTIONS = [
+    (EVENT, "busy = FALSE, exclusive = FALSE", {"busy", "companions", "exclusive"}),
+    (EVENT, "exclusive = FALSE", {"companions", "exclusive"}),
+    (EVENT, "start = '{start}'", {"companions", "overlaps"}),
+    (BOOKING, "completed = TRUE", {"completed"}),
+    (BOOKING, "completes_at = NULL", {"completes_at"}),
+    (BOOKING, "reschedules = 1", {"reschedules"}),
+    (BOOKING, "reschedules = 1, completed = TRUE", {"completed", "reschedules"}),
+    (STEP, "to_state = 'cancelled'", {"history"}),
+    (STEP, "from_state = 'tentative'", {"history"}),
+    (STEP, "action = 'cancel'", {"history"}),
+    (TALLY, "count = count + 1", {"tallies"}),
+]
+
+
+@pytest.mark.parametrize(("statement", "change", "names"), CORRUPTIONS)
+def test_what_does_not_fit_together_is_found(
+    live_tenant: LiveTenant, statement: str, change: str, names: set[str]
+) -> None:
+    """A mutual booking right after another of its resource, in rows that are never committed."""
+    resources = live_tenant.make_resources(2)
+    settings = {"enforce_availability": False}
+    project = live_tenant.make_project(resources, "mutual", settings=settings)
+    live_tenant.book(resource_id=resources[0], **span(10))
+    booking = live_tenant.book(project_id=project, **span(11))["id"]
+    find = "SELECT event_id FROM bookings_booking WHERE id = ?"
+    ((event,),) = live_tenant.rows(find, live_tenant.id(booking))
+    words = {"booking": live_tenant.id(booking), "event": event}
+    words["start"] = (DAY + timedelta(hours=10.5)).strftime("%Y-%m-%d %H:%M:%S")
+    before = find_faults(live_tenant.rows)
+
+    with open_database(live_tenant.service.database_url) as database:
+        database.execute("BEGIN")
+        for guard in DROP_GUARD[live_tenant.is_sqlite]:
+            database.execute(guard)
+        database.execute(statement.format(change=change, **words).format(**words))
+        found = find_faults(lambda sql: database.execute(sql).fetchall())
+        database.execute("ROLLBACK")
+
+    assert (before, found.keys()) == ({}, names)

@@ -1,0 +1,276 @@
+"""GET /bookings/:id and what `include` adds (sections 2 and 5)."""
+
+from typing import Any
+
+import pytest
+
+from tests.bookings.agreements import MARTY, NINE, entry, shown
+from tests.world import BERLIN, STAMP, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+REMINDER = {
+    "type": "webhook",
+    "settings": {"url": "https://example.com/x", "method": "put", "expected_response_code": 204},
+    "when": {"type": "after", "unit": "days", "time": 1},
+}
+TIMES = shown("09:00", "10:00")
+
+
+class Made:
+    """A booking with everything, and the records of what belongs to it."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+        made = tenant.make_resource("Ada", BERLIN, email="ada@example.com")
+        self.resource = tenant.get(f"/resources/{made['id']}").data
+        self.calendar = made["calendars"][0]
+        second = tenant.make_resource("Bob")
+        self.second = tenant.get(f"/resources/{second['id']}").data
+        self.project = tenant.make_project(
+            made["id"],
+            second["id"],
+            availability={"length": "1 hour"},
+            booking={"what": "Check-up"},
+            settings={"max_per_day": 9},
+            ui={"theme": "dark"},
+            meta={"branch": 1},
+        )
+        self.booking = tenant.post(
+            "/bookings",
+            {
+                **NINE,
+                "project_id": self.project["id"],
+                "resource_id": made["id"],
+                "where": "Room 2",
+                "description": "Words",
+                "participants": ["bob@example.com"],
+                "customers": [
+                    {**MARTY, "phone": "1", "age": 17},
+                    {"name": "Doc", "email": "doc@example.com"},
+                ],
+                "meta": {"a": [1]},
+                "event_notifications": [REMINDER],
+            },
+        ).data
+        self.path = f"/bookings/{self.booking['id']}"
+
+    def record(self, ids: Any) -> dict[str, Any]:
+        """Every include; ids of event and customers are those of `ids`."""
+        customers = [
+            {
+                "id": ids["customers"][0]["id"],
+                **MARTY,
+                "phone": "1",
+                "voip": "",
+                "timezone": "",
+                "meta": {"age": 17},
+            },
+            {
+                "id": ids["customers"][1]["id"],
+                "name": "Doc",
+                "email": "doc@example.com",
+                "phone": "",
+                "voip": "",
+                "timezone": "",
+                "meta": {},
+            },
+        ]
+        details = {
+            **TIMES,
+            "what": "Check-up",
+            "where": "Room 2",
+            "description": "Words",
+            "calendar_id": self.calendar["id"],
+            "participants": ["bob@example.com"],
+        }
+        names = (
+            *("id", "slug", "name", "availability", "booking", "customer_fields", "ui"),
+            *("settings", "meta", "created_at", "updated_at"),
+        )
+        project = {name: self.project[name] for name in names}
+        return {
+            "attributes": {
+                "event_info": {**details, "invite": True},
+                "customer": customers[0],
+                "settings": {"allow_double_bookings": False, "enforce_availability": True},
+            },
+            "event": {
+                "id": ids["event"]["id"],
+                **details,
+                "allDay": False,
+                "rsvp": "",
+                "busy": True,
+                "provider_id": None,
+                "created_at": STAMP,
+                "updated_at": STAMP,
+            },
+            "calendar": self.calendar,
+            "resource": self.resource,
+            "user": self.resource,
+            "customers": customers,
+            "project": project,
+            "meta": {"a": [1]},
+            "logs": [
+                {
+                    "from_state": "initialized",
+                    "to_state": "confirmed",
+                    "action": "confirm",
+                    "actor": ids["logs"][0]["actor"],
+                    "source": "api",
+                    "message": "",
+                    "created_at": STAMP,
+                }
+            ],
+            "available_actions": ["cancel", "cancel_by_customer", "complete"],
+            "event_notifications": [REMINDER],
+            "resource.calendars": {**self.resource, "calendars": [self.calendar]},
+            "project.resources": {**project, "resources": [self.resource, self.second]},
+        }
+
+
+WHOLE = (
+    "attributes",
+    "event",
+    "calendar",
+    "resource",
+    "customers",
+    "project",
+    "meta",
+    "available_actions",
+    "event_notifications",
+)
+INCLUDES = (*WHOLE, "user", "logs", "resource.calendars", "project.resources")
+
+
+def key_of(include: str) -> str:
+    return include.partition(".")[0]
+
+
+@pytest.fixture
+def made(tenant: Tenant) -> Made:
+    return Made(tenant)
+
+
+def test_the_whole_record(tenant: Tenant, made: Made) -> None:
+    answer = tenant.get(made.path)
+
+    records = made.record(tenant.get(f"{made.path}?include=logs").data)
+    expected = entry(made.booking, "confirmed", **{name: records[name] for name in WHOLE})
+    assert (answer.status, answer.json) == (200, {"data": expected})
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_each_include_everywhere(tenant: Tenant, made: Made, include: str) -> None:
+    """On the single record, in the listing, and in the answers of PUT."""
+    records = made.record(tenant.get(f"{made.path}?include=logs").data)
+    wanted = {key_of(include): records[include]}
+
+    single = tenant.get(f"{made.path}?include={include}")
+    others = [
+        tenant.get(f"/bookings?include={include}").data,
+        [tenant.put(f"{made.path}?include={include}", {}).data],
+    ]
+
+    expected = {name: records[name] for name in WHOLE} | wanted
+    assert single.data == entry(made.booking, "confirmed", **expected)
+    assert others == [[entry(made.booking, "confirmed", **wanted)]] * 2
+
+
+def test_all_includes_at_once(tenant: Tenant, made: Made) -> None:
+    names = ",".join(INCLUDES)
+
+    listed = tenant.get(f"/bookings?include={names}, meta,,meta ").data
+
+    records = made.record(listed[0])
+    expected = {key_of(name): records[name] for name in INCLUDES}
+    assert listed == [entry(made.booking, "confirmed", **expected)]
+
+
+def test_a_booking_without_a_project(tenant: Tenant) -> None:
+    resource = tenant.make_resource()["id"]
+    booking = tenant.book(resource_id=resource, **NINE).data
+
+    answers = [
+        tenant.get(f"/bookings/{booking['id']}?include={include}").data["project"]
+        for include in ("project", "project.resources")
+    ]
+
+    assert answers == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("include", "unknown"),
+    [
+        ("everything", "everything"),
+        ("meta,everything,else", "everything"),
+        ("calendar.resource", "calendar.resource"),
+        ("resource.availability_constraints", "resource.availability_constraints"),
+        ("customers.meta", "customers.meta"),
+        ("Meta", "Meta"),
+    ],
+)
+def test_unknown_includes(tenant: Tenant, made: Made, include: str, unknown: str) -> None:
+    answers = [tenant.get(f"{path}?include={include}") for path in (made.path, "/bookings")]
+
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [
+        (422, {"include": [f"{unknown} can't be included."]})
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("header", "times"),
+    [
+        ({}, TIMES),
+        (
+            {"Service-Timezone": BERLIN},
+            {"start": "2026-11-23T10:00:00+01:00", "end": "2026-11-23T11:00:00+01:00"},
+        ),
+        (
+            {"Timekit-Timezone": "America/New_York"},
+            {"start": "2026-11-23T04:00:00-05:00", "end": "2026-11-23T05:00:00-05:00"},
+        ),
+    ],
+)
+def test_times_are_shown_in_the_zone_asked_for(
+    tenant: Tenant, made: Made, header: dict[str, str], times: dict[str, str]
+) -> None:
+    """Stamps stay in UTC."""
+    answers = [
+        tenant.get(made.path, **header).data,
+        tenant.get("/bookings?include=attributes,event", **header).data[0],
+        tenant.put(f"{made.path}?include=attributes,event", {}, **header).data,
+    ]
+
+    for answer in answers:
+        info, event = answer["attributes"]["event_info"], answer["event"]
+        assert {key: info[key] for key in times} == times
+        assert {key: event[key] for key in times} == times
+        assert answer["created_at"] == event["created_at"] == STAMP
+
+
+def test_what_is_removed_is_shown_with_its_booking(tenant: Tenant, clock: Any) -> None:
+    """A booking of the past keeps its resource, calendar and project."""
+    resource = tenant.make_resource("Ada")
+    project = tenant.make_project(resource["id"])
+    booking = tenant.book(project_id=project["id"], **NINE).data
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+    tenant.delete(f"/projects/{project['id']}")
+    tenant.delete(f"/resources/{resource['id']}")
+
+    found = tenant.get(f"/bookings/{booking['id']}?include=project.resources").data
+
+    assert (found["resource"]["name"], found["calendar"]["name"]) == ("Ada", "Bookings")
+    assert (found["project"]["name"], found["project"]["resources"]) == ("Check-up", [])
+
+
+def test_removed_calendars_are_not_included(tenant: Tenant, clock: Any) -> None:
+    resource = tenant.make_resource()
+    clock.shift(1)
+    second = tenant.post("/calendars", {"name": "B", "resource_id": resource["id"]}).data
+    booking = tenant.book(resource_id=resource["id"], **NINE).data
+    tenant.delete(f"/calendars/{second['id']}")
+
+    found = tenant.get(f"/bookings/{booking['id']}?include=resource.calendars").data
+
+    assert found["resource"]["calendars"] == resource["calendars"]

@@ -1,0 +1,401 @@
+"""Bookings with a widget key: a key that stands in public pages (section 3)."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bookings.models import Booking
+from tests.bookings.agreements import MARTY, NINE, entry, shown, span, whole
+from tests.world import Answer, Caller, Tenant
+
+MakeTenant = Callable[..., Tenant]
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource(
+        "Ada", email="ada@example.com", image="https://example.com/a.png", meta={"secret": 1}
+    )
+
+
+@pytest.fixture
+def project(tenant: Tenant, ada: Any) -> str:
+    rules = [{"allow_hours": {"start": 8, "end": 18}}]
+    return tenant.make_project(ada["id"], availability_constraints=rules)["id"]
+
+
+@pytest.fixture
+def widget(tenant: Tenant) -> Caller:
+    return tenant.widget()
+
+
+def book(widget: Caller, query: str = "", **given: Any) -> Answer:
+    body = {"what": "Check-up", "customer": MARTY, **NINE, **given}
+    return widget.post(f"/bookings{query}", body)
+
+
+# --- What counts, what is ignored -----------------------------------------------------------------
+def test_what_counts(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
+    given = {
+        "project_id": project,
+        "resource_id": ada["id"],
+        "where": "Room 2",
+        "description": "Words",
+        "participants": ["bob@example.com"],
+        "meta": {"a": 1},
+    }
+
+    answer = book(widget, **given)
+
+    found = whole(tenant, answer.data)
+    assert (answer.status, answer.json) == (201, {"data": entry(answer.data, "confirmed")})
+    assert found["attributes"]["event_info"] == {
+        **shown("09:00", "10:00"),
+        "what": "Check-up",
+        "where": "Room 2",
+        "description": "Words",
+        "calendar_id": ada["calendars"][0]["id"],
+        "invite": True,
+        "participants": ["bob@example.com"],
+    }
+    assert (found["meta"], found["project"]["id"]) == ({"a": 1}, project)
+
+
+def test_the_nested_form_and_several_customers(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    people = [{**MARTY, "city": "Hill Valley"}, {"name": "Doc", "email": "doc@example.com"}]
+    body = {"event": {**NINE, "what": "A"}, "customers": people, "project_id": project}
+
+    answer = widget.post("/bookings", body)
+
+    found = whole(tenant, answer.data)["customers"]
+    assert [(one["name"], one["meta"]) for one in found] == [
+        ("Marty McFly", {"city": "Hill Valley"}),
+        ("Doc", {}),
+    ]
+
+
+REMINDER = {
+    "type": "email",
+    "settings": {"recipient": "customer"},
+    "when": {"type": "before", "unit": "mins", "time": 60},
+}
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        {"action": "create"},
+        {"action": "nonsense"},
+        {"settings": {"allow_double_bookings": True, "enforce_availability": False}},
+        {"settings": "nonsense"},
+        {"event_notifications": [REMINDER]},
+        {"event_notifications": "nonsense"},
+        {"invite": False},
+        {"calendar_id": str(uuid.uuid4())},
+        {"event": {"calendar_id": "nonsense", "invite": "nonsense"}},
+    ],
+)
+def test_what_is_ignored(
+    tenant: Tenant, widget: Caller, ada: Any, project: str, ignored: dict[str, Any]
+) -> None:
+    answer = book(widget, project_id=project, **ignored)
+
+    found = whole(tenant, answer.data)
+    assert (answer.status, found["state"], found["event_notifications"]) == (201, "confirmed", [])
+    assert found["attributes"]["settings"] == {
+        "allow_double_bookings": False,
+        "enforce_availability": True,
+    }
+    assert found["attributes"]["event_info"]["invite"] is True
+    assert found["calendar"]["id"] == ada["calendars"][0]["id"]
+
+
+def test_reminders_of_app_and_project_are_made(tenant: Tenant, widget: Caller, ada: Any) -> None:
+    project = tenant.make_project(ada["id"], event_notifications=[REMINDER])["id"]
+
+    booking = book(widget, project_id=project, event_notifications=[]).data
+
+    assert whole(tenant, booking)["event_notifications"] == [REMINDER]
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "expected"),
+    [
+        ("confirm_decline", "instant", ("confirm_decline", "tentative")),
+        ("instant", "confirm_decline", ("instant", "confirmed")),
+        (None, "confirm_decline", ("instant", "confirmed")),
+        ("confirm_decline", "group_owner", ("confirm_decline", "tentative")),
+    ],
+)
+def test_the_graph_is_the_projects(
+    tenant: Tenant,
+    widget: Caller,
+    ada: Any,
+    own: str | None,
+    asked: str,
+    expected: tuple[str, str],
+) -> None:
+    project = tenant.make_project(ada["id"], booking={"graph": own})["id"]
+
+    answer = book(widget, project_id=project, graph=asked)
+
+    assert (answer.data["graph"], answer.data["state"]) == expected
+
+
+def test_the_graph_is_free_without_a_project(widget: Caller, ada: Any) -> None:
+    answer = book(widget, resource_id=ada["id"], graph="confirm_decline")
+
+    assert (answer.status, answer.data["graph"]) == (201, "confirm_decline")
+
+
+# --- The resource must be the project's -----------------------------------------------------------
+@pytest.mark.parametrize("kind", ["other", "foreign", "unknown"])
+def test_the_resource_must_be_the_projects(
+    tenant: Tenant, make_tenant: MakeTenant, widget: Caller, project: str, kind: str
+) -> None:
+    ids = {
+        "other": tenant.make_resource("Other")["id"],
+        "foreign": make_tenant().make_resource()["id"],
+        "unknown": str(uuid.uuid4()),
+    }
+
+    answer = book(widget, project_id=project, resource_id=ids[kind])
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"resource_id": ["There is no such resource."]},
+    )
+    assert not Booking.objects.exists()
+
+
+def test_a_booking_may_move_to_the_projects_resources_only(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    bob, cleo = tenant.make_resource("Bob")["id"], tenant.make_resource("Cleo")["id"]
+    tenant.post(f"/projects/{project}/resources", {"resource_id": bob})
+    booking = book(widget, project_id=project).data
+    path = f"/bookings/{booking['id']}/reschedule"
+
+    answers = [
+        widget.post(path, {**span("11:00", "12:00"), "resource_id": one}) for one in (cleo, bob)
+    ]
+
+    assert [answer.status for answer in answers] == [422, 200]
+    assert answers[0].json["errors"] == {"resource_id": ["There is no such resource."]}
+    assert whole(tenant, booking)["resource"]["name"] == "Bob"
+
+
+# --- Rules are always enforced --------------------------------------------------------------------
+def test_rules_hold_though_the_project_does_not_enforce_them(
+    tenant: Tenant, widget: Caller, ada: Any
+) -> None:
+    project = tenant.make_project(
+        ada["id"],
+        availability_constraints=[{"block_day": {"day": "Monday"}}],
+        settings={"enforce_availability": False},
+    )["id"]
+
+    free, bound = tenant.book(project_id=project, **NINE), book(widget, project_id=project)
+
+    assert (free.status, bound.status) == (201, 409)
+
+
+def test_rules_of_the_resource_hold_without_a_project(tenant: Tenant, widget: Caller) -> None:
+    resource = tenant.make_resource(
+        availability_constraints=[{"allow_hours": {"start": 9, "end": 12}}]
+    )["id"]
+
+    answers = [
+        book(widget, resource_id=resource, **times)
+        for times in (span("08:30", "09:30"), span("09:00", "09:17"), past())
+    ]
+
+    assert [answer.status for answer in answers] == [409, 201, 409]
+
+
+def past() -> dict[str, str]:
+    return span("09:00", "09:30", "2026-11-20")
+
+
+def test_reasons_carry_only_type_and_text(
+    tenant: Tenant, widget: Caller, ada: Any, project: str
+) -> None:
+    """Who is in the way, and by which rule, is no stranger's business."""
+    tenant.put(f"/projects/{project}", {"availability": {"buffer": "30 minutes"}})
+    tenant.make_event(ada["calendars"][0]["id"], **span("08:30", "09:00"), what="Surgery")
+
+    answers = [
+        book(widget, project_id=project, **times)
+        for times in (span("07:30", "08:30"), span("09:15", "10:15"))
+    ]
+
+    assert [answer.error for answer in answers] == [
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [
+                {
+                    "type": "constraint",
+                    "text": "Outside the project's opening hours: 08:00 to 18:00.",
+                },
+                {"type": "buffer", "text": "Within the buffer of 30 minutes around an event."},
+            ],
+            "alternatives": ALTERNATIVES,
+        },
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [
+                {"type": "buffer", "text": "Within the buffer of 30 minutes around an event."}
+            ],
+            "alternatives": ALTERNATIVES,
+        },
+    ]
+
+
+ALTERNATIVES = [
+    shown("09:30", "10:30"),
+    shown("10:30", "11:30"),
+    shown("11:30", "12:30"),
+]
+
+
+def test_a_taken_slot_names_times_alone(
+    tenant: Tenant, widget: Caller, ada: Any, project: str
+) -> None:
+    tenant.make_event(ada["calendars"][0]["id"], **NINE, what="Surgery")
+
+    answer = book(widget, project_id=project)
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:00", "10:00")],
+            "alternatives": [
+                shown("10:00", "11:00"),
+                shown("11:00", "12:00"),
+                shown("12:00", "13:00"),
+            ],
+        },
+    )
+
+
+def test_alternatives_keep_the_projects_notice_and_horizon(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    tenant.put(
+        f"/projects/{project}",
+        {"availability": {"from": "3 days 2 hours", "to": "3 days 4 hours"}},
+    )
+
+    answer = book(widget, project_id=project)
+
+    assert answer.json["alternatives"] == [shown("12:00", "13:00")]
+
+
+def test_moves_keep_the_rules_of_bookings_that_did_not(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    """A booking that staff made without rules, moved with a widget key."""
+    booking = tenant.book(
+        project_id=project, settings={"enforce_availability": False}, **span("06:00", "06:10")
+    ).data
+    path = f"/bookings/{booking['id']}/reschedule"
+
+    answers = [
+        widget.post(path, times)
+        for times in (span("07:00", "08:00"), span("09:00", "09:10"), span("09:00", "10:00"))
+    ]
+
+    assert [answer.status for answer in answers] == [409, 409, 200]
+
+
+# --- What it sees ---------------------------------------------------------------------------------
+def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
+    answer = book(
+        widget,
+        "?include=event,resource,user,available_actions,attributes",
+        project_id=project,
+        participants=["bob@example.com"],
+        description="Private words",
+    )
+
+    event = whole(tenant, answer.data)["event"]
+    resource = {
+        "id": ada["id"],
+        "name": "Ada",
+        "image": "https://example.com/a.png",
+        "timezone": "UTC",
+    }
+    info = {**shown("09:00", "10:00"), "what": "Check-up", "where": ""}
+    assert answer.data == entry(
+        answer.data,
+        "confirmed",
+        event={"id": event["id"], "calendar_id": event["calendar_id"], **info},
+        resource=resource,
+        user=resource,
+        available_actions=["cancel", "cancel_by_customer", "complete"],
+        attributes={"event_info": info},
+    )
+
+
+@pytest.mark.parametrize(
+    "include",
+    [
+        "calendar",
+        "customers",
+        "project",
+        "meta",
+        "logs",
+        "event_notifications",
+        "resource.calendars",
+        "project.resources",
+    ],
+)
+def test_other_includes_are_not_for_widget_keys(widget: Caller, project: str, include: str) -> None:
+    booking = book(widget, project_id=project).data
+
+    answers = [
+        book(widget, f"?include={include}", project_id=project, **span("11:00", "12:00")),
+        widget.post(f"/bookings/{booking['id']}/reschedule?include={include}", NINE),
+    ]
+
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [
+        (422, {"include": [f"{include} can't be included."]})
+    ] * 2
+    assert Booking.objects.count() == 1
+
+
+def test_the_id_is_the_capability(
+    tenant: Tenant, make_tenant: MakeTenant, widget: Caller, project: str
+) -> None:
+    """Whoever knows a booking's id may move it, within its own app."""
+    booking = tenant.book(project_id=project, **NINE).data
+    stranger = make_tenant().widget()
+    path = f"/bookings/{booking['id']}/reschedule"
+
+    answers = [caller.post(path, span("11:00", "12:00")) for caller in (stranger, widget)]
+
+    assert [answer.status for answer in answers] == [404, 200]
+    assert answers[1].json == {"data": entry(booking, "confirmed")}
+
+
+def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -> None:
+    path = f"/bookings/{book(widget, project_id=project).data['id']}"
+
+    answers = [
+        widget.get("/bookings"),
+        widget.get(path),
+        widget.put(path, {"meta": {}}),
+        widget.put(f"{path}/cancel_by_customer"),
+        widget.delete(path),
+    ]
+
+    assert [(answer.status, answer.json["code"]) for answer in answers] == [(403, "forbidden")] * 5

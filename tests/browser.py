@@ -1,0 +1,168 @@
+"""A real Chromium, driven over its debugging pipe: what a page asks for, says and shows.
+
+Fixture:  browser    skips, and says so, where no Chromium is installed
+"""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+)
+
+
+def find_browser() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+class Page:
+    """A page that has been opened, and what happened on it.
+
+    requests    the addresses of everything that was asked for
+    failures    what could not be had
+    complaints  console errors and warnings, uncaught exceptions, breaches of the page's policy
+    """
+
+    def __init__(self, browser: "Browser", session: str) -> None:
+        self.browser = browser
+        self.session = session
+        self.requests: list[str] = []
+        self.failures: list[str] = []
+        self.complaints: list[str] = []
+
+    def send(self, method: str, **params: Any) -> Any:
+        return self.browser.send(method, params, self.session)
+
+    def note(self, event: dict[str, Any]) -> None:
+        name, params = event["method"], event["params"]
+        if name == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+        elif name == "Network.loadingFailed":
+            self.failures.append(f"{params['requestId']}: {params['errorText']}")
+        elif name == "Network.responseReceived" and params["response"]["status"] >= 400:
+            self.failures.append(f"{params['response']['url']}: {params['response']['status']}")
+        elif name == "Runtime.exceptionThrown":
+            self.complaints.append(json.dumps(params["exceptionDetails"])[:1000])
+        elif name == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+            self.complaints.append(json.dumps(params["args"])[:1000])
+        elif name == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(params["entry"]["text"])
+
+    def evaluate(self, script: str) -> Any:
+        found = self.send("Runtime.evaluate", expression=script, returnByValue=True)
+        return found["result"].get("value")
+
+    def wait_for(self, script: str, seconds: float = 30) -> None:
+        """Until the expression is true."""
+        deadline = time.monotonic() + seconds
+        while not self.evaluate(script):
+            assert time.monotonic() < deadline, (script, self.complaints, self.failures)
+            time.sleep(0.1)
+
+    def save_screenshot(self, file: Path) -> None:
+        file.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
+
+
+class Browser:
+    def __init__(self, program: str) -> None:
+        self.folder = tempfile.mkdtemp(prefix="booking-test-browser-")
+        to_read, self.out = os.pipe()
+        self.inn, to_write = os.pipe()
+
+        def place_pipe() -> None:
+            # Chromium reads commands from descriptor 3 and writes answers to 4.
+            os.dup2(to_read, 3)
+            os.dup2(to_write, 4)
+
+        self.process = subprocess.Popen(
+            [program, *FLAGS, f"--user-data-dir={self.folder}"],
+            preexec_fn=place_pipe,
+            pass_fds=(3, 4),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_read)
+        os.close(to_write)
+        self.buffer = b""
+        self.number = 0
+        self.pages: dict[str, Page] = {}
+
+    def send(self, method: str, params: dict[str, Any], session: str | None = None) -> Any:
+        """A command and its answer; what happens meanwhile is noted on its page."""
+        self.number += 1
+        command: dict[str, Any] = {"id": self.number, "method": method, "params": params}
+        if session:
+            command["sessionId"] = session
+        os.write(self.out, json.dumps(command).encode() + b"\0")
+        while True:
+            message = self.receive()
+            if message.get("id") == self.number:
+                assert "error" not in message, message
+                return message["result"]
+            page = self.pages.get(message.get("sessionId", ""))
+            if page and "method" in message:
+                page.note(message)
+
+    def receive(self) -> dict[str, Any]:
+        while b"\0" not in self.buffer:
+            piece = os.read(self.inn, 1 << 20)
+            assert piece, "the browser is gone"
+            self.buffer += piece
+        message, _, self.buffer = self.buffer.partition(b"\0")
+        return json.loads(message)
+
+    def open(self, url: str, *, width: int = 1280, height: int = 900) -> Page:
+        target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
+        attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
+        page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"])
+        for domain in ("Network", "Runtime", "Log", "Page"):
+            page.send(f"{domain}.enable")
+        page.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        page.send("Page.navigate", url=url)
+        return page
+
+    def stop(self) -> None:
+        self.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        self.process.kill()
+        self.process.wait()
+        os.close(self.out)
+        os.close(self.inn)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = find_browser()
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    started = Browser(program)
+    yield started
+    started.stop()

@@ -1,0 +1,545 @@
+"""The servers that tests run against, as a pytest plugin (`-p tests.services`, see pyproject.toml).
+
+It has to be a plugin: a conftest.py is read after pytest-django has already read the settings.
+
+Which PostgreSQL is used, in this order:
+  1. DATABASE_URL, if set: it must answer, else the run ends at once. A database of the run's own
+     is made beside the named one, which is itself never touched.
+  2. a throwaway server, if PostgreSQL's programs are installed: a free port, a temporary folder
+  3. the server on 127.0.0.1:5432, if it lets `postgres` in without a password
+  4. none: SQLite
+And which Redis: REDIS_URL (never flushed), else a throwaway server, else none.
+
+TEST_DATABASE=postgresql or sqlite asks for one of the two, as ./test does for its two passes. The
+SQLite pass leaves out tests that touch no database (no django_db mark, none of the fixtures below):
+they would only repeat themselves.
+
+Marks:   postgresql, sqlite    runs on that database only
+         redis                 needs a Redis server
+         deep, chaos           runs only with --deep, --chaos
+REQUIRE_SERVICES=1 makes every skip a failure, also one inside a test.
+
+Fixtures for tests that need real processes and not pytest-django's transaction:
+  service_database_url    the address of an empty database of the test's own, of the pass's kind
+  start_service           start_service(**settings) -> Service: migrated, answering
+  live_service            one Service, shared by all tests of the session; make your own app in it
+The classes PostgreSQL and Redis are servers that a chaos test may start, kill and start again.
+"""
+
+import contextlib
+import glob
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import hypothesis
+import psycopg
+import pytest
+import redis
+
+ROOT = Path(__file__).resolve().parent.parent
+DATABASE_FIXTURES = {"db", "transactional_db", "service_database_url", "start_service"}
+OWN_SERVERS = pytest.StashKey[list]()
+SKIPS: dict[str, list[str]] = {}  # reason -> tests
+
+
+# --- Servers --------------------------------------------------------------------------------------
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def find_program(name: str) -> str | None:
+    """On the PATH, or where Debian keeps PostgreSQL's own programs (the newest version)."""
+    versions = glob.glob(f"/usr/lib/postgresql/*/bin/{name}")
+    newest = max(versions, key=lambda path: float(path.split("/")[4]), default=None)
+    return newest or shutil.which(name)
+
+
+def unprivileged_user() -> str | None:
+    """Whom to run PostgreSQL as when we are root, as which it refuses to run; else None."""
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ("postgres", "nobody") if name in known)
+
+
+def end_with_parent() -> None:
+    """In the child on Linux: a killed test run leaves no server behind (1 = PR_SET_PDEATHSIG)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
+
+
+class Server:
+    """A server on a free port of 127.0.0.1 with its data in a temporary folder."""
+
+    def __init__(self) -> None:
+        self.user = unprivileged_user()
+        self.port = free_port()
+        self.folder = Path(tempfile.mkdtemp(prefix="booking-test-"))
+        if self.user:
+            shutil.chown(self.folder, self.user)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> list[str]:
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        raise NotImplementedError
+
+    def start(self, seconds: float = 30) -> None:
+        """Starts it (again, on the same port and data) and waits until it answers."""
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self.user,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+        deadline = time.monotonic() + seconds
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                log_text = (self.folder / "log").read_text(errors="replace")
+                raise RuntimeError(f"{type(self).__name__} does not answer:\n{log_text[-2000:]}")
+            time.sleep(0.02)
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Ends it by a signal and waits for that. PostgreSQL: SIGQUIT is its immediate shutdown."""
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+            self.process.wait(30)
+
+    def stop(self) -> None:
+        self.kill(signal.SIGQUIT if isinstance(self, PostgreSQL) else signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class PostgreSQL(Server):
+    def __init__(self) -> None:
+        super().__init__()
+        subprocess.run(
+            [
+                find_program("initdb"),
+                *("-D", self.folder / "data", "-U", "postgres", "-A", "trust"),
+                *("-E", "UTF8", "--locale=C.UTF-8", "--no-sync"),
+            ],
+            cwd=self.folder,
+            user=self.user,
+            check=True,
+            capture_output=True,
+        )
+        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+
+    @staticmethod
+    def is_installed() -> bool:
+        return bool(find_program("initdb") and find_program("postgres"))
+
+    def command(self) -> list[str]:
+        # Durability is not under test, and its waits would be most of the time. A server that is to
+        # be killed keeps what it acknowledged all the same: only a power cut would lose it.
+        options = ["fsync=off", "full_page_writes=off", "max_connections=300"]
+        options += ["listen_addresses=127.0.0.1", "unix_socket_directories="]
+        flags = [word for option in options for word in ("-c", option)]
+        data = str(self.folder / "data")
+        return [find_program("postgres"), "-D", data, "-p", str(self.port), *flags]
+
+    def answers(self) -> bool:
+        return postgres_problem(self.url) is None
+
+
+class Redis(Server):
+    def __init__(self) -> None:
+        super().__init__()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+
+    @staticmethod
+    def is_installed() -> bool:
+        return bool(find_program("redis-server"))
+
+    def command(self) -> list[str]:
+        words = f"--port {self.port} --bind 127.0.0.1 --appendonly no --dir {self.folder}"
+        return [find_program("redis-server"), *words.split(), "--save", ""]
+
+    def answers(self) -> bool:
+        return redis_problem(self.url) is None
+
+
+def postgres_problem(url: str) -> str | None:
+    try:
+        psycopg.connect(url, connect_timeout=3).close()
+    except psycopg.Error as error:
+        return str(error).strip()
+    return None
+
+
+def redis_problem(url: str) -> str | None:
+    try:
+        with contextlib.closing(redis.Redis.from_url(url, socket_timeout=3)) as client:
+            client.ping()
+    except (redis.RedisError, OSError) as error:
+        return str(error)
+    return None
+
+
+def with_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+# --- Choosing them --------------------------------------------------------------------------------
+def choose_postgres(own: list[Server]) -> tuple[str, str]:
+    """(address, how it was found); an empty address when there is none."""
+    given = os.environ.get("DATABASE_URL", "")
+    if given.startswith("sqlite"):
+        return "", "DATABASE_URL names SQLite"
+    if given:
+        if problem := postgres_problem(given):
+            raise pytest.UsageError(f"DATABASE_URL does not answer: {problem}")
+        return given, "DATABASE_URL"
+    if PostgreSQL.is_installed():
+        server = PostgreSQL()
+        own.append(server)
+        server.start()
+        return server.url, "throwaway server"
+    local = "postgres://postgres@127.0.0.1:5432/postgres"
+    if postgres_problem(local) is None:
+        return local, "server on 127.0.0.1:5432"
+    return "", "PostgreSQL is not installed, and DATABASE_URL is not set"
+
+
+def choose_redis(own: list[Server]) -> tuple[str, str]:
+    given = os.environ.get("REDIS_URL", "")
+    if given:
+        if problem := redis_problem(given):
+            raise pytest.UsageError(f"REDIS_URL does not answer: {problem}")
+        return given, "REDIS_URL"
+    if Redis.is_installed():
+        server = Redis()
+        own.append(server)
+        server.start()
+        return server.url, "throwaway server"
+    return "", "redis-server is not installed, and REDIS_URL is not set"
+
+
+def choose_services(config: pytest.Config) -> None:
+    """Puts the addresses of the pass into the environment, where settings and xdist find them."""
+    own = config.stash[OWN_SERVERS] = []
+    wanted = os.environ.get("TEST_DATABASE", "")
+    if wanted not in ("", "postgresql", "sqlite"):
+        raise pytest.UsageError(f"TEST_DATABASE must be postgresql or sqlite, not {wanted!r}")
+    sqlite_given = os.environ.get("DATABASE_URL", "").startswith("sqlite")
+    asked_for_sqlite = wanted == "sqlite" or (sqlite_given and not wanted)
+    address, how = ("", "asked for") if asked_for_sqlite else choose_postgres(own)
+    missing = []
+    if address:
+        # Of the run's own, so that two runs on one server don't meet.
+        os.environ["DATABASE_URL"] = with_database(address, f"booking_{uuid.uuid4().hex[:12]}")
+        os.environ["TEST_SERVER_URL"] = address
+        os.environ["TEST_ENGINE"] = "postgresql"
+    else:
+        os.environ.pop("DATABASE_URL", None)
+        os.environ["TEST_ENGINE"] = "sqlite"
+        if not asked_for_sqlite:
+            missing.append(f"PostgreSQL: {how}")
+    redis_address, redis_how = choose_redis(own)
+    os.environ["REDIS_URL"] = redis_address
+    if not redis_address:
+        missing.append(f"Redis: {redis_how}")
+    if missing and os.environ.get("REQUIRE_SERVICES") == "1":
+        raise pytest.UsageError("REQUIRE_SERVICES=1, but " + "; ".join(missing))
+    os.environ["TEST_CHOICE"] = (
+        f"database: {os.environ['TEST_ENGINE']} ({how}), redis: {'yes' if redis_address else 'no'}"
+        f" ({redis_how})"
+    )
+
+
+# --- Hooks ----------------------------------------------------------------------------------------
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("service")
+    group.addoption("--deep", action="store_true", help="also the long tests, more random cases")
+    group.addoption("--chaos", action="store_true", help="also tests that kill servers and workers")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before pytest-django reads the settings; in xdist's workers the environment is inherited."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    # Nothing that a test writes may land in the data of a service that runs from this checkout.
+    os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="booking-test-var-")
+    try:
+        choose_services(early_config)
+    except BaseException:
+        stop_services(early_config)
+        raise
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in ("postgresql", "sqlite", "redis", "deep", "chaos"):
+        config.addinivalue_line("markers", f"{mark}: see tests/services.py")
+    # Two shared cores: a deadline per example would only measure the neighbours.
+    hypothesis.settings.register_profile("ordinary", deadline=None)
+    hypothesis.settings.register_profile("deep", deadline=None, max_examples=2000)
+    hypothesis.settings.load_profile("deep" if config.getoption("deep") else "ordinary")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    stop_services(config)
+
+
+def stop_services(config: pytest.Config) -> None:
+    if OWN_SERVERS in config.stash:
+        for server in config.stash[OWN_SERVERS]:
+            server.stop()
+        shutil.rmtree(os.environ["VAR_DIR"], ignore_errors=True)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return os.environ["TEST_CHOICE"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    engine = os.environ["TEST_ENGINE"]
+    second_pass = os.environ.get("TEST_DATABASE") == "sqlite"
+    kept, left_out = [], []
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        unasked = any(m in marks and not config.getoption(m) for m in ("deep", "chaos"))
+        other_engine = {"postgresql": "sqlite", "sqlite": "postgresql"}[engine]
+        elsewhere = other_engine in marks and (second_pass or engine == "postgresql")
+        touches_database = "django_db" in marks or DATABASE_FIXTURES & set(item.fixturenames)
+        repeated = second_pass and not touches_database and "sqlite" not in marks
+        (left_out if unasked or elsewhere or repeated else kept).append(item)
+        if other_engine in marks:
+            item.add_marker(pytest.mark.skip(reason="needs PostgreSQL"))
+        if "redis" in marks and not os.environ["REDIS_URL"]:
+            item.add_marker(pytest.mark.skip(reason="needs Redis"))
+    items[:] = kept
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    return fail_if_skipped((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    return fail_if_skipped((yield))
+
+
+def fail_if_skipped(report):
+    """In CI a skip is a test that was not run; an expected failure is not a skip."""
+    skipped = report.outcome == "skipped" and not hasattr(report, "wasxfail")
+    if skipped and os.environ.get("REQUIRE_SERVICES") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and REQUIRE_SERVICES=1: {skip_reason(report)}"
+    return report
+
+
+def skip_reason(report) -> str:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        SKIPS.setdefault(skip_reason(report), []).append(report.nodeid)
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    for reason, tests in SKIPS.items():
+        terminalreporter.write_line(f"skipped: {len(tests)} x {reason}")
+    if not SKIPS:
+        terminalreporter.write_line("skipped: nothing")
+    terminalreporter.write_line(os.environ["TEST_CHOICE"])
+
+
+# --- Real processes -------------------------------------------------------------------------------
+class Service:
+    """Web, and workers if asked for, as real processes on a real database.
+
+    url             http://127.0.0.1:PORT
+    env             the environment of every process of it
+    folder          its VAR_DIR; the outbox of e-mails lies in it
+    processes       name -> Popen, to be killed or signalled by a test
+    """
+
+    def __init__(self, folder: Path, database_url: str, settings: dict[str, object]) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.folder = folder
+        self.database_url = database_url
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.env = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
+        self.env |= {
+            "DATABASE_URL": database_url,
+            "VAR_DIR": str(folder),
+            "PUBLIC_URL": self.url,
+            "TMPDIR": str(folder),
+            "LOG_LEVEL": "WARNING",
+            "PYTHONUNBUFFERED": "1",
+            # Sixty-four clients from one address are the point of a race test.
+            "RATE_LIMIT_PER_MINUTE": "0",
+            "FAILED_LOGINS_PER_MINUTE": "0",
+        }
+        self.env |= {name: str(value) for name, value in settings.items()}
+
+    def manage(self, *args: str) -> str:
+        """Runs a management command in the service's environment; returns what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *args],
+            cwd=ROOT,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start_web(
+        self, *, workers: int = 2, threads: int = 8, wsgi: str = "scheduling.wsgi"
+    ) -> None:
+        """Returns when /healthz answers. `wsgi`: a test's own application around the service."""
+        command = ["gunicorn", wsgi, "--bind", f"127.0.0.1:{self.port}", "--preload"]
+        command += ["--no-control-socket", "--worker-class", "gthread", "--graceful-timeout", "5"]
+        command += ["--workers", str(workers), "--threads", str(threads), "--log-level", "warning"]
+        self.start("web", *command)
+        deadline = time.monotonic() + 60
+        while not self.is_healthy():
+            assert self.processes["web"].poll() is None, self.log("web")
+            assert time.monotonic() < deadline, f"no answer from web:\n{self.log('web')}"
+            time.sleep(0.05)
+
+    def start_worker(
+        self, name: str = "worker", *, concurrency: int = 2, include: str = ""
+    ) -> None:
+        """A Celery worker, `ready` in its log when it returns; several need several names."""
+        command = ["celery", "--app", "scheduling", "worker", "-O", "fair", "--loglevel", "info"]
+        command += ["--without-gossip", "--without-mingle", "--hostname", f"{name}@%h"]
+        command += ["--include", include] if include else []
+        self.start(name, *command, "--concurrency", str(concurrency))
+        self.wait_for_log(name, "ready.")
+
+    def start_beat(self) -> None:
+        self.start("beat", "celery", "--app", "scheduling", "beat", "--loglevel", "info")
+
+    def start(self, name: str, module: str, *args: str) -> None:
+        with open(self.folder / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-m", module, *args],
+                cwd=ROOT,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
+
+    def is_healthy(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.url}/healthz", timeout=2).close()
+        except (OSError, urllib.error.URLError):
+            return False
+        return True
+
+    def log(self, name: str = "web") -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def wait_for_log(self, name: str, text: str, seconds: float = 30) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.log(name):
+            assert self.processes[name].poll() is None, self.log(name)
+            assert time.monotonic() < deadline, f"{text!r} not in:\n{self.log(name)}"
+            time.sleep(0.05)
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Signals one process, not its children, and waits for its end."""
+        self.processes[name].send_signal(number)
+        self.processes[name].wait(30)
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        deadline = time.monotonic() + 15
+        for process in self.processes.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, deadline - time.monotonic()))
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextlib.contextmanager
+def own_database(folder: Path) -> Iterator[str]:
+    """The address of a new, empty database of the pass's kind; dropped at the end."""
+    if os.environ["TEST_ENGINE"] == "sqlite":
+        yield f"sqlite:///{folder / 'db.sqlite3'}"
+        return
+    server, name = os.environ["TEST_SERVER_URL"], f"service_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    yield with_database(server, name)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def service_database_url(tmp_path: Path) -> Iterator[str]:
+    with own_database(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
+    """start_service(workers=2, threads=8, RATE_LIMIT_PER_MINUTE=5, ...) -> Service.
+
+    Words in capitals are settings in its environment. Celery's worker and beat are started by the
+    test (`service.start_worker()`). All that was started is stopped at the end of the session, or
+    before by `service.stop()`.
+    """
+    with contextlib.ExitStack() as cleaning:
+
+        def start(
+            *,
+            workers: int = 2,
+            threads: int = 8,
+            wsgi: str = "scheduling.wsgi",
+            **settings: object,
+        ) -> Service:
+            folder = tmp_path_factory.mktemp("service")
+            service = Service(folder, cleaning.enter_context(own_database(folder)), settings)
+            cleaning.callback(service.stop)
+            service.manage("migrate", "--verbosity", "0")
+            service.start_web(workers=workers, threads=threads, wsgi=wsgi)
+            return service
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def live_service(start_service: Callable[..., Service]) -> Service:
+    return start_service()

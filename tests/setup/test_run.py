@@ -1,0 +1,249 @@
+"""./run as a stranger meets it: a clean copy of the tree, a folder with a space, no settings."""
+
+import contextlib
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.services import ROOT, free_port
+
+NOT_IN_A_CLONE = ("var", ".*cache", "__pycache__", ".venv", ".git", ".hypothesis", "staticfiles")
+
+
+def copy_tree(to: Path) -> Path:
+    return shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*NOT_IN_A_CLONE))
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    return copy_tree(tmp_path_factory.mktemp("run") / "a clean copy")
+
+
+def plain_environment(**more: str) -> dict[str, str]:
+    """What a fresh login has; the packages are those of this very test run, to save the minute."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return kept | {"RUN_VENV": sys.prefix} | more
+
+
+class Run:
+    """A ./run that is started, and all processes that it makes."""
+
+    def __init__(self, checkout: Path, *args: str, log: Path, **options) -> None:
+        options = {"env": plain_environment(), "cwd": "/"} | options
+        self.log_file = log
+        with open(log, "wb") as file:
+            self.process = subprocess.Popen(
+                [checkout / "run", *args],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+                **options,
+            )
+
+    def wait_until_ready(self, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while "Ready: " not in self.log():
+            assert self.process.poll() is None, self.log()
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    def family(self) -> list[psutil.Process]:
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+
+@contextlib.contextmanager
+def running(checkout: Path, *args: str, log: Path, **options) -> Iterator[Run]:
+    run = Run(checkout, *args, log=log, **options)
+    try:
+        yield run
+    finally:
+        if run.process.poll() is None:
+            for one in reversed(run.family()):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+            run.process.wait()
+
+
+def alive(processes: list[psutil.Process], seconds: float = 0) -> list[str]:
+    """Those that still run after so many seconds; one that only waits to be collected does not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        left = []
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    left.append(" ".join(process.cmdline()))
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.1)
+
+
+def refused(checkout: Path, *args: str, **env: str) -> str:
+    """What a ./run says that refuses to start."""
+    done = subprocess.run(
+        [checkout / "run", *args],
+        cwd="/",
+        env=plain_environment(**env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path):
+    port = free_port()
+    with running(checkout, "--port", str(port), log=tmp_path / "log") as run:
+        run.wait_until_ready()
+        calls = [line.strip() for line in run.log().splitlines() if line.strip().startswith("curl")]
+        answers = [
+            json.loads(subprocess.run(["/bin/sh", "-c", call], capture_output=True).stdout)
+            for call in calls
+        ]
+        family = run.family()
+        same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
+        same_folder = refused(checkout, "--port", str(free_port()))
+        still_there = alive(family)
+        run.process.send_signal(signal.SIGINT)
+        code = run.process.wait(30)
+
+    slots, booking = answers
+    assert sorted(slots["data"][0]) == ["end", "resources", "start"]
+    assert booking["data"]["graph"] == "instant"
+    assert re.search(r"Admin +http://\S+/admin/ +\S+@\S+ +\S+", run.log())
+    assert f"Cannot listen on 127.0.0.1:{port}" in same_port
+    assert "Another service runs on" in same_folder
+    assert len(still_there) == len(family) >= 8
+    assert (code, alive(family)) == (0, [])
+    assert "Traceback" not in run.log()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_killed_run_leaves_no_process_and_the_next_one_starts(checkout, tmp_path):
+    queue = checkout / "var" / "queue" / "messages"
+    queue.mkdir(parents=True, exist_ok=True)
+    (queue / "1_left-over.celery.msg").write_text("not even JSON")
+    with running(checkout, "--port", str(free_port()), log=tmp_path / "first") as run:
+        run.wait_until_ready()
+        family = run.family()
+        run.process.kill()
+        left = alive(family, seconds=30)
+
+    with running(checkout, "--port", str(free_port()), log=tmp_path / "second") as again:
+        again.wait_until_ready()
+        family = again.family()
+        for _ in range(2):  # the second Ctrl-C does not wait
+            again.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        again.process.wait(5)
+
+    assert left == []
+    assert alive(family) == []
+    assert "Traceback" not in run.log() + again.log()
+
+
+def test_run_ends_when_a_part_ends(checkout, tmp_path):
+    with running(checkout, "--no-demo", "--port", str(free_port()), log=tmp_path / "log") as run:
+        run.wait_until_ready()
+        family = run.family()
+        next(one for one in family if "beat" in one.cmdline()).kill()
+        code = run.process.wait(30)
+
+    assert (code, alive(family)) == (1, [])
+    assert "beat ended by itself (exit code -9)" in run.log()
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "8000x", "٨٠٠٠", "999999999999"])
+def test_port_must_be_a_port(checkout, tmp_path, port):
+    said = refused(checkout, f"--port={port}", VAR_DIR=str(tmp_path))
+
+    assert said == f"CommandError: --port must be a number from 1 to 65535, not {port!r}"
+
+
+def test_port_of_the_environment_counts(checkout, tmp_path):
+    assert "not 'nine'" in refused(checkout, VAR_DIR=str(tmp_path), PORT="nine")
+
+
+def somebody_else() -> str | None:
+    """A user without rights, when the tests run as root."""
+    return "nobody" if os.geteuid() == 0 else None
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that any user may enter, which pytest's own folders are not."""
+    folder = Path(tempfile.mkdtemp(prefix="booking-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_data_of_another_user_is_named(open_folder):
+    copy = copy_tree(open_folder / "copy")
+    (copy / "var").mkdir(mode=0o555)
+
+    done = subprocess.run(
+        [copy / "run"],
+        cwd="/",
+        user=somebody_else(),
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Cannot write to var: it belongs to another user.")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.deep
+def test_cold_start_as_an_ordinary_user(open_folder, record_property):
+    """Nothing is there but the tree and Python: environment, packages, database, demo data."""
+    user = somebody_else()
+    copy = copy_tree(open_folder / "a clean copy")
+    home = open_folder / "home"
+    home.mkdir()
+    if user:
+        for path in (open_folder, *open_folder.rglob("*")):
+            os.chown(path, pwd.getpwnam(user).pw_uid, -1)
+    kept = {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    env = kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}
+    began = time.monotonic()
+
+    with running(
+        copy, "--port", str(free_port()), log=open_folder / "log", user=user, env=env
+    ) as run:
+        run.wait_until_ready(300)
+        record_property("seconds", round(time.monotonic() - began, 1))
+        family = run.family()
+        owners = {one.username() for one in family}
+        run.process.terminate()
+        code = run.process.wait(40)
+
+    assert (code, alive(family)) == (0, [])
+    assert owners == {user or pwd.getpwuid(os.getuid()).pw_name}
+    assert "Traceback" not in run.log()

@@ -1,0 +1,157 @@
+"""The servers under the tests, and the brokers: real messages through real workers."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from tests.services import ROOT, PostgreSQL, Redis, Service
+
+
+def round_trip(folder: Path, **settings: str) -> Service:
+    """Sends one task and waits until a worker has run it."""
+    service = Service(folder, f"sqlite:///{folder / 'db.sqlite3'}", settings)
+    send = f"from tests.setup.echo_task import write; write.delay({str(folder / 'result')!r})"
+    try:
+        service.start_worker(include="tests.setup.echo_task", concurrency=1)
+        subprocess.run([sys.executable, "-c", send], cwd=ROOT, env=service.env, check=True)
+        deadline = time.monotonic() + 20
+        while not (folder / "result").exists():
+            assert time.monotonic() < deadline, service.log("worker")
+            time.sleep(0.05)
+    finally:
+        service.stop()
+    return service
+
+
+@pytest.mark.redis
+def test_redis_answers_and_carries_a_task(tmp_path):
+    client = redis.Redis.from_url(os.environ["REDIS_URL"])
+
+    service = round_trip(tmp_path)
+
+    assert client.ping() is True
+    assert (tmp_path / "result").read_text() == "done"
+    assert "Traceback" not in service.log("worker")
+    client.close()
+
+
+def test_broker_in_files_carries_a_task(tmp_path):
+    service = round_trip(tmp_path, REDIS_URL="")
+
+    assert (tmp_path / "result").read_text() == "done"
+    assert list((tmp_path / "queue" / "messages").iterdir()) == []
+    assert "Traceback" not in service.log("worker")
+
+
+def test_live_service_answers_on_the_database_of_the_pass(live_service):
+    kinds = {"postgresql": "postgres", "sqlite": "sqlite"}
+
+    migrations = live_service.manage("showmigrations", "--plan")
+
+    assert live_service.is_healthy()
+    assert live_service.database_url.startswith(kinds[os.environ["TEST_ENGINE"]])
+    assert "[X]" in migrations
+    assert "[ ]" not in migrations
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(not PostgreSQL.is_installed(), reason="PostgreSQL is not installed")
+def test_own_postgresql_survives_an_immediate_shutdown():
+    server = PostgreSQL()
+    server.start()
+    with psycopg.connect(server.url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
+
+    server.kill(3)
+    down = server.answers()
+    server.start()
+
+    with psycopg.connect(server.url) as connection:
+        rows = connection.execute("SELECT one FROM kept").fetchall()
+    server.stop()
+    assert (down, rows) == (False, [(1,)])
+
+
+@pytest.mark.skipif(not Redis.is_installed(), reason="redis-server is not installed")
+def test_own_redis_forgets_when_killed():
+    server = Redis()
+    server.start()
+    client = redis.Redis.from_url(server.url)
+    client.set("key", "value")
+
+    server.kill()
+    server.start()
+
+    assert client.get("key") is None
+    client.close()
+    server.stop()
+
+
+TESTS_OF_A_TEST = """
+import pytest
+
+def test_runs():
+    pass
+
+def test_skips():
+    pytest.skip("no moon")
+
+@pytest.mark.deep
+def test_deep():
+    pass
+
+@pytest.mark.chaos
+def test_chaos():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "required", "code", "summary"),
+    [
+        ([], "", 0, "1 passed, 1 skipped, 2 deselected"),
+        pytest.param(*([], "1", 1, "1 failed, 1 passed, 2 deselected"), marks=pytest.mark.redis),
+        (["--deep"], "", 0, "2 passed, 1 skipped, 1 deselected"),
+        (["--deep", "--chaos"], "", 0, "3 passed, 1 skipped"),
+    ],
+)
+def test_plugin_selects_and_counts(tmp_path, arguments, required, code, summary):
+    (tmp_path / "test_it.py").write_text(TESTS_OF_A_TEST)
+    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    # Not a second pass on SQLite, which would leave these out as repeated.
+    env |= {"TEST_DATABASE": "", "DATABASE_URL": "sqlite://", "REQUIRE_SERVICES": required}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", *arguments, str(tmp_path)],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, summary in done.stdout) == (code, True), done.stdout + done.stderr
+    assert "no moon" in done.stdout
+
+
+def test_given_server_that_does_not_answer_ends_the_run():
+    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    env |= {"TEST_DATABASE": "postgresql", "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "tests/setup"],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 4
+    assert "DATABASE_URL does not answer" in done.stderr

@@ -1,0 +1,79 @@
+"""scripts/venv.sh: finds Python, makes or mends the environment, installs only what has changed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.services import ROOT
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """A tree with the scripts and a list of no packages, so that nothing is downloaded."""
+    folder = tmp_path / "a clean copy"
+    (folder / "scripts").mkdir(parents=True)
+    for name in ("venv.sh", "venv.py"):
+        (folder / "scripts" / name).write_bytes((ROOT / "scripts" / name).read_bytes())
+    (folder / "requirements.txt").write_text("# none\n")
+    return folder
+
+
+def prepare(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", checkout / "scripts" / "venv.sh", "requirements.txt"],
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")} | env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_half_made_environment_is_mended_and_lists_are_installed_once(checkout):
+    python = checkout / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+
+    first = prepare(checkout)
+    second = prepare(checkout)
+    (checkout / "requirements.txt").write_text("# none, still\n")
+    third = prepare(checkout)
+
+    assert [done.stdout for done in (first, second, third)] == [f"{python}\n"] * 3
+    assert "Making a virtual environment" in first.stderr
+    assert second.stderr == ""
+    assert third.stderr.startswith("Installing requirements.txt")
+    assert subprocess.run([python, "-c", "import pip"], check=False).returncode == 0
+
+
+def test_failed_installation_is_said_and_tried_again(checkout):
+    (checkout / "requirements.txt").write_text("./not-there\n")
+
+    first, second = prepare(checkout), prepare(checkout)
+
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert "pip could not install requirements.txt" in second.stderr
+
+
+def test_missing_ensurepip_names_the_package(checkout, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['ensurepip'] = None\n")
+
+    done = prepare(checkout, PYTHONPATH=str(tmp_path))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "install python3-venv" in done.stderr
+
+
+def test_no_python_names_the_version(checkout, tmp_path):
+    (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
+
+    done = prepare(checkout, PATH=str(tmp_path), PYTHON="/bin/false")
+
+    # Where the system itself has a Python that is new enough, it is found all the same.
+    if done.returncode:
+        assert "Python 3.11 or newer is needed" in done.stderr
+    else:
+        assert done.stdout == f"{checkout}/.venv/bin/python\n"

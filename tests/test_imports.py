@@ -1,0 +1,182 @@
+"""Imports run downhill only: from the roof to the floor, never back, never inside a function."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# From the floor up: a room may import itself and what stands before it.
+ROOMS = (
+    "scheduling.api",
+    "apps_config",
+    "availability",
+    "bookings",
+    "notifications",
+    "scheduling",
+)
+CORE = "availability.core"  # pure: the standard library and itself
+
+
+def is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def room_of(module: str) -> str | None:
+    """The room of a module; None for what is not ours. The roof is what no other room holds."""
+    return next((room for room in ROOMS if is_in(module, room)), None)
+
+
+def read_imports(source: str, module: str) -> Iterator[tuple[str, int, bool]]:
+    """Each imported module with its line, and whether that is inside a function."""
+    tree = ast.parse(source)
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        for name in imported_names(node, module):
+            yield name, node.lineno, id(node) in inside
+
+
+def imported_names(node: ast.AST, module: str) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        above = module.split(".")[: -node.level] if node.level else []
+        base = ".".join([*above, *filter(None, [node.module])])
+        # `from availability import core` names a module too.
+        return [f"{base}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        if called in ("import_module", "__import__"):
+            return [str(getattr(node.args[0], "value", "?"))]
+    return []
+
+
+def is_downhill(module: str, imported: str) -> bool:
+    room, wanted = room_of(module), room_of(imported)
+    if is_in(module, CORE):
+        return is_in(imported, CORE) or imported.split(".")[0] in sys.stdlib_module_names
+    return wanted is None or ROOMS.index(wanted) <= ROOMS.index(room)
+
+
+def find_faults(source: str, module: str) -> list[str]:
+    """What is wrong with a module's imports, a line each."""
+    faults = []
+    for imported, line, is_inside in read_imports(source, module):
+        if is_inside:
+            faults.append(f"{module}:{line} imports {imported} inside a function")
+        if not is_downhill(module, imported):
+            faults.append(f"{module}:{line} imports {imported}")
+    return faults
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for room in sorted({room.split(".")[0] for room in ROOMS}):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield name, path
+
+
+def test_imports_run_downhill() -> None:
+    found = list(modules())
+
+    faults = [fault for name, path in found for fault in find_faults(path.read_text(), name)]
+
+    assert {room_of(name) for name, _ in found} == set(ROOMS)
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "faults"),
+    [
+        ("bookings.services", "from availability.models import Event", []),
+        ("scheduling.urls", "import bookings.urls", []),
+        ("scheduling.urls", "import notifications.urls, django.urls", []),
+        ("availability.core.slots", "import math\nfrom availability.core import zones", []),
+        ("availability.models", "from . import core\nfrom .core.zones import DAY", []),
+        ("apps_config.models", "import json", []),
+        (
+            "availability.services",
+            "import os\nfrom bookings.models import Booking",
+            ["availability.services:2 imports bookings.models.Booking"],
+        ),
+        (
+            "apps_config.views",
+            "from availability import models",
+            ["apps_config.views:1 imports availability.models"],
+        ),
+        (
+            "scheduling.api.errors",
+            "from scheduling import settings",
+            ["scheduling.api.errors:1 imports scheduling.settings"],
+        ),
+        (
+            "scheduling.api.errors",
+            "from apps_config.models import App",
+            ["scheduling.api.errors:1 imports apps_config.models.App"],
+        ),
+        (
+            "bookings.apps",
+            "import notifications",
+            ["bookings.apps:1 imports notifications"],
+        ),
+        (
+            "notifications.tasks",
+            "from scheduling.celery import app",
+            ["notifications.tasks:1 imports scheduling.celery.app"],
+        ),
+        (
+            "bookings.services",
+            "if True:\n    from notifications.planning import plan",
+            ["bookings.services:2 imports notifications.planning.plan"],
+        ),
+        (
+            "bookings.services",
+            "def one():\n    from availability import services",
+            ["bookings.services:2 imports availability.services inside a function"],
+        ),
+        (
+            "bookings.services",
+            "async def one():\n    import json",
+            ["bookings.services:2 imports json inside a function"],
+        ),
+        (
+            "bookings.services",
+            "class One:\n    def two(self):\n        import json",
+            ["bookings.services:3 imports json inside a function"],
+        ),
+        (
+            "availability.services",
+            "one = import_module('bookings.services')",
+            ["availability.services:1 imports bookings.services"],
+        ),
+        (
+            "availability.core.slots",
+            "from django.utils import timezone",
+            ["availability.core.slots:1 imports django.utils.timezone"],
+        ),
+        (
+            "availability.core.slots",
+            "from scheduling.api.instants import zone",
+            ["availability.core.slots:1 imports scheduling.api.instants.zone"],
+        ),
+        (
+            "availability.core.slots",
+            "from ..models import Event",
+            ["availability.core.slots:1 imports availability.models.Event"],
+        ),
+        (
+            "availability.core.slots",
+            "import numpy",
+            ["availability.core.slots:1 imports numpy"],
+        ),
+    ],
+)
+def test_bad_arrows_are_caught(module: str, source: str, faults: list[str]) -> None:
+    assert find_faults(source, module) == faults

@@ -1,0 +1,278 @@
+"""/v2/openapi.json: true, whole, stable, and with examples that work."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import jsonschema
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from drf_spectacular.validation import validate_schema
+
+from availability.schemas import CALENDAR_EXAMPLE, EVENT_EXAMPLE, PROJECT_EXAMPLE, RESOURCE_EXAMPLE
+from bookings.schemas import BOOKING_EXAMPLE
+from scheduling.api.views import ApiView
+from tests.description import Operation, description, examples_of, subschemas
+from tests.live import LiveApp
+from tests.services import ROOT
+
+NO_DESCRIPTION = ("/admin/", "/docs")
+OPERATIONS = description().operations
+ALWAYS = {"400", "401", "403", "404", "405", "406", "422", "429", "500", "503"}
+PUBLIC = {"405", "500", "503"}
+WITH_BODY = {"413", "415"}
+
+
+def operation_id(operation: Operation) -> str:
+    return str(operation)
+
+
+def walk(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, Any]]:
+    """(path as the description writes it, callback) of every URL pattern below."""
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from walk(pattern.url_patterns, path)
+        elif isinstance(pattern, URLPattern):
+            yield path, pattern.callback
+
+
+def described_form(path: str) -> str:
+    """`/v2/events/<uuid:event_id>` -> `/v2/events/{event_id}`."""
+    parts = [part.split(":")[-1] for part in path.replace(">", "}").split("<")]
+    return "{".join(parts)
+
+
+def views_of_this_service() -> dict[str, Any]:
+    return {
+        described_form(path): callback
+        for path, callback in walk(get_resolver().url_patterns)
+        if not path.startswith(NO_DESCRIPTION)
+    }
+
+
+# --- The document ---------------------------------------------------------------------------------
+def test_served_document_is_the_committed_one():
+    """If this fails: `manage.py write_openapi`, and read the difference before you commit it."""
+    response = Client().get("/v2/openapi.json")
+
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.content == (ROOT / "docs" / "openapi.json").read_bytes()
+
+
+def test_document_is_not_sent_again_to_who_has_it():
+    first = Client().get("/v2/openapi.json", headers={"Accept": "text/html"})
+    again = Client().get("/v2/openapi.json", headers={"If-None-Match": first.headers["ETag"]})
+    other = Client().get("/v2/openapi.json", headers={"If-None-Match": '"another"'})
+
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert (other.status_code, other.content) == (200, first.content)
+
+
+def test_document_needs_no_query_of_the_database(django_assert_num_queries, db):
+    with django_assert_num_queries(0):
+        response = Client().get("/v2/openapi.json")
+
+    assert response.status_code == 200
+
+
+def test_document_is_openapi_31():
+    document = description().document
+
+    assert document["openapi"].startswith("3.1.")
+    validate_schema(document)
+    for schema in subschemas(document):
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_every_reference_resolves_and_every_component_is_used():
+    document = description().document
+    text = json.dumps(document)
+    named = {
+        f"#/components/{kind}/{name}"
+        for kind, components in document["components"].items()
+        for name in components
+        if kind != "securitySchemes"
+    }
+    used = {piece.split('"')[0] for piece in text.split('"$ref": "')[1:]}
+
+    assert used == named
+
+
+def test_every_url_and_method_is_described_and_nothing_else():
+    expected = {
+        (method, path)
+        for path, callback in views_of_this_service().items()
+        for method in callback.cls().allowed_methods
+        if method != "OPTIONS"
+    }
+
+    assert {(one.method, one.path) for one in OPERATIONS} == expected
+    assert all(issubclass(callback.cls, ApiView) for callback in views_of_this_service().values())
+
+
+def patterns(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("pattern"), str):
+            yield node["pattern"]
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from patterns(value)
+
+
+@pytest.mark.parametrize("pattern", sorted(set(patterns(description().document))))
+def test_no_pattern_backtracks_without_end(pattern):
+    """Whoever checks input by our patterns must not hang: this test would."""
+    for piece in (" ", "1", "a", "1a", "1 a ", "+ 1 a", "a.", "/", "?", ",attributes", "\t-1a"):
+        re.search(pattern, piece * 1000 + "!")
+        re.search(pattern, "https://" + piece * 1000 + "\\")
+
+
+def test_names_of_operations_are_unique():
+    names = [operation.content["operationId"] for operation in OPERATIONS]
+
+    assert len(set(names)) == len(names)
+
+
+def test_every_tag_is_explained_and_used():
+    tags = {tag["name"] for tag in description().document["tags"] if tag["description"]}
+
+    assert {tag for one in OPERATIONS for tag in one.content["tags"]} == tags
+
+
+def test_findtime_is_deprecated_and_nothing_else():
+    deprecated = {one.path for one in OPERATIONS if one.content.get("deprecated")}
+
+    assert deprecated == {"/v2/findtime", "/v2/findtime/bulk", "/v2/findtime/team"}
+
+
+# --- Every operation ------------------------------------------------------------------------------
+@pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
+def test_operation_says_what_it_does(operation):
+    assert operation.content["summary"]
+    for parameter in operation.content.get("parameters", []):
+        assert description().resolve(parameter).get("description"), parameter
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
+def test_operation_tells_every_status(operation):
+    public = "security" not in operation.content
+    expected = set(PUBLIC if public else ALWAYS)
+    if operation.method in ("POST", "PUT"):
+        expected |= WITH_BODY
+
+    answers = operation.content["responses"]
+
+    assert expected <= set(answers)
+    assert len([status for status in answers if status.startswith("2")]) == 1
+    assert operation.content.get("security", [{"basic": []}]) == [{"basic": []}]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
+def test_operation_knows_the_query_parameters_of_its_view(operation):
+    view = views_of_this_service()[operation.path].cls
+    known = set(getattr(view, "query_names", {}).get(operation.method, ()))
+    parameters = [description().resolve(one) for one in operation.content.get("parameters", [])]
+
+    assert {one["name"] for one in parameters if one["in"] == "query"} == known
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
+def test_examples_fit_their_schemas(operation):
+    bodies = []
+    if operation.method in ("POST", "PUT"):
+        bodies.append(operation.content["requestBody"]["content"]["application/json"])
+    for answer in operation.content["responses"].values():
+        bodies += description().resolve(answer).get("content", {}).values()
+
+    for body in bodies:
+        assert examples_of(body), body["schema"]
+        for name, value in examples_of(body).items():
+            assert description().fault(body["schema"], value) is None, name
+
+
+def test_examples_of_components_fit_them():
+    for name, schema in description().document["components"]["schemas"].items():
+        for value in schema.get("examples", []):
+            assert description().fault(schema, value) is None, name
+
+
+# --- Against the running service ------------------------------------------------------------------
+EXAMPLE_IDS = {
+    "resource_id": RESOURCE_EXAMPLE["id"],
+    "calendar_id": CALENDAR_EXAMPLE["id"],
+    "event_id": EVENT_EXAMPLE["id"],
+    "project_id": PROJECT_EXAMPLE["id"],
+    "booking_id": BOOKING_EXAMPLE["id"],
+}
+EXAMPLE_PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
+EXAMPLE_MONDAY = date(2026, 11, 23)
+EXAMPLE_VALUES = {"action": "cancel"}
+
+
+def filled(text: str, ids: dict[str, str]) -> str:
+    """An example's JSON or a path with real ids, and with a Monday that is yet to come."""
+    for name, example_id in EXAMPLE_IDS.items():
+        text = text.replace(example_id, ids[name]).replace(f"{{{name}}}", ids[name])
+    for name, value in (EXAMPLE_VALUES | ids).items():
+        text = text.replace(f"{{{name}}}", value)
+    today = datetime.now(UTC).date()
+    monday = today + timedelta(days=14 - today.weekday())
+    return text.replace(EXAMPLE_MONDAY.isoformat(), monday.isoformat())
+
+
+def needed_query(operation: Operation) -> str:
+    parameters = [description().resolve(one) for one in operation.content.get("parameters", [])]
+    needed = [one for one in parameters if one["in"] == "query" and one.get("required")]
+    query = urlencode({one["name"]: one["schema"]["examples"][0] for one in needed})
+    return f"?{query}" if query else ""
+
+
+def described_headers(operation: Operation, status: str) -> list[str]:
+    """Those that an answer of that status always carries."""
+    headers = operation.content["responses"][status]["headers"]
+    return [name for name in headers if description().resolve(headers[name]).get("required")]
+
+
+@pytest.fixture(scope="module")
+def live_app(live_service):
+    return LiveApp(live_service)
+
+
+def prepare(app: LiveApp, operation: Operation, ids: dict[str, str]) -> None:
+    """What has to be so before an operation is allowed."""
+    if str(operation) == "DELETE /v2/calendars/{calendar_id}":
+        app.post("/v2/calendars", {"name": "Second", "resource_id": ids["resource_id"]})
+    if str(operation).startswith("DELETE"):
+        app.post(f"/v2/bookings/{ids['booking_id']}/cancel", {})
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
+def test_examples_are_accepted_and_answers_are_as_described(operation, live_app):
+    body = operation.content.get("requestBody", {}).get("content", {}).get("application/json", {})
+    expected = next(status for status in operation.content["responses"] if status < "300")
+    for name, example in (examples_of(body) or {"": None}).items():
+        ids = live_app.make_ids(EXAMPLE_PROJECT)
+        caller = live_app.owner() if operation.path == "/v2/apps" else live_app
+        if str(operation) == "DELETE /v2/apps/{slug}":
+            ids["slug"] = f"{live_app.slug}-2"
+            caller = live_app.owner()
+            assert caller.post("/v2/apps", {"slug": ids["slug"], "name": "Second"}).status == 201
+        prepare(live_app, operation, ids)
+        path = filled(operation.path, ids) + needed_query(operation)
+        sent = None if example is None else filled(json.dumps(example), ids).encode()
+
+        answer = caller.call(operation.method, path, sent)
+
+        assert str(answer.status) == expected, (name, answer.content)
+        fault = description().answer_fault(operation.method, path, answer.status, answer.json)
+        assert fault is None, (name, fault)
+        for header in described_headers(operation, expected):
+            assert header in answer.headers

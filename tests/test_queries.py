@@ -1,0 +1,248 @@
+"""The number of queries of an answer does not grow with its rows, resources or events."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps_config.models import Account, Membership
+from availability.core.constraints import parse_constraints
+from availability.models import Calendar, Event, Resource
+from availability.services import create_project, create_resource
+from bookings.records import INCLUDES
+from tests.world import Tenant
+
+OPENING = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}]
+REMINDERS = [
+    {
+        "type": "email",
+        "settings": {"recipient": recipient},
+        "when": {"type": "before", "unit": "mins", "time": 60},
+    }
+    for recipient in ("customer", "owner")
+]
+START = datetime(2030, 1, 7, 9, tzinfo=UTC)
+
+
+def make_resources(tenant: Tenant, count: int) -> list[Resource]:
+    return [
+        create_resource(
+            app=tenant.app,
+            given={
+                "name": f"R{number}",
+                "timezone": "Europe/Berlin",
+                "availability_constraints": parse_constraints(OPENING),
+            },
+        )[0]
+        for number in range(count)
+    ]
+
+
+def make_events(resources: list[Resource], count: int) -> None:
+    for calendar in Calendar.objects.filter(resource__in=resources):
+        Event.objects.bulk_create(
+            Event(
+                calendar=calendar,
+                resource_id=calendar.resource_id,
+                what="Busy",
+                start=START + timedelta(hours=number),
+                end=START + timedelta(hours=number, minutes=30),
+            )
+            for number in range(count)
+        )
+
+
+def make_bookings(tenant: Tenant, count: int) -> None:
+    """Each with two customers and two reminders, on a resource and a project of its own."""
+    for number, resource in enumerate(make_resources(tenant, count)):
+        project = create_project(
+            app=tenant.app, given={"name": f"P{number}", "resources": [resource.id]}
+        )
+        people = [{"name": name, "email": f"{name}@example.com"} for name in ("ann", "bob")]
+        answer = tenant.post(
+            "/bookings",
+            {
+                "what": "Meeting",
+                "project_id": str(project.id),
+                "resource_id": str(resource.id),
+                "start": START.isoformat(),
+                "end": (START + timedelta(hours=1)).isoformat(),
+                "customers": people,
+                "event_notifications": REMINDERS,
+                "settings": {"enforce_availability": False},
+            },
+        )
+        assert answer.status == 201, answer.json
+
+
+def queries_of(call: Callable[[], Any]) -> int:
+    """How many queries an answer takes."""
+    with CaptureQueriesContext(connection) as queries:
+        answer = call()
+    assert answer.status == 200, answer.json
+    return len(queries)
+
+
+@pytest.fixture
+def fill_tenant(make_tenant: Callable[..., Tenant]) -> Callable[..., Tenant]:
+    """fill_tenant(make, rows): a tenant in which `make(tenant, rows)` was done."""
+
+    def fill(make: Callable[[Tenant, int], Any], rows: int) -> Tenant:
+        tenant = make_tenant()
+        make(tenant, rows)
+        tenant.get("/app")  # the minute's note of the key's use
+        return tenant
+
+    return fill
+
+
+def make_some_events(tenant: Tenant, count: int) -> None:
+    make_events(make_resources(tenant, 2), count)
+
+
+ROWS = (1, 3, 30)
+LISTINGS = {
+    make_resources: (
+        "/resources",
+        "/resources?include=calendars,availability_constraints",
+        "/calendars",
+    ),
+    make_some_events: ("/events?start=2029-01-01T00:00:00Z&end=2031-01-01T00:00:00Z",),
+    make_bookings: (
+        "/projects",
+        "/projects?include=resources,availability_constraints",
+        "/bookings",
+        "/bookings?state=confirmed",
+        "/bookings?search=customer.email:ann@*&orderBy=event.start",
+        *(f"/bookings?include={name}" for name in INCLUDES),
+        f"/bookings?include={','.join(INCLUDES)}",
+    ),
+}
+
+
+@pytest.mark.parametrize("make", LISTINGS)
+def test_listings_take_as_many_queries_for_many_rows(
+    fill_tenant: Callable[..., Tenant], make: Callable[[Tenant, int], Any]
+) -> None:
+    counts: dict[str, list[int]] = {path: [] for path in LISTINGS[make]}
+
+    for rows in ROWS:
+        tenant = fill_tenant(make, rows)
+        for path, found in counts.items():
+            found.append(queries_of(partial(tenant.get, path)))
+
+    assert counts == {path: [found[0]] * len(ROWS) for path, found in counts.items()}
+
+
+def test_the_apps_of_an_account_take_as_many_queries_for_many(
+    make_tenant: Callable[..., Tenant],
+) -> None:
+    counts = {}
+    for rows in ROWS:
+        tenant, email = make_tenant(), f"owner{rows}@example.com"
+        member = tenant.member(email)
+        for other in [make_tenant() for _ in range(rows - 1)]:
+            Membership.objects.create(account=Account.objects.get(email=email), app=other.app)
+            other.put(f"/apps/{other.app.slug}", {"event_notifications": REMINDERS})
+        assert member.get("/apps").json["total"] == rows
+        counts[rows] = queries_of(partial(member.get, "/apps"))
+
+    assert counts == dict.fromkeys(ROWS, counts[1])
+
+
+def test_the_resources_of_a_project_take_as_many_queries_for_many(
+    fill_tenant: Callable[..., Tenant],
+) -> None:
+    def make(tenant: Tenant, count: int) -> None:
+        tenant.make_project(*(str(one.id) for one in make_resources(tenant, count)))
+
+    counts = {}
+    for rows in ROWS:
+        tenant = fill_tenant(make, rows)
+        path = f"/projects/{tenant.app.projects.get().id}/resources"
+        counts[rows] = queries_of(partial(tenant.get, path))
+
+    assert counts == dict.fromkeys(ROWS, counts[1])
+
+
+def test_one_include_is_at_most_one_query_more(fill_tenant: Callable[..., Tenant]) -> None:
+    tenant = fill_tenant(make_bookings, 2)
+    plain = queries_of(partial(tenant.get, "/bookings"))
+
+    extra = {
+        name: queries_of(partial(tenant.get, f"/bookings?include={name}")) - plain
+        for name in INCLUDES
+    }
+
+    assert {name: more for name, more in extra.items() if more > 1} == {}
+
+
+def test_a_booking_whole_takes_as_many_queries_for_many_rows(
+    fill_tenant: Callable[..., Tenant],
+) -> None:
+    counts = {}
+    for rows in (1, 3):
+        tenant = fill_tenant(make_bookings, rows)
+        path = f"/bookings/{tenant.get('/bookings?limit=1').data[0]['id']}"
+        counts[rows] = queries_of(partial(tenant.get, path))
+
+    assert counts == dict.fromkeys((1, 3), counts[1])
+
+
+# --- Free time ------------------------------------------------------------------------------------
+ANSWERS = (
+    "/availability",
+    "/availability/dates",
+    "/availability/count",
+    "/availability/explain",
+    "/unavailable/slots",
+    "/findtime",
+)
+SIZES = ((1, 0), (1, 300), (3, 3), (30, 30))  # resources, and events of each
+
+
+def question(path: str, ids: list[str]) -> dict[str, Any]:
+    """Two weeks of those resources, as the path asks for them."""
+    if path == "/findtime":
+        return {"resource_ids": ids, "start": START.isoformat(), "future": "2 weeks"}
+    end = START + timedelta(days=14)
+    return {"resources": ids, "from": START.isoformat(), "to": end.isoformat()}
+
+
+def test_answers_take_as_many_queries_for_many_resources_and_events(
+    make_tenant: Callable[..., Tenant],
+) -> None:
+    counts: dict[str, list[int]] = {path: [] for path in ANSWERS}
+
+    for size, events in SIZES:
+        tenant = make_tenant()
+        resources = make_resources(tenant, size)
+        make_events(resources, events)
+        tenant.get("/app")
+        for path, found in counts.items():
+            body = question(path, [str(one.id) for one in resources])
+            found.append(queries_of(partial(tenant.post, path, body)))
+
+    assert counts == {path: [found[0]] * len(SIZES) for path, found in counts.items()}
+    assert max(found[0] for found in counts.values()) <= 4
+
+
+def test_a_projects_slots_take_as_many_queries_for_many_resources(
+    fill_tenant: Callable[..., Tenant],
+) -> None:
+    def make(tenant: Tenant, count: int) -> None:
+        resources = make_resources(tenant, count)
+        make_events(resources, 10)
+        tenant.make_project(*(str(one.id) for one in resources))
+
+    counts = {}
+    for rows in ROWS:
+        tenant = fill_tenant(make, rows)
+        body = {"project_id": str(tenant.app.projects.get().id)}
+        counts[rows] = queries_of(partial(tenant.post, "/availability", body))
+
+    assert counts == dict.fromkeys(ROWS, counts[1])

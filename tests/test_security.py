@@ -1,0 +1,568 @@
+"""Who gets in, what a stranger learns, what a key leaves behind (reliability, S01 to S07)."""
+
+import base64
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps_config.models import SECRET_LENGTH, Account, Credential
+from apps_config.services import archive_app, issue_key
+from tests import corpus
+from tests.description import Operation, description, examples_of
+from tests.live import CUSTOMER, LiveAnswer, LiveApp, LiveCaller, Rows
+from tests.services import Service
+from tests.test_hostile_bodies import changes, with_value
+from tests.test_openapi import EXAMPLE_PROJECT, filled, needed_query
+from tests.world import Caller, Tenant, basic
+
+OPERATIONS = description().operations
+BY_NAME = {str(operation): operation for operation in OPERATIONS}
+Ids = dict[str, str]
+
+
+# --- S01: nobody gets in, and nobody learns why ---------------------------------------------------
+@pytest.fixture
+def refused(make_tenant: Callable[..., Tenant]) -> dict[str, str | None]:
+    """name -> an Authorization header that lets nobody in."""
+    tenant, other = make_tenant(), make_tenant()
+    tenant.member("ada@example.com")
+    token = tenant.member("bob@example.com").headers["Authorization"]
+    bobs = base64.b64decode(token.split()[1]).decode().split(":")[1]
+    resource = tenant.make_resource(email="room@example.com")
+    gone = tenant.make_resource(email="gone@example.com")
+    tenant.delete(f"/resources/{gone['id']}")
+    inactive = Account.objects.create_user("off@example.com", is_active=False)
+    now = timezone.now()
+    expired = issue_key(Credential.SERVER, app=tenant.app, expires_at=now)[1]
+    revoked, revoked_text = issue_key(Credential.SERVER, app=tenant.app)
+    Credential.objects.filter(id=revoked.id).update(revoked_at=now)
+    archive_app(other.app, now=now)
+    headers = {
+        "unknown key": basic("live_api_key_00000000_" + "x" * SECRET_LENGTH),
+        "known prefix, wrong secret": basic(tenant.key[:-1] + "_"),
+        "secret cut short": basic(tenant.key[:-1]),
+        "prefix alone": basic(tenant.key[:-SECRET_LENGTH]),
+        "secret alone": basic(tenant.key[-SECRET_LENGTH:]),
+        "in upper case": basic(tenant.key.upper()),
+        "key as user": basic("", user=tenant.key),
+        "user beside a server key": basic(tenant.key, user="ada@example.com"),
+        "token of another account": basic(bobs, user="ada@example.com"),
+        "token without its account": basic(bobs),
+        "token of an inactive account": basic(
+            issue_key(Credential.ACCESS, account=inactive)[1], user="off@example.com"
+        ),
+        "resource key without its resource": basic(resource["api_token"]),
+        "key of a deleted resource": basic(gone["api_token"], user="gone@example.com"),
+        "key of an archived app": basic(other.key),
+        "expired key": basic(expired),
+        "revoked key": basic(revoked_text),
+        "password of an account": basic("correct horse battery", user="ada@example.com"),
+        "SQL": basic("' OR 1=1--" + "x" * SECRET_LENGTH),
+        "NUL": basic("\0" + tenant.key),
+    }
+    for number, header in enumerate(corpus.NO_AUTHORIZATION):
+        text = header.decode("latin-1") if isinstance(header, bytes) else header
+        headers[f"garbled {number}"] = text and text.replace("{key}", tenant.key)
+    return headers
+
+
+def test_every_refusal_to_log_in_looks_the_same_and_costs_one_look_up(
+    refused: dict[str, str | None],
+    settings: Any,
+    django_assert_max_num_queries: Callable[..., Any],
+) -> None:
+    settings.FAILED_LOGINS_PER_MINUTE = 0
+    answers = set()
+
+    for header in refused.values():
+        named = {} if header is None else {"Authorization": header}
+        with django_assert_max_num_queries(1):
+            response = Client().get("/v2/bookings", headers=named)
+        body = json.loads(response.content)
+        body.pop("request_id")
+        shown = {k: v for k, v in response.headers.items() if k != "Service-Request-Id"}
+        # The length differs with nothing but the request id's, which is always the same.
+        answers.add((response.status_code, json.dumps(body), json.dumps(shown, sort_keys=True)))
+
+    assert len(refused) > 30
+    assert len(answers) == 1
+    (status, text, shown) = answers.pop()
+    assert status == 401
+    assert json.loads(text) == {"error": "Valid credentials are needed.", "code": "unauthenticated"}
+    assert json.loads(shown)["WWW-Authenticate"].startswith("Basic ")
+
+
+def test_every_operation_but_the_public_ones_needs_a_key(db: None) -> None:
+    codes = {}
+    for operation in OPERATIONS:
+        path = filled(operation.path, dict.fromkeys(IDS, corpus.UNKNOWN_ID))
+        response = Client().generic(operation.method, path, b"{}", content_type="application/json")
+        codes[str(operation)] = response.status_code
+
+    public = {"GET /healthz", "GET /readyz", "GET /v2/openapi.json"}
+    assert {name for name, code in codes.items() if code != 401} == public
+
+
+# --- S03: what is left of a key -------------------------------------------------------------------
+def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> None:
+    service = start_service(workers=1, LOG_LEVEL="DEBUG")
+    app = LiveApp(service)
+    resource = app.post(
+        "/v2/resources", {"name": "Ada", "timezone": "UTC", "email": "ada@example.com"}
+    ).data
+    callers = {
+        "server": app,
+        "access": app.owner(),
+        "resource": LiveCaller(service.url, resource["api_token"], "ada@example.com"),
+    }
+    for caller in [*callers.values(), app.widget()]:
+        caller.get("/v2/bookings")
+        caller.call("GET", "/v2/bookings?x=1", headers={"Service-Context": "hello"})
+        caller.call("POST", "/v2/bookings", b"{", headers={"Idempotency-Key": "k"})
+        LiveCaller(service.url, f"{caller.key}x").get("/v2/bookings")
+        LiveCaller(service.url, caller.key, "nobody@example.com").get("/v2/bookings")
+    app.call("POST", "/v2/bookings", {"customer": CUSTOMER}, {"Idempotency-Key": "k2"})
+
+    rows = Rows(service).dump()
+    written = "".join(
+        file.read_text(errors="replace")
+        for file in service.folder.rglob("*")
+        if file.is_file() and not file.name.startswith("db.sqlite3")
+    )
+
+    for name, caller in callers.items():
+        header = str(caller.headers["Authorization"]).split()[1]
+        for secret in (caller.key[-SECRET_LENGTH:], header):
+            assert (name, secret in rows, secret in written) == (name, False, False)
+    # Widget keys stand in public pages anyway, and stay readable for who runs the app.
+    widget = app.widget_key[-SECRET_LENGTH:]
+    assert (widget in rows, widget in written) == (True, False)
+    assert "context='hello'" in service.log("web")
+
+
+# --- S04: what a stranger learns ------------------------------------------------------------------
+# Path parameter -> how a stranger may name something of that kind that does not exist.
+IDS = {
+    "resource_id": corpus.UNKNOWN_ID,
+    "calendar_id": corpus.UNKNOWN_ID,
+    "event_id": corpus.UNKNOWN_ID,
+    "project_id": corpus.UNKNOWN_ID,
+    "booking_id": corpus.UNKNOWN_ID,
+    "slug": "no-such-app",
+}
+# Everything that names nobody's object in its path. A new URL has to be put here, or to carry an
+# id of a kind that `IDS` knows; ids in bodies and searches are found by the description.
+WITHOUT_ID = {
+    "lists": {
+        "GET /v2/app",
+        "GET /v2/apps",
+        "GET /v2/resources",
+        "GET /v2/calendars",
+        "GET /v2/events",
+        "GET /v2/projects",
+        "GET /v2/bookings",
+    },
+    "makes": {
+        "POST /v2/apps",
+        "POST /v2/resources",
+        "POST /v2/calendars",
+        "POST /v2/events",
+        "POST /v2/projects",
+        "POST /v2/bookings",
+    },
+    "asks": {
+        "POST /v2/availability",
+        "POST /v2/availability/count",
+        "POST /v2/availability/dates",
+        "POST /v2/availability/explain",
+        "POST /v2/unavailable/slots",
+        "POST /v2/findtime",
+        "POST /v2/findtime/bulk",
+        "POST /v2/findtime/team",
+    },
+    "is public": {"GET /healthz", "GET /readyz", "GET /v2/openapi.json"},
+}
+
+
+NEIGHBOUR = "resource key of the same app"
+
+
+class Strangers(NamedTuple):
+    """An app that is looked for, and everyone who may not see it, with ids of their own."""
+
+    rows: Rows
+    victim: LiveApp
+    ids: Ids
+    callers: dict[str, tuple[LiveCaller, Ids]]
+
+
+@pytest.fixture(scope="module")
+def strangers(start_service: Callable[..., Service]) -> Strangers:
+    service = start_service()
+    victim, other = LiveApp(service), LiveApp(service)
+    ids, own = victim.make_ids(EXAMPLE_PROJECT), other.make_ids(EXAMPLE_PROJECT)
+
+    def resource_key(app: LiveApp) -> tuple[LiveCaller, Ids]:
+        """The key of a resource that has nothing to do with the app's others, and its ids."""
+        email = f"{uuid.uuid4().hex[:8]}@example.com"
+        body = {"name": "Bob", "timezone": "UTC", "email": email}
+        made = app.post("/v2/resources", body).data
+        mine = {"resource_id": made["id"], "calendar_id": made["calendars"][0]["id"]}
+        return LiveCaller(service.url, made["api_token"], email), mine
+
+    callers = {
+        "server key": (other, own),
+        "access token": (other.owner(), own),
+        "widget key": (other.widget(), own),
+        "resource key": resource_key(other),
+        NEIGHBOUR: resource_key(victim),
+    }
+    return Strangers(Rows(service), victim, ids, callers)
+
+
+@pytest.fixture
+def unseen(strangers: Strangers) -> Iterator[Strangers]:
+    """The strangers; after the test no row of anyone has changed."""
+    before = strangers.rows.snapshot()
+    yield strangers
+    assert changes(before, strangers.rows.snapshot()) == []
+
+
+def parameters_of(operation: Operation) -> list[str]:
+    return [piece.split("}")[0] for piece in operation.path.split("{")[1:]]
+
+
+def has_id(operation: Operation) -> bool:
+    return any(name in IDS for name in parameters_of(operation))
+
+
+def own_body(operation: Operation, ids: Ids) -> Any:
+    """The operation's example with the caller's own ids; None where it takes no body."""
+    if "requestBody" not in operation.content:
+        return None
+    content = operation.content["requestBody"]["content"]["application/json"]
+    (example, *_) = examples_of(content).values()
+    return json.loads(filled(json.dumps(example), {**IDS, **ids}))
+
+
+def seen(answer: LiveAnswer, *ids: str) -> tuple[int, str]:
+    """What a stranger sees, but for the id that was asked for and that of the request."""
+    body = {key: value for key, value in (answer.json or {}).items() if key != "request_id"}
+    text = json.dumps(body)
+    for one in ids:
+        text = text.replace(one, "<id>")
+    return answer.status, text
+
+
+def test_every_operation_is_classified() -> None:
+    """If this fails: say in WITHOUT_ID what the new URL is, or in IDS what its ids stand for."""
+    unknown = {
+        f"{operation} names {name}"
+        for operation in OPERATIONS
+        for name in parameters_of(operation)
+        if name not in IDS and name != "action"
+    }
+    classified = set().union(*WITHOUT_ID.values())
+
+    assert unknown == set()
+    assert {str(one) for one in OPERATIONS if not has_id(one)} == classified
+
+
+@pytest.mark.parametrize("operation", [*filter(has_id, OPERATIONS)], ids=str)
+def test_ids_of_another_app_look_like_none(unseen: Strangers, operation: Operation) -> None:
+    names, faults = parameters_of(operation), {}
+    for name, (caller, own) in unseen.callers.items():
+        body = own_body(operation, own)
+        # Where a path names two things: also the second one below one's own first.
+        firsts = [{}, {names[0]: own[names[0]]}] if len(names) > 1 and names[0] in own else [{}]
+        for first in firsts if names[-1] != "action" else [{}]:
+            found, expected = (
+                seen(
+                    caller.call(operation.method, filled(operation.path, {**ids, **first}), body),
+                    *ids.values(),
+                )
+                for ids in (unseen.ids, IDS)
+            )
+            if found != expected or found[0] not in (403, 404):
+                faults[name] = (found, expected)
+
+    assert faults == {}
+
+
+def uuid_places(schema: Any, place: str, known: frozenset[str]) -> Iterator[str]:
+    """The places of ids in a body, one of each array."""
+    target = schema.get("$ref", place)
+    schema = description().resolve(schema)
+    if target in known:
+        return
+    if schema.get("format") == "uuid":
+        yield place
+    inside = [(f"{place}.{name}", one) for name, one in schema.get("properties", {}).items()]
+    inside += [(f"{place}.0", schema["items"])] if "items" in schema else []
+    inside += [(place, one) for one in description().parts(schema)]
+    for step, one in inside:
+        yield from uuid_places(one, step.strip("."), known | {target})
+
+
+ID_PLACES = [
+    (operation, place)
+    for operation in OPERATIONS
+    if "requestBody" in operation.content
+    for place in dict.fromkeys(
+        uuid_places(description().body_schema(operation), "", frozenset())
+    )
+]  # fmt: skip
+KINDS = {"resources": "resource_id", "resource_ids": "resource_id", "calendar_ids": "calendar_id"}
+
+
+def kind_of(place: str) -> str:
+    """`event.calendar_id` -> calendar_id, `resources.0` -> resource_id."""
+    words = [word for word in place.split(".") if not word.isdigit()]
+    return KINDS.get(words[-1], words[-1]) if words else "resource_id"
+
+
+def test_every_id_in_a_body_is_found() -> None:
+    """Also those that only this list knows: a change of the description that hides one shows."""
+    found = {str(operation): set() for operation, _ in ID_PLACES}
+    for operation, place in ID_PLACES:
+        found[str(operation)].add(place)
+
+    assert {kind_of(place) for _, place in ID_PLACES} <= set(IDS)
+    assert found["POST /v2/bookings"] == {
+        "project_id", "resource_id", "calendar_id",
+        "event.calendar_id",
+    }  # fmt: skip
+    assert found["POST /v2/availability"] == {"project_id", "resources.0"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "place"), ID_PLACES, ids=[f"{one} {place}" for one, place in ID_PLACES]
+)
+def test_ids_of_another_app_in_a_body_look_like_none(
+    unseen: Strangers, operation: Operation, place: str
+) -> None:
+    kind, faults = kind_of(place), {}
+    for name, (caller, own) in unseen.callers.items():
+        if name == NEIGHBOUR and kind == "project_id":
+            continue  # its app's projects are no secret to it
+        path = filled(operation.path, {**IDS, **own})
+        bodies = [
+            with_value(own_body(operation, own), place, ids[kind]) for ids in (unseen.ids, IDS)
+        ]
+        found, expected = (seen(caller.call(operation.method, path, body)) for body in bodies)
+        if found != expected or found[0] not in (403, 404, 422):
+            faults[name] = (found, expected)
+
+    assert faults == {}
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_ID["lists"]))
+def test_lists_hold_nothing_of_another_app(unseen: Strangers, name: str) -> None:
+    operation = BY_NAME[name]
+    query = needed_query(operation)
+    searches = [
+        f"search={field}.id:{unseen.ids[f'{field}_id']}"
+        for field in ("resource", "calendar", "project")
+    ]
+    for who, (caller, _) in unseen.callers.items():
+        if (who, name) == (NEIGHBOUR, "GET /v2/app"):
+            continue
+        for search in ("", *searches, "include=calendars", "include=attributes,customers"):
+            answer = caller.get(operation.path + (query or "?") + f"&{search}")
+            rows = json.dumps((answer.json or {}).get("data"))
+            assert not any(one in rows for one in unseen.ids.values()), (who, search)
+            if search in searches and answer.status == 200:
+                assert answer.json["total"] == 0, (who, search)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_header_for_another_app_looks_like_none(unseen: Strangers, operation: Operation) -> None:
+    if str(operation) in WITHOUT_ID["is public"]:
+        return
+    for name, (caller, own) in unseen.callers.items():
+        if name == NEIGHBOUR:
+            continue
+        path, body = filled(operation.path, {**IDS, **own}), own_body(operation, own)
+        slugs = (unseen.victim.slug, "no-such-app")
+        found, expected = (
+            seen(caller.call(operation.method, path, body, {"Service-App": slug}), slug)
+            for slug in slugs
+        )
+        assert (name, *found) == (name, *expected)
+        assert found[0] == 404
+
+
+# --- S05: what nobody may set ---------------------------------------------------------------------
+MARK = "mass-assigned"
+MARK_ID = "deadbeef-dead-4eef-8ead-beefdeadbeef"
+MARK_TIME = "2001-02-03T04:05:06+00:00"
+NOT_SETTABLE: dict[str, Any] = {
+    **dict.fromkeys(("id", "app", "app_id", "tenant", "owner_id", "account_id"), MARK_ID),
+    **dict.fromkeys(("event_id", "main_id", "credential_id"), MARK_ID),
+    **dict.fromkeys(("created_at", "updated_at", "deleted_at", "archived_at"), MARK_TIME),
+    **dict.fromkeys(("completes_at", "last_used_at", "revoked_at"), MARK_TIME),
+    **dict.fromkeys(("state", "from_state", "actor", "source", "role", "kind", "prefix"), MARK),
+    **dict.fromkeys(
+        ("secret_hash", "api_token", "provider", "provider_id", "email_verified"), MARK
+    ),
+    **dict.fromkeys(("completed", "is_staff", "is_superuser", "exclusive", "deleted"), True),
+    **dict.fromkeys(("attempts", "reschedules", "position", "count", "slot"), 31_013),
+}
+
+
+def test_what_nobody_may_set_is_never_stored(start_service: Callable[..., Service]) -> None:
+    service = start_service(workers=1)
+    app = LiveApp(service)
+    sent = 0
+    for operation in OPERATIONS:
+        if "requestBody" not in operation.content:
+            continue
+        known = description().resolve(description().body_schema(operation)).get("properties", {})
+        extra = {key: value for key, value in NOT_SETTABLE.items() if key not in known}
+        content = operation.content["requestBody"]["content"]["application/json"]
+        for example in examples_of(content).values():
+            if not isinstance(example, dict):
+                continue
+            ids = app.make_ids(EXAMPLE_PROJECT)
+            body = json.loads(filled(json.dumps(example), ids)) | extra
+            if "event" in body:
+                body["event"] |= {key: extra[key] for key in extra if key not in known}
+            caller = app.owner() if str(operation) == "POST /v2/apps" else app
+            answer = caller.call(operation.method, filled(operation.path, ids), body)
+            assert answer.status in (200, 201), (str(operation), answer.content)
+            record = answer.data if isinstance(answer.data, dict) else {}
+            assert (record.get("state"), record.get("completed")) in SETTLED, str(operation)
+            sent += 1
+
+    dump = Rows(service).dump()
+    assert sent > 25
+    for mark in (MARK, MARK_ID, MARK_ID.replace("-", ""), "2001-02-03", "2001, 2, 3", " 31013,"):
+        assert mark not in dump
+    assert Rows(service).read("SELECT count(*) FROM apps_config_account WHERE is_staff") == [(0,)]
+
+
+# No booking at all, one that was just made or moved, one that the example cancels.
+SETTLED = {(None, None), ("confirmed", False), ("cancelled", True)}
+
+
+def test_mode_of_an_app_is_fixed(tenant: Tenant) -> None:
+    answer = tenant.put(f"/apps/{tenant.app.slug}", {"mode": "test", "slug": "another"})
+
+    assert (answer.data["mode"], answer.data["slug"]) == ("live", tenant.app.slug)
+
+
+# --- S06: guessing --------------------------------------------------------------------------------
+GUESSER, SOMEBODY = "203.0.113.7", "203.0.113.8"
+
+
+def test_guessing_keys_is_cut_short_for_the_address_alone(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service(workers=2, FAILED_LOGINS_PER_MINUTE=10, TRUSTED_PROXIES=1)
+    app = LiveApp(service)
+    wait_for_room_in_the_minute(30)
+
+    def guess(number: int) -> LiveAnswer:
+        key = f"live_api_key_{number:08x}_" + "x" * SECRET_LENGTH
+        # What a client claims itself stands before what the proxy saw.
+        forwarded = {"X-Forwarded-For": f"198.51.100.{number % 250}, {GUESSER}"}
+        return LiveCaller(service.url, key).call("GET", "/v2/app", headers=forwarded)
+
+    with ThreadPoolExecutor(50) as pool:
+        answers = [*pool.map(guess, range(50)), *map(guess, range(50, 200))]
+    own, others = (
+        app.call("GET", "/v2/app", headers={"X-Forwarded-For": address}).code
+        for address in (GUESSER, SOMEBODY)
+    )
+    wrong = LiveCaller(service.url, "live_api_key_00000000_" + "x" * SECRET_LENGTH)
+    elsewhere = wrong.call("GET", "/v2/app", headers={"X-Forwarded-For": SOMEBODY})
+
+    counted = Counter(answer.code for answer in answers)
+    assert counted == {"401 unauthenticated": 10, "429 rate_limited": 190}
+    waits = {int(one.headers["Retry-After"]) for one in answers if one.status == 429}
+    assert all(1 <= seconds <= 60 for seconds in waits)
+    # Behind one shared address a stranger's mistakes lock out nobody who has a key.
+    assert (own, others, elsewhere.code) == ("200", "200", "401 unauthenticated")
+
+
+def wait_for_room_in_the_minute(seconds: int) -> None:
+    """Failures are counted by the minute: a new one must not begin in the middle."""
+    while datetime.now().second > 60 - seconds:
+        time.sleep(0.5)
+
+
+# --- S07: the staff's door ------------------------------------------------------------------------
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def staff(db: None) -> Account:
+    return Account.objects.create_superuser("staff@example.com", PASSWORD)
+
+
+def test_admin_login_needs_its_token(staff: Account) -> None:
+    client = Client(enforce_csrf_checks=True)
+    given = {"username": staff.email, "password": PASSWORD}
+
+    answer = client.post("/admin/login/", given)
+
+    assert answer.status_code == 403
+    assert "sessionid" not in client.cookies
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example",
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "https:evil.example",
+        "javascript:alert(1)",
+        " https://evil.example",
+        "https://testserver@evil.example/",
+        "http://testserver.evil.example/",
+    ],
+)
+def test_admin_login_leads_nowhere_else(staff: Account, target: str) -> None:
+    given = {"username": staff.email, "password": PASSWORD, "next": target}
+
+    answer = Client().post("/admin/login/", given)
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/admin/")
+
+
+def test_session_of_the_staff_opens_no_api(staff: Account, tenant: Tenant) -> None:
+    client = Client()
+    client.force_login(staff)
+
+    assert client.get("/v2/app").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/docs", "/healthz"])
+def test_other_origins_may_read_the_api_alone(db: None, path: str) -> None:
+    origin = {"Origin": "https://evil.example"}
+
+    api = Client().get("/v2/app", headers=origin)
+    other = Client().get(path, headers=origin)
+
+    assert api.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in api.headers
+    assert "Access-Control-Allow-Origin" not in other.headers
+
+
+def test_answers_are_not_sniffed_or_framed(tenant: Tenant) -> None:
+    for answer in (tenant.get("/app"), Caller("").get("/app"), tenant.get("/no-such-path")):
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["X-Frame-Options"] == "DENY"

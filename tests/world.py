@@ -1,0 +1,127 @@
+"""A small world for tests: an app with its keys, called over the whole stack in one process."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse
+from django.test import Client
+
+from apps_config.models import Account, App, Credential, Membership
+from apps_config.services import create_app, issue_key
+
+BERLIN = "Europe/Berlin"
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)  # a Friday; what the fixture `clock` shows
+STAMP = "2026-11-20T09:30:00+0000"  # that as created_at
+
+
+def basic(password: str, user: str = "") -> str:
+    """The value of an Authorization header."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+class Answer:
+    """A response with its body read: `answer.status`, `answer.json`, `answer.headers`."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        self.status = response.status_code
+        self.headers = response.headers
+        self.content = response.content
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        self.json: Any = json.loads(response.content) if is_json and response.content else None
+
+    @property
+    def data(self) -> Any:
+        """`json["data"]`, or a readable failure where there is none."""
+        assert self.json is not None and "data" in self.json, (self.status, self.json)
+        return self.json["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error body without its request id, which differs each time."""
+        return {key: value for key, value in self.json.items() if key != "request_id"}
+
+
+class Caller:
+    """A client with one key: `caller.post("/bookings", {...})`, paths relative to /v2."""
+
+    def __init__(self, password: str, user: str = "", **headers: str) -> None:
+        self.client = Client()
+        self.headers = {"Authorization": basic(password, user), **headers}
+
+    def call(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """`body`: a value to be written as JSON, or bytes to be sent as they are."""
+        content = body if isinstance(body, bytes) else b"" if body is None else _json(body)
+        response = self.client.generic(
+            method,
+            f"/v2{path}",
+            content,
+            content_type="application/json",
+            headers={**self.headers, **(headers or {})},
+        )
+        return Answer(response)
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.call("GET", path, headers=headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> Answer:
+        return self.call("POST", path, body, headers=headers)
+
+    def put(self, path: str, body: Any = None, **headers: str) -> Answer:
+        return self.call("PUT", path, body, headers=headers)
+
+    def delete(self, path: str, **headers: str) -> Answer:
+        return self.call("DELETE", path, headers=headers)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+class Tenant(Caller):
+    """An app and its server key; the ways to put something into it go through the API."""
+
+    def __init__(self, slug: str, **app: Any) -> None:
+        self.app: App = create_app(slug=slug, name=app.pop("name", slug.title()), **app)
+        self.key = issue_key(Credential.SERVER, mode=self.app.mode, app=self.app)[1]
+        super().__init__(self.key)
+
+    def widget(self) -> Caller:
+        return Caller(issue_key(Credential.WIDGET, mode=self.app.mode, app=self.app)[1])
+
+    def member(self, email: str, role: str = Membership.OWNER) -> Caller:
+        """An account with that role, calling with an access token."""
+        account = Account.objects.filter(email=email).first()
+        account = account or Account.objects.create_user(email)
+        Membership.objects.create(account=account, app=self.app, role=role)
+        return Caller(issue_key(Credential.ACCESS, account=account)[1], user=email)
+
+    def make_resource(self, name: str = "Ada", timezone: str = "UTC", **given: Any) -> Any:
+        """The answer of POST /resources: with `calendars` and `api_token`."""
+        return self.post("/resources", {"name": name, "timezone": timezone, **given}).data
+
+    def make_project(self, *resource_ids: str, name: str = "Check-up", **given: Any) -> Any:
+        return self.post("/projects", {"name": name, "resources": list(resource_ids), **given}).data
+
+    def make_event(self, calendar_id: str, start: str, end: str, **given: Any) -> Any:
+        body = {"calendar_id": calendar_id, "what": "Busy", "start": start, "end": end, **given}
+        return self.post("/events", body).data
+
+    def book(self, **given: Any) -> Answer:
+        """POST /bookings with a customer and a title where none is given."""
+        customer = {"name": "Marty McFly", "email": "marty@example.com"}
+        return self.post("/bookings", {"what": "Meeting", "customer": customer, **given})
+
+
+def at(text: str) -> datetime:
+    """An instant: `at("2026-11-23 09:00")` is UTC."""
+    instant = datetime.fromisoformat(text)
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def hours(count: float) -> timedelta:
+    return timedelta(hours=count)
