@@ -1,0 +1,58 @@
+"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [startup]
+
+Prints each goal with its target and the measured figure; numerator and denominator come from the
+same run. Nothing is asserted: a busy machine is not a failure.
+"""
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from benchmarks import core, creation, endpoints, startup
+from benchmarks.stage import Goal
+
+
+def core_goals() -> list[Goal]:
+    found = []
+    for name, target, value, note in core.measure():
+        bound = float(re.search(r"[<>]= (\d+)x", target)[1])
+        reached = value >= bound if ">=" in target else value <= bound
+        found.append(Goal(name, target, value, note, reached))
+    return found
+
+
+PARTS: dict[str, Callable[[], list[Goal]]] = {
+    "core": core_goals,
+    "endpoints": endpoints.measure,
+    "creation": creation.measure,
+    "startup": startup.measure,
+}
+SIGNS = {True: "reached", False: "MISSED", None: ""}
+
+
+def report(goals: Iterable[Goal]) -> None:
+    for goal in goals:
+        sign = SIGNS[goal.reached]
+        print(
+            f"| {goal.name} | {goal.target} | {goal.value:.2f} | {goal.note} | {sign} |", flush=True
+        )
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        sys.exit(f"Unknown: {' '.join(unknown)}. There are: {' '.join(PARTS)}.")
+    print(
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    )
+    print("\n| goal | target | measured | | |\n|---|---|---|---|---|", flush=True)
+    for name in chosen:
+        report(PARTS[name]())
+
+
+if __name__ == "__main__":
+    main()

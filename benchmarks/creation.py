@@ -1,0 +1,137 @@
+"""Making bookings: the service function against the same rows as bare INSERTs, and over HTTP (P6),
+and four clients at once against one (P14).
+
+The in-process half is benchmarks.creation_rows, run in the service's environment.
+"""
+
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.stage import Goal, Stage, milliseconds, own_postgres
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ROUNDS, PER_ROUND = 9, 60
+
+
+def body_of(resource_id: str, number: int) -> dict[str, Any]:
+    start = START + HOUR * number
+    return {
+        "resource_id": resource_id,
+        "start": start.isoformat(),
+        "end": (start + HOUR).isoformat(),
+        "what": "Meeting",
+        "customer": {"name": "Marty McFly", "email": "marty@example.com"},
+        "event_notifications": [reminder(60), reminder(15)],
+    }
+
+
+def reminder(minutes: int) -> dict[str, Any]:
+    return {
+        "type": "email",
+        "settings": {"recipient": "customer"},
+        "when": {"type": "before", "unit": "mins", "time": minutes},
+    }
+
+
+def measure_http(stage: Stage, key: str, resource_id: str, numbers: Any) -> float:
+    """Seconds per POST /bookings of one client."""
+    client = stage.client(key)
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        for _ in range(PER_ROUND):
+            client.call("POST", "/bookings", body_of(resource_id, next(numbers)), status=201)
+        times.append((time.perf_counter() - start) / PER_ROUND)
+    return median(times)
+
+
+def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) -> float:
+    """Bookings a second of as many clients as there are resources, each with its own."""
+    made = [0] * len(resources)
+    until = time.perf_counter() + 3
+
+    def work(position: int) -> None:
+        client = stage.client(key)
+        while time.perf_counter() < until:
+            body = body_of(resources[position], next(numbers))
+            client.call("POST", "/bookings", body, status=201)
+            made[position] += 1
+
+    start = time.perf_counter()
+    threads = [threading.Thread(target=work, args=(one,)) for one in range(len(resources))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(made) / (time.perf_counter() - start)
+
+
+def measure_database(url: str, folder: Path, name: str, target: float) -> list[Goal]:
+    stage = Stage(url, folder)
+    try:
+        rates = stage.script("benchmarks.creation_rows")
+        ratio = rates["bare"] / rates["service"]
+        found = [
+            Goal(
+                f"P6 create_booking, {name}",
+                f"at least {target} of bare INSERTs",
+                ratio,
+                f"{milliseconds(rates['service'])} against {milliseconds(rates['bare'])}",
+                ratio >= target,
+            )
+        ]
+        stage.start(workers=2)
+        return found + measure_served(stage, rates, name)
+    finally:
+        stage.stop()
+
+
+def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]:
+    numbers = count(100_000)
+    key, resources = rates["key"], rates["resources"]
+    posted = measure_http(stage, key, resources[0], numbers)
+    share = rates["service"] / posted
+    found = [
+        Goal(
+            f"P6 POST /bookings, {name}",
+            "at least 0.6 of create_booking's rate",
+            share,
+            f"{milliseconds(posted)} against {milliseconds(rates['service'])}",
+            share >= 0.6,
+        )
+    ]
+    if name == "PostgreSQL":
+        pairs = [
+            (
+                rate_of_clients(stage, key, resources[:1], numbers),
+                rate_of_clients(stage, key, resources[:4], numbers),
+            )
+            for _ in range(3)
+        ]
+        gain = median(four / one for one, four in pairs)
+        one, four = pairs[-1]
+        found.append(
+            Goal(
+                "P14 4 clients creating in one app",
+                "at least 1.5x one client",
+                gain,
+                f"{four:.0f} against {one:.0f} bookings a second",
+                gain >= 1.5,
+            )
+        )
+    return found
+
+
+def measure() -> list[Goal]:
+    with tempfile.TemporaryDirectory() as folder, own_postgres() as url:
+        found = measure_database(url, Path(folder), "PostgreSQL", 0.4)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        return found + measure_database(f"sqlite:///{path / 'db.sqlite3'}", path, "SQLite", 0.5)

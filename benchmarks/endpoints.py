@@ -1,0 +1,140 @@
+"""The endpoints over HTTP, against a null endpoint in the same server (goals P4, P5, P7, P8)."""
+
+import json
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import quote
+
+from benchmarks.stage import Goal, HttpClient, Stage, milliseconds, own_postgres, time_each
+
+WEEKS = {"to": "28 days", "length": "30 minutes", "timeslot_increments": "15 minutes"}
+WEEKS |= {"buffer": "10 minutes", "output_timezone": "Europe/Berlin"}
+
+
+def measure_availability(stage: Stage) -> list[Goal]:
+    filled = stage.script("benchmarks.fill", "small")
+    client = stage.client(filled["key"])
+    one = {"resources": filled["resources"][:1], **WEEKS}
+    hundred = {"resources": filled["resources"], **WEEKS}
+    answer = client.call("POST", "/availability", one)
+    null = f"/null/{len(answer)}"
+    times = time_each(
+        {
+            "null": lambda: client.call("POST", null, one),
+            "one": lambda: client.call("POST", "/availability", one),
+            "hundred": lambda: client.call("POST", "/availability", hundred),
+        }
+    )
+    throughput, growth = times["null"] / times["one"], times["hundred"] / times["one"]
+    slots = len(json.loads(answer)["data"])
+    return [
+        Goal(
+            "P4 POST /availability, 1 resource, 28 days, 500 events",
+            "at least 0.4 of null POST",
+            throughput,
+            f"{milliseconds(times['one'])} against {milliseconds(times['null'])}, {slots} slots",
+            throughput >= 0.4,
+        ),
+        Goal(
+            "P5 100 resources x 500 events",
+            "at most 40x P4",
+            growth,
+            milliseconds(times["hundred"]),
+            growth <= 40,
+        ),
+        *measure_details(client, filled),
+    ]
+
+
+def measure_details(client: HttpClient, filled: dict) -> list[Goal]:
+    start = datetime.now(UTC).replace(microsecond=0) + timedelta(days=400)
+    body = {
+        "resource_id": filled["resources"][0],
+        "start": start.isoformat(),
+        "end": (start + timedelta(hours=1)).isoformat(),
+        "what": "Meeting",
+        "customer": {"name": "Marty McFly", "email": "marty@example.com"},
+        "event_notifications": [
+            {
+                "type": "email",
+                "settings": {"recipient": "customer"},
+                "when": {"type": "before", "unit": "mins", "time": 60},
+            }
+        ],
+    }
+    made = json.loads(client.call("POST", "/bookings", body, status=201))["data"]
+    whole = f"/bookings/{made['id']}?include=" + quote("logs,user", safe=",")
+    null = f"/null/{len(client.call('GET', whole))}"
+    times = time_each(
+        {
+            "null": lambda: client.call("GET", null),
+            "whole": lambda: client.call("GET", whole),
+        }
+    )
+    ratio = times["whole"] / times["null"]
+    return [
+        Goal(
+            "P8 GET /bookings/:id with everything",
+            "at most 5x null GET",
+            ratio,
+            f"{milliseconds(times['whole'])} against {milliseconds(times['null'])}",
+            ratio <= 5,
+        )
+    ]
+
+
+def measure_listing(stage: Stage) -> list[Goal]:
+    filled = stage.script("benchmarks.fill", "million")
+    client = stage.client(filled["key"])
+    null = f"/null/{len(client.call('GET', '/bookings?page=1'))}"
+    pages = {
+        "first": "/bookings?page=1",
+        "middle": "/bookings?page=10000",
+        "last": "/bookings?page=20000",
+        "state": "/bookings?state=completed&page=2000",
+    }
+    runs = {name: lambda path=path: client.call("GET", path) for name, path in pages.items()}
+    times = time_each({"null": lambda: client.call("GET", null), **runs})
+    plain = stage.script("benchmarks.plain_listing", filled["app"], "completed", "2000")
+    deep, first = times["last"] / times["first"], times["first"] / times["null"]
+    middle, state = times["middle"] / times["first"], plain["seconds"] / times["state"]
+    return [
+        Goal(
+            "P7 GET /bookings, 1,000,000 bookings, page 20,000",
+            "at most 5x page 1",
+            deep,
+            f"{milliseconds(times['last'])} against {milliseconds(times['first'])}",
+            deep <= 5,
+        ),
+        Goal(
+            "P7 the same, page 10,000 (the farthest from both ends)",
+            "reported",
+            middle,
+            milliseconds(times["middle"]),
+        ),
+        Goal(
+            "P7 page 1",
+            "at most 4x null GET",
+            first,
+            f"{milliseconds(times['first'])} against {milliseconds(times['null'])}",
+            first <= 4,
+        ),
+        Goal(
+            "P7 filtered by state, page 2,000",
+            "at least 5x faster than count + OFFSET",
+            state,
+            f"{milliseconds(times['state'])} with HTTP against {milliseconds(plain['seconds'])}",
+            state >= 5,
+        ),
+    ]
+
+
+def measure() -> list[Goal]:
+    with own_postgres() as url, tempfile.TemporaryDirectory() as folder:
+        stage = Stage(url, Path(folder))
+        try:
+            stage.start()
+            return [*measure_availability(stage), *measure_listing(stage)]
+        finally:
+            stage.stop()

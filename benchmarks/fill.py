@@ -1,0 +1,102 @@
+"""Rows for the benchmarks: python -m benchmarks.fill small|million. Prints keys and ids as JSON."""
+
+import json
+import random
+import sys
+from datetime import timedelta
+from typing import Any
+
+import django
+
+django.setup()
+
+from django.db import connection  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from apps_config.models import Credential  # noqa: E402
+from apps_config.services import create_app, issue_key  # noqa: E402
+from availability.core.constraints import parse_constraints  # noqa: E402
+from availability.models import Event, Resource  # noqa: E402
+from availability.services import create_resource  # noqa: E402
+
+RULES = [
+    {"allow_weekdays": {}},
+    {"allow_hours": {"start": 9, "end": 17}},
+    {"block_hours": {"start": 12, "end": 13}},
+]
+MILLION = 1_000_000
+
+EVENTS = """
+INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
+    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive)
+SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(), %s, %s,
+    now() - i * interval '1 minute', now() - i * interval '1 minute' + interval '1 hour',
+    false, 'Filled', '', '', '[]', '', true, false, false
+FROM generate_series(1, %s) AS i
+"""
+BOOKINGS = """
+INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
+    state, completed, allow_double_bookings, enforce_availability, reschedules, meta)
+SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
+    now() - (%s - i) * interval '20 seconds', now(), %s, %s,
+    ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'instant',
+    (ARRAY['confirmed', 'completed', 'completed', 'cancelled', 'cancelled_by_customer'])
+        [i %% 5 + 1],
+    i %% 5 > 0, false, false, 0, '{}'
+FROM generate_series(1, %s) AS i
+"""
+
+
+def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]:
+    app = create_app(slug=slug, name=slug)
+    key = issue_key(Credential.SERVER, app=app)[1]
+    made = [
+        create_resource(
+            app=app,
+            given={
+                "name": f"R{number}",
+                "timezone": "Europe/Berlin",
+                "availability_constraints": parse_constraints(RULES),
+            },
+        )[0]
+        for number in range(resources)
+    ]
+    return {"key": key, "app": str(app.id), "resources": [str(one.id) for one in made]}, made
+
+
+def fill_small() -> dict[str, Any]:
+    """100 resources with 500 events each in the next 28 days."""
+    found, resources = make_app("small", 100)
+    chance = random.Random(1)
+    start = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for resource in resources:
+        calendar = resource.calendars.get()
+        starts = [start + timedelta(minutes=5 * chance.randrange(28 * 288)) for _ in range(500)]
+        Event.objects.bulk_create(
+            Event(
+                calendar=calendar,
+                resource=resource,
+                start=begin,
+                end=begin + timedelta(minutes=chance.choice((5, 10, 15))),
+                what="Busy",
+            )
+            for begin in starts
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    return found
+
+
+def fill_million() -> dict[str, Any]:
+    found, (resource,) = make_app("million", 1)
+    calendar = resource.calendars.get()
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute(EVENTS, [calendar.id, resource.id, MILLION])
+        cursor.execute(BOOKINGS, [MILLION, found["app"], resource.id, MILLION])
+        cursor.execute("VACUUM ANALYZE")
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps({"small": fill_small, "million": fill_million}[sys.argv[1]]()))

@@ -1,0 +1,125 @@
+"""What the benchmarks play on: a database of their own, the real service, a light client.
+
+The PostgreSQL server is the one of DATABASE_URL (a database is made beside the named one), else a
+throwaway server with fsync off: without waits for a disk the figures are the harder ones.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from tests import services
+
+
+class Goal(NamedTuple):
+    """One line of the report. `value` is a ratio unless the note says otherwise."""
+
+    name: str
+    target: str
+    value: float
+    note: str
+    reached: bool | None = None  # None: only reported
+
+
+@contextlib.contextmanager
+def own_postgres() -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    os.environ["TEST_ENGINE"] = "postgresql"
+    given = os.environ.get("DATABASE_URL", "")
+    with contextlib.ExitStack() as stack:
+        if not given.startswith("postgres"):
+            server = services.PostgreSQL()
+            stack.callback(server.stop)
+            server.start()
+            given = server.url
+        os.environ["TEST_SERVER_URL"] = given
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        yield stack.enter_context(services.own_database(folder))
+
+
+class Stage:
+    """The service on a database, started and stopped; `manage` and `script` run in its settings."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.settings"}
+        self.service = services.Service(folder, database_url, settings)
+        self.service.manage("migrate", "--verbosity", "0")
+
+    @property
+    def env(self) -> dict[str, str]:
+        return self.service.env
+
+    def start(self, *, workers: int = 1) -> None:
+        self.service.start_web(workers=workers, threads=4)
+
+    def stop(self) -> None:
+        self.service.stop()
+
+    def script(self, module: str, *args: str) -> Any:
+        """Run `python -m module` in the service's environment; its last line is JSON."""
+        done = subprocess.run(
+            [sys.executable, "-m", module, *args],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def client(self, key: str) -> "HttpClient":
+        return HttpClient(self.service.port, key)
+
+
+class HttpClient:
+    """One connection that is kept open."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self.connection.connect()
+        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.headers = {
+            "Authorization": "Basic " + b64encode(f":{key}".encode()).decode(),
+            "Content-Type": "application/json",
+        }
+
+    def call(self, method: str, path: str, body: Any = None, *, status: int = 200) -> bytes:
+        """The answer's bytes. A status other than the one expected ends the benchmark."""
+        content = None if body is None else json.dumps(body).encode()
+        self.connection.request(method, f"/v2{path}", content, self.headers)
+        answer = self.connection.getresponse()
+        read = answer.read()
+        if answer.status != status:
+            raise RuntimeError(f"{method} {path}: {answer.status} {read[:500]!r}")
+        return read
+
+
+def time_each(
+    runs: dict[str, Callable[[], object]], *, rounds: int = 9, seconds: float = 0.25
+) -> dict[str, float]:
+    """Seconds per call of each, as medians over rounds A B C A B C ...: drift hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run()
+    for _ in range(rounds):
+        for name, run in runs.items():
+            count, start = 0, time.perf_counter()
+            while (spent := time.perf_counter() - start) < seconds or not count:
+                run()
+                count += 1
+            times[name].append(spent / count)
+    return {name: median(found) for name, found in times.items()}
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"

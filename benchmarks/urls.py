@@ -1,0 +1,35 @@
+"""The service's urls and two endpoints that do nothing: the denominators of the HTTP goals.
+
+They stand in the same server and pass the same authentication, rights, parsing and rendering.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from django.urls import path
+from rest_framework.response import Response
+
+from apps_config.endpoints import TenantView
+from scheduling import urls
+
+handler404 = urls.handler404
+
+
+@lru_cache
+def answer_of(size: int) -> bytes:
+    """A JSON string of that many bytes in all."""
+    return b'"' + b"x" * (size - 2) + b'"'
+
+
+class NullView(TenantView):
+    query_like = True
+
+    def get(self, request: Any, size: int) -> Response:
+        return Response(answer_of(size))
+
+    def post(self, request: Any, size: int) -> Response:
+        assert request.data is not None
+        return Response(answer_of(size))
+
+
+urlpatterns = [*urls.urlpatterns, path("v2/null/<int:size>", NullView.as_view())]
