@@ -1,5 +1,6 @@
 """Schemathesis against the running service: what the description allows and what it does not.
 
+One worker: with two, its threads meet in Python 3.11's ast.parse, which then fails (gh-106905).
 All of its phases and checks but one. `positive_data_acceptance` is left out: that an end lies after
 its start, or that an id exists, no schema can say.
 """
@@ -85,7 +86,7 @@ def test_a_few_examples_of_every_operation(app: LiveApp, tmp_path: Path) -> None
         app,
         make_world(app),
         tmp_path,
-        *("--max-examples", "10", "--generation-deterministic", "--workers", "2"),
+        *("--max-examples", "10", "--generation-deterministic"),
         # A server key archives the app that it belongs to.
         *("--exclude-operation-id", "delete_apps_by_slug"),
     )
@@ -115,7 +116,7 @@ def test_a_thousand_examples_of_every_operation(app: LiveApp, tmp_path: Path) ->
         app,
         make_world(app),
         tmp_path,
-        *("--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "1000"), "--workers", "2"),
+        *("--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "1000")),
         *("--generation-database", "none"),
         *("--exclude-operation-id", "delete_apps_by_slug"),
     )

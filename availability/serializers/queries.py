@@ -68,7 +68,9 @@ class FiltersField(serializers.JSONField):
 
 
 class FindtimeSerializer(ObjectSerializer):
-    """The body of POST /findtime; `filters` and `constraints` are read by `findtime`."""
+    """The body of POST /findtime; `findtime` reads `filters` and `constraints`, two names of one
+    thing: where both are sent, both hold.
+    """
 
     resource_ids = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
     resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
@@ -84,7 +86,3 @@ class FindtimeSerializer(ObjectSerializer):
     ignore_all_day_events = StrictBooleanField(**OPTIONAL)
     all_solutions = StrictBooleanField(**OPTIONAL)
     no_day_span = StrictBooleanField(**OPTIONAL)
-
-    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        name = "constraints" if "constraints" in given else "filters"
-        return given | {"filters": given.get(name, []), "filters_name": name}

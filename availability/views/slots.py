@@ -277,7 +277,11 @@ class FindtimeView(QueryView):
 
     def find(self, body: Any) -> list[dict[str, str]]:
         given = read_values_as(FindtimeSerializer, body)
-        filters = read_filters(given["filters"], given["filters_name"])
+        filters = tuple(
+            rules
+            for name in ("filters", "constraints")
+            for rules in read_filters(given.get(name, []), name)
+        )
         resource_ids = self._resource_ids(given)
         try:
             query = self.build(self._translate(given, list(resource_ids.values())))

@@ -78,6 +78,10 @@ def test_defaults(tenant, ada):
         ({"filters": [], "constraints": [{"block_hours": {"start": 9, "end": "10:40"}}]},
          ["10:40-11:40"]),
         ({"filters": [{"block_hours": {"start": "9", "end": "10:40"}}]}, ["10:40-11:40"]),
+        # Two names of one thing: where both are sent, both hold.
+        ({"filters": [{"block_hours": {"start": 9, "end": 10}}],
+          "constraints": [{"block_hours": {"start": 10, "end": "10:40"}}]},
+         ["10:40-11:40"]),
         # Keys of the later form are not known here.
         ({"mode": "exclusive", "timeslot_increments": "1 minute", "round_to_nearest_hour": True,
           "output_timezone": BERLIN, "from": "1 week", "include_past": True, "timezone": "none"},
@@ -376,8 +380,10 @@ def test_refused(tenant, ada, given, errors):
 )  # fmt: skip
 def test_filters_refused(tenant, ada, name, filters, errors):
     answer = find(tenant, ada["id"], **{name: filters})
+    beside_the_other = find(tenant, ada["id"], **{"filters": [], "constraints": [], name: filters})
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
+    assert beside_the_other.error == answer.error
 
 
 def test_start_in_a_gap_is_refused(tenant, monday):
