@@ -1,7 +1,5 @@
 """The shapes of questions for time (api.md section 6)."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
