@@ -1,0 +1,238 @@
+"""What leaves the house: one queue of deliveries, every try of each, and where calls go."""
+
+from datetime import datetime
+
+from django.db import models
+
+from apps_config.models import App
+from bookings.models import Booking, Customer, StateChange
+from scheduling.api.ids import new_id
+
+
+class EmailTemplate(models.Model):
+    """An app's own words for one kind of mail; without a row the service's words are used."""
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="email_templates")
+    slug = models.CharField(max_length=40)
+    subject = models.CharField(max_length=200)
+    text = models.TextField(max_length=20_000)
+    html = models.TextField(max_length=100_000)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["app", "slug"], name="email_template_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class WebhookQuerySet(models.QuerySet):
+    def for_app(self, app: App) -> "WebhookQuerySet":
+        return self.filter(app=app, deleted_at=None)
+
+
+class Webhook(models.Model):
+    """A standing subscription: state changes of its graph and states are called out to its url."""
+
+    METHODS = ("post", "put", "patch")
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=2048)
+    method = models.CharField(
+        max_length=5, choices=[(word, word) for word in METHODS], default="post"
+    )
+    graph = models.CharField(max_length=32, blank=True, help_text="empty: any")
+    states = models.JSONField(default=list, blank=True, help_text="empty: any")
+    expected_response_code = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="empty: any 2xx"
+    )
+    description = models.CharField(max_length=200, blank=True)
+    active = models.BooleanField(default=True)
+    disabled_reason = models.CharField(max_length=200, blank=True)
+    # Encrypted (scheduling.api.secrets); the previous one signs too until it runs out.
+    secret = models.TextField(editable=False)
+    previous_secret = models.TextField(blank=True, editable=False)
+    previous_until = models.DateTimeField(null=True, blank=True, editable=False)
+    failures = models.PositiveIntegerField(
+        default=0, editable=False, help_text="failed tries since the last success"
+    )
+    failing_since = models.DateTimeField(null=True, blank=True, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = WebhookQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(
+                fields=["app"], condition=models.Q(deleted_at=None), name="webhook_of_app"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class DeliveryQuerySet(models.QuerySet):
+    def open(self) -> "DeliveryQuerySet":
+        """Those that are still to be sent, or being sent."""
+        return self.filter(next_at__isnull=False)
+
+    def overdue(self, now: datetime) -> "DeliveryQuerySet":
+        """Open ones whose time has come (or whose lease has lapsed), the oldest first."""
+        return self.filter(next_at__lte=now).order_by("next_at")
+
+
+class Delivery(models.Model):
+    """One mail or one call: planned with its booking's change, claimed by a worker, then final.
+
+    `next_at` is when a worker may take it: its due time, the time of the next try, or, while it is
+    being sent, the end of the worker's lease. Final rows have none.
+    """
+
+    EMAIL, WEBHOOK = "email", "webhook"
+    TYPES = (EMAIL, WEBHOOK)
+    SCHEDULED, SENDING = "scheduled", "sending"
+    DELIVERED, FAILED, CANCELLED = "delivered", "failed", "cancelled"
+    SKIPPED, EXPIRED = "skipped", "expired"
+    OPEN = (SCHEDULED, SENDING)
+    STATES = (SCHEDULED, SENDING, DELIVERED, FAILED, CANCELLED, SKIPPED, EXPIRED)
+    REMINDER = "reminder"  # the kind of what an event notification causes
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="deliveries")
+    booking = models.ForeignKey(
+        Booking, models.CASCADE, null=True, blank=True, related_name="deliveries"
+    )
+    change = models.ForeignKey(
+        StateChange, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
+    number = models.PositiveSmallIntegerField(default=0, help_text="its place among the change's")
+    webhook = models.ForeignKey(
+        Webhook, models.CASCADE, null=True, blank=True, related_name="deliveries"
+    )
+    customer = models.ForeignKey(
+        Customer, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
+    type = models.CharField(max_length=7, choices=[(kind, kind) for kind in TYPES])
+    kind = models.CharField(max_length=40, help_text="reminder, confirmed, rescheduled, test, ...")
+    recipient = models.CharField(max_length=8, blank=True, help_text="customer or owner, of a mail")
+    version = models.PositiveSmallIntegerField(
+        default=0, help_text="how often the booking had been moved when this was planned"
+    )
+    # The facts of the change that a mail tells, or where and how an event notification calls.
+    content = models.JSONField(default=dict, blank=True)
+    body = models.TextField(blank=True, help_text="of a call: the same on every try")
+    endpoint = models.CharField(max_length=300, blank=True, help_text="scheme://host:port")
+    state = models.CharField(
+        max_length=9, choices=[(state, state) for state in STATES], default=SCHEDULED
+    )
+    reason = models.CharField(max_length=300, blank=True)
+    due_at = models.DateTimeField()
+    next_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField()
+    tries = models.PositiveSmallIntegerField(default=0)
+    lapses = models.PositiveSmallIntegerField(
+        default=0, help_text="tries whose worker was never heard of again"
+    )
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-id"]
+        indexes = [
+            # The queue itself.
+            models.Index(
+                fields=["type", "next_at", "id"],
+                condition=models.Q(next_at__isnull=False),
+                name="delivery_queue",
+            ),
+            # How many are in flight to whom.
+            models.Index(
+                fields=["type", "endpoint", "app"],
+                condition=models.Q(state="sending"),
+                name="delivery_in_flight",
+            ),
+            models.Index(fields=["app", "-id"], name="delivery_listing"),
+            models.Index(
+                fields=["finished_at"],
+                condition=models.Q(finished_at__isnull=False),
+                name="delivery_retention",
+            ),
+        ]
+        constraints = [
+            # A change is planned once.
+            models.UniqueConstraint(fields=["change", "number"], name="delivery_once"),
+            models.CheckConstraint(
+                name="delivery_is_open_or_final",
+                condition=models.Q(
+                    state__in=["scheduled", "sending"],
+                    next_at__isnull=False,
+                    finished_at__isnull=True,
+                )
+                | models.Q(
+                    state__in=["delivered", "failed", "cancelled", "skipped", "expired"],
+                    next_at__isnull=True,
+                    finished_at__isnull=False,
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.kind} {self.state}"
+
+    @property
+    def is_final(self) -> bool:
+        return self.next_at is None
+
+
+class Attempt(models.Model):
+    """One try of a delivery, however it went."""
+
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
+    at = models.DateTimeField()
+    response_code = models.PositiveSmallIntegerField(null=True, blank=True)
+    seconds = models.FloatField()
+    error = models.CharField(max_length=300, blank=True)
+    excerpt = models.TextField(blank=True, help_text="the beginning of the answer")
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.error or str(self.response_code or "sent")
+
+
+class Plan(models.Model):
+    """How many deliveries a change caused: what `verify_deliveries` counts against."""
+
+    change = models.OneToOneField(
+        StateChange, models.CASCADE, primary_key=True, related_name="delivery_plan"
+    )
+    planned = models.PositiveSmallIntegerField()
+    purged = models.PositiveSmallIntegerField(default=0, help_text="taken away by retention")
+
+    def __str__(self) -> str:
+        return f"{self.planned} planned, {self.purged} purged"
+
+
+class Endpoint(models.Model):
+    """A server that calls go to and that has failed lately: its breaker. No row: all is well."""
+
+    address = models.CharField(max_length=300, primary_key=True, help_text="scheme://host:port")
+    failures = models.PositiveIntegerField(default=0, help_text="in a row")
+    is_slow = models.BooleanField(default=False, help_text="the last try failed or took over 2 s")
+    open_until = models.DateTimeField(null=True, blank=True, help_text="no calls before")
+
+    def __str__(self) -> str:
+        return self.address
