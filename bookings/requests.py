@@ -120,6 +120,11 @@ def _new_booking(
         customers=given["customers"],
         notifications=given.get("event_notifications"),
         meta={key: value for key, value in (given.get("meta") or {}).items() if value is not None},
+        unmailed=[
+            recipient
+            for recipient in ("customer", "owner")
+            if (given.get(f"notify_{recipient}_by_email") or {}).get("enabled") is False
+        ],
         **_read_settings(given, project, caller),
     )
 

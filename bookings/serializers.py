@@ -120,6 +120,10 @@ class StartActionField(OneLineField):
     """Any name: whether it starts the graph is asked later."""
 
 
+class MailSwitchSerializer(ObjectSerializer):
+    enabled = StrictBooleanField(help_text="False: no such mail.", **CLEARABLE)
+
+
 class NewBookingSerializer(ObjectSerializer):
     """The flat form; what may come from a project's defaults is not demanded here."""
 
@@ -139,6 +143,12 @@ class NewBookingSerializer(ObjectSerializer):
         help_text="Instead of the project's or the app's; `[]` for none.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
+    notify_customer_by_email = MailSwitchSerializer(
+        help_text="Whether the customers are mailed about its making.", **CLEARABLE
+    )
+    notify_owner_by_email = MailSwitchSerializer(
+        help_text="Whether the owner is mailed about its making.", **CLEARABLE
+    )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         check_span(given["start"], given["end"])

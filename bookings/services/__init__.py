@@ -13,7 +13,7 @@ from bookings.services.changes import (
     reschedule,
 )
 from bookings.services.create import NewBooking, create_booking
-from bookings.services.history import COMPLETES_AFTER, Actor
+from bookings.services.history import COMPLETES_AFTER, Actor, Step, listens
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated
 
 __all__ = [
@@ -23,10 +23,12 @@ __all__ = [
     "Actor",
     "NewBooking",
     "PolicyViolated",
+    "Step",
     "apply_action",
     "change_meta",
     "complete_ended_bookings",
     "create_booking",
     "delete_booking",
+    "listens",
     "reschedule",
 ]

@@ -24,7 +24,7 @@ from availability.placement import (
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
 from bookings.places import Place
-from bookings.services.history import TIMER, Actor, completes_at_of, log_step
+from bookings.services.history import TIMER, Actor, Step, completes_at_of, log_step, tell
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.durations import elapsed_seconds
 from scheduling.api.errors import Invalid, NotFound
@@ -123,7 +123,7 @@ def _advance(
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
     booking.updated_at = now
     booking.save(update_fields=["state", "completed", "completes_at", "updated_at"])
-    log_step(booking, action, from_state, actor, now, message)
+    tell(Step(booking, log_step(booking, action, from_state, actor, now, message)))
 
 
 def _check_notice(booking: Booking, policy: str, now: datetime) -> None:
@@ -191,13 +191,15 @@ def _move(
     all_there = len(lock_resources(resource_ids)) == len(resource_ids)
     if not all_there or (calendar.id != event.calendar_id and not lock_calendars([calendar])):
         raise Invalid.at("resource_id", "There is no such resource any more.")
+    moved_from = (event.start, event.end)
     move_event(claim, event, calendar=calendar)
     booking.resource_id = event.resource_id
     booking.reschedules += 1
     booking.completes_at = completes_at_of(GRAPHS[booking.graph], booking.state, claim.end)
     booking.updated_at = now
     booking.save(update_fields=["resource", "reschedules", "completes_at", "updated_at"])
-    log_step(booking, "reschedule", booking.state, actor, now, message)
+    change = log_step(booking, "reschedule", booking.state, actor, now, message)
+    tell(Step(booking, change, moved_from=moved_from))
 
 
 def change_meta(

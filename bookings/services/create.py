@@ -1,7 +1,7 @@
 """Make a booking and take its time."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,7 @@ from availability.search import Bookable
 from bookings.graphs import INITIALIZED, Graph
 from bookings.models import Booking, BookingNotification, Customer
 from bookings.places import Place
-from bookings.services.history import Actor, completes_at_of, log_step
+from bookings.services.history import Actor, Step, completes_at_of, log_step, tell
 from bookings.services.refusals import offer_alternatives
 from scheduling.api.errors import Invalid
 from scheduling.api.sql import insert_rows
@@ -35,7 +35,8 @@ from scheduling.api.sql import insert_rows
 class NewBooking:
     """A booking to be made: shapes are checked, ids resolved within the app.
 
-    notifications: fields of EventNotification; None for the project's or the app's.
+    notifications: fields of EventNotification; None for the project's or the app's. unmailed: the
+    recipients that get no mail about its making.
     """
 
     start: datetime
@@ -48,6 +49,7 @@ class NewBooking:
     enforce_availability: bool = False
     notifications: Sequence[Mapping[str, Any]] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    unmailed: Collection[str] = ()
 
     @property
     def state(self) -> str:
@@ -139,16 +141,25 @@ def _create_in(
         updated_at=now,
     )
     insert_rows([booking])
-    insert_rows(
-        [
-            Customer(booking=booking, position=position, **customer)
-            for position, customer in enumerate(new.customers)
-        ]
+    customers = [
+        Customer(booking=booking, position=position, **customer)
+        for position, customer in enumerate(new.customers)
+    ]
+    insert_rows(customers)
+    notifications = [
+        BookingNotification(booking=booking, **values) for values in _notifications_of(new, place)
+    ]
+    insert_rows(notifications)
+    change = log_step(booking, new.action, INITIALIZED, actor, now)
+    tell(
+        Step(
+            booking,
+            change,
+            unmailed=new.unmailed,
+            customers=customers,
+            notifications=notifications,
+        )
     )
-    insert_rows(
-        [BookingNotification(booking=booking, **values) for values in _notifications_of(new, place)]
-    )
-    log_step(booking, new.action, INITIALIZED, actor, now)
     return booking
 
 

@@ -1,10 +1,11 @@
-"""Who did what, and when a booking completes by itself."""
+"""Who did what, who is told of it, and when a booking completes by itself."""
 
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bookings.graphs import Graph
-from bookings.models import Booking, StateChange
+from bookings.models import Booking, BookingNotification, Customer, StateChange
 from scheduling.api.sql import insert_rows
 
 COMPLETES_AFTER = timedelta(hours=1)
@@ -20,6 +21,53 @@ class Actor(NamedTuple):
 TIMER = Actor(name="", source="timer")
 
 
+class Step:
+    """One change of a booking, as it is told to the listeners inside its transaction.
+
+    moved_from: the former start and end of a booking that was moved. unmailed: the recipients
+    ("customer", "owner") that the mails of this step were switched off for.
+    """
+
+    def __init__(
+        self,
+        booking: Booking,
+        change: StateChange,
+        *,
+        moved_from: tuple[datetime, datetime] | None = None,
+        unmailed: Collection[str] = (),
+        customers: Sequence[Customer] | None = None,
+        notifications: Sequence[BookingNotification] | None = None,
+    ) -> None:
+        self.booking = booking
+        self.change = change
+        self.moved_from = moved_from
+        self.unmailed = unmailed
+        self._customers = customers
+        self._notifications = notifications
+
+    @property
+    def customers(self) -> Sequence[Customer]:
+        if self._customers is None:
+            self._customers = list(self.booking.customers.all())
+        return self._customers
+
+    @property
+    def notifications(self) -> Sequence[BookingNotification]:
+        if self._notifications is None:
+            self._notifications = list(self.booking.event_notifications.all())
+        return self._notifications
+
+
+Listener = Callable[[Step], None]
+LISTENERS: list[Listener] = []
+
+
+def listens(listener: Listener) -> Listener:
+    """Have the function called with every step of every booking, in the step's transaction."""
+    LISTENERS.append(listener)
+    return listener
+
+
 def completes_at_of(graph: Graph, state: str, end: datetime) -> datetime | None:
     return end + COMPLETES_AFTER if graph.is_live(state) else None
 
@@ -31,7 +79,8 @@ def log_step(
     actor: Actor,
     now: datetime,
     message: str = "",
-) -> None:
+) -> StateChange:
+    """Write the line of the booking's history."""
     change = StateChange(
         booking=booking,
         from_state=from_state,
@@ -43,3 +92,10 @@ def log_step(
         created_at=now,
     )
     insert_rows([change])
+    return change
+
+
+def tell(step: Step) -> None:
+    """Let every listener do its part, after all rows of the step are written."""
+    for listener in LISTENERS:
+        listener(step)

@@ -37,8 +37,8 @@ def among(identifiers: Iterable[uuid.UUID]) -> tuple[str, list[Any]]:
 def insert_rows(rows: Sequence[models.Model]) -> None:
     """INSERT new rows of one model in one statement, which is built once for each number of rows.
 
-    Values go through the model's fields as in `save()`; keys that the database numbers stay
-    unknown, and no signals are sent (we have none).
+    Values go through the model's fields as in `save()`; a key that the database numbers is known
+    afterwards if there is one row only, and no signals are sent (we have none).
     """
     if not rows:
         return
@@ -50,6 +50,8 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
     ]
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
+        if len(rows) == 1 and rows[0]._meta.auto_field:
+            rows[0].pk = cursor.fetchone()[0]
     for row in rows:
         row._state.adding = False
         row._state.db = connection.alias
@@ -63,7 +65,9 @@ def _insert_statement(
     fields = tuple(field for field in meta.concrete_fields if field is not meta.auto_field)
     columns = ", ".join(f'"{field.column}"' for field in fields)
     marks = f"({', '.join(['%s'] * len(fields))})"
+    key = meta.auto_field
+    returning = f' RETURNING "{key.column}"' if key and count == 1 else ""
     return (
-        f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([marks] * count)}',  # noqa: S608 # nosec B608
+        f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([marks] * count)}{returning}',  # noqa: S608 # nosec B608
         fields,
     )

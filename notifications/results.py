@@ -1,0 +1,161 @@
+"""How the tries went: an Attempt for each, and where each delivery goes from there.
+
+Every write asks for the lease's token: what another worker has taken over meanwhile is its own.
+"""
+
+import random
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from notifications.breaker import SLOW_SECONDS, note_results
+from notifications.models import Attempt, Delivery, Endpoint
+from notifications.queue import database_now
+from notifications.services import note_webhook_result
+from scheduling.api.sql import insert_rows
+
+# After the first try, as Standard Webhooks advises: 10 tries in three days. Jitter is added.
+CALL_DELAYS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+# Of a mail; the last one again and again until it expires.
+MAIL_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
+JITTER = 0.2
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How one try went.
+
+    final: no further try would help. server_failed: the endpoint is in trouble, not this one call.
+    """
+
+    ok: bool
+    seconds: float = 0.0
+    response_code: int | None = None
+    error: str = ""
+    excerpt: str = ""
+    retry_after: int | None = None
+    final: bool = False
+    server_failed: bool = False
+
+
+class Verdict(NamedTuple):
+    """What a second look says of a delivery that is not to be sent."""
+
+    state: str
+    reason: str
+
+
+def give_back(rows: Sequence[Delivery], token: uuid.UUID) -> None:
+    """Return claimed rows that were not tried: the try is not counted."""
+    _mine(rows, token).update(
+        state=Delivery.SCHEDULED,
+        next_at=F("due_at"),
+        lease_token=None,
+        tries=F("tries") - 1,
+    )
+
+
+def drop(verdicts: Sequence[tuple[Delivery, Verdict]], token: uuid.UUID) -> None:
+    """End claimed rows that are not to be sent: the try is not counted."""
+    now = database_now()
+    with transaction.atomic():
+        for row, verdict in verdicts:
+            final = _final(verdict.state, verdict.reason, now)
+            _mine([row], token).update(**final, tries=F("tries") - 1)
+
+
+def finish(results: Sequence[tuple[Delivery, Outcome]], token: uuid.UUID) -> None:
+    """Write down a batch of tries."""
+    now = database_now()
+    with transaction.atomic():
+        insert_rows([_attempt(row, outcome, now) for row, outcome in results])
+        sent = [row for row, outcome in results if outcome.ok]
+        _mine(sent, token).update(**_final(Delivery.DELIVERED, "", now))
+        for row, outcome in results:
+            if not outcome.ok:
+                _mine([row], token).update(**_after_failure(row, outcome, now))
+        _note_endpoints(results, now)
+        for row, outcome in results:
+            if row.webhook_id:
+                note_webhook_result(
+                    row.webhook_id, ok=outcome.ok, code=outcome.response_code, now=now
+                )
+
+
+def _mine(rows: Sequence[Delivery], token: uuid.UUID) -> QuerySet[Delivery]:
+    ids = [row.id for row in rows]
+    return Delivery.objects.filter(id__in=ids, lease_token=token, state=Delivery.SENDING)
+
+
+def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
+    return {
+        "state": state,
+        "reason": reason[:300],
+        "next_at": None,
+        "finished_at": now,
+        "lease_token": None,
+    }
+
+
+def _attempt(row: Delivery, outcome: Outcome, now: datetime) -> Attempt:
+    return Attempt(
+        delivery=row,
+        at=now - timedelta(seconds=outcome.seconds),
+        response_code=outcome.response_code,
+        seconds=round(outcome.seconds, 3),
+        error=outcome.error[:300],
+        excerpt=outcome.excerpt,
+    )
+
+
+def _after_failure(row: Delivery, outcome: Outcome, now: datetime) -> dict[str, object]:
+    """The columns of a row whose try has failed: another try, or its end."""
+    delay = None if outcome.final else delay_after(row.type, row.tries, outcome.retry_after)
+    if delay is None:
+        return _final(Delivery.FAILED, outcome.error, now)
+    if now + delay > row.expires_at:
+        return _final(Delivery.EXPIRED, outcome.error, now)
+    return {
+        "state": Delivery.SCHEDULED,
+        "reason": outcome.error[:300],
+        "next_at": now + delay,
+        "lease_token": None,
+    }
+
+
+def delay_after(kind: str, tries: int, retry_after: int | None = None) -> timedelta | None:
+    """How long to wait after the try of that number (from 1); None: it was the last.
+
+    What a server asks for by Retry-After is kept between once and twice the schedule's delay.
+    """
+    if kind == Delivery.EMAIL:
+        return MAIL_DELAYS[min(tries, len(MAIL_DELAYS)) - 1]
+    if tries > len(CALL_DELAYS):
+        return None
+    delay = CALL_DELAYS[tries - 1]
+    if retry_after is not None:
+        return min(max(timedelta(seconds=retry_after), delay), 2 * delay)
+    return delay * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _note_endpoints(results: Sequence[tuple[Delivery, Outcome]], now: datetime) -> None:
+    """Where all is well there is no row, and none is written."""
+    marks: Mapping[str, list[tuple[bool, float]]] = defaultdict(list)
+    for row, outcome in results:
+        if row.endpoint:
+            marks[row.endpoint].append((not outcome.server_failed, outcome.seconds))
+    known = Endpoint.objects.filter(address__in=marks).values_list("address", flat=True)
+    troubled = set(known) if marks else set()
+    for address in sorted(marks):
+        is_bad = any(not good or seconds > SLOW_SECONDS for good, seconds in marks[address])
+        if is_bad or address in troubled:
+            note_results(address, marks[address], now)

@@ -1,0 +1,146 @@
+"""Change webhooks and deliveries: lock, check, write."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+from scheduling.api.secrets import decrypt_text, encrypt_text
+
+from apps_config.models import App
+from notifications.breaker import endpoint_of
+from notifications.models import Delivery, Webhook
+from notifications.signing import new_secret
+from notifications.waking import wake_after_commit
+from scheduling.api.ids import new_id
+
+# For so long after a rotation both secrets sign.
+ROTATION = timedelta(hours=24)
+# A webhook that has failed for so long, and so often, is disabled.
+FAILS_FOR = timedelta(days=5)
+FAILS_TIMES = 20
+GONE = 410
+DISABLED = "webhook_disabled"
+TEST = "test"
+EXPIRES_AFTER = timedelta(hours=76)
+
+
+def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]:
+    """A webhook and its secret, which is shown this once."""
+    secret = new_secret()
+    return Webhook.objects.create(app=app, secret=encrypt_text(secret), **given), secret
+
+
+def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
+    """A partial change; switched on again it starts with a clean slate."""
+    with transaction.atomic():
+        webhook = Webhook.objects.select_for_update().get(id=webhook.id)
+        for name, value in given.items():
+            setattr(webhook, name, value)
+        if given.get("active"):
+            webhook.disabled_reason = ""
+            webhook.failures, webhook.failing_since = 0, None
+        webhook.save()
+        if "url" in given:
+            webhook.deliveries.open().update(endpoint=endpoint_of(webhook.url))
+    return webhook
+
+
+def delete_webhook(webhook: Webhook, *, now: datetime) -> None:
+    """Hide it; what it has not been told yet is skipped, its log stays."""
+    Webhook.objects.filter(id=webhook.id, deleted_at=None).update(deleted_at=now, active=False)
+
+
+def rotate_secret(webhook: Webhook, *, now: datetime) -> tuple[Webhook, str]:
+    """A fresh secret; for a day the one before signs too."""
+    secret = new_secret()
+    with transaction.atomic():
+        webhook = Webhook.objects.select_for_update().get(id=webhook.id)
+        webhook.previous_secret, webhook.previous_until = webhook.secret, now + ROTATION
+        webhook.secret = encrypt_text(secret)
+        webhook.save()
+    return webhook, secret
+
+
+def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
+    """Those that sign a call made now, the current one first."""
+    live = [webhook.secret]
+    if webhook.previous_until and webhook.previous_until > now:
+        live.append(webhook.previous_secret)
+    return [decrypt_text(secret) for secret in live]
+
+
+def send_test(webhook: Webhook, *, body: str, now: datetime) -> Delivery:
+    """Call the webhook once with an example, through the queue like any other call."""
+    delivery = Delivery(
+        app_id=webhook.app_id,
+        webhook=webhook,
+        type=Delivery.WEBHOOK,
+        kind=TEST,
+        body=body,
+        endpoint=endpoint_of(webhook.url),
+        due_at=now,
+        next_at=now,
+        expires_at=now + EXPIRES_AFTER,
+        created_at=now,
+    )
+    with transaction.atomic():
+        delivery.save(force_insert=True)
+        wake_after_commit([delivery], now=now)
+    return delivery
+
+
+def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
+    """Send it (again) now, with its own id and as many tries as a new one has."""
+    with transaction.atomic():
+        delivery = Delivery.objects.select_for_update().get(id=delivery.id)
+        if delivery.state != Delivery.SENDING:
+            delivery.state, delivery.reason = Delivery.SCHEDULED, ""
+            delivery.due_at = delivery.next_at = now
+            delivery.expires_at = now + EXPIRES_AFTER
+            delivery.finished_at, delivery.tries, delivery.lapses = None, 0, 0
+            delivery.save()
+            wake_after_commit([delivery], now=now)
+    return delivery
+
+
+def note_webhook_result(
+    webhook_id: uuid.UUID, *, ok: bool, code: int | None, now: datetime
+) -> None:
+    """Count failures in a row; disable what is gone or has failed for days."""
+    rows = Webhook.objects.filter(id=webhook_id)
+    if ok:
+        rows.exclude(failures=0).update(failures=0, failing_since=None)
+        return
+    rows.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now))
+    webhook = rows.get()
+    if code == GONE:
+        disable_webhook(webhook, "Its server answered 410 Gone.", now=now)
+    elif webhook.failures >= FAILS_TIMES and webhook.failing_since <= now - FAILS_FOR:
+        disable_webhook(webhook, "No call has succeeded for five days.", now=now)
+
+
+def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
+    """Switch it off, once, and mail the owner why."""
+    switched_off = Webhook.objects.filter(id=webhook.id, active=True, deleted_at=None).update(
+        active=False, disabled_reason=reason, updated_at=now
+    )
+    if switched_off:
+        mail = Delivery(
+            id=new_id(),
+            app_id=webhook.app_id,
+            webhook=webhook,
+            type=Delivery.EMAIL,
+            kind=DISABLED,
+            recipient="owner",
+            content={"url": webhook.url, "reason": reason},
+            due_at=now,
+            next_at=now,
+            expires_at=now + EXPIRES_AFTER,
+            created_at=now,
+        )
+        mail.save(force_insert=True)
+        wake_after_commit([mail], now=now)
