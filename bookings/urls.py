@@ -1,10 +1,14 @@
 from django.urls import path
 
-from bookings import views
+from bookings import external, views
 
 urlpatterns = [
     path("bookings", views.BookingsView.as_view()),
     path("bookings/<uuid:booking_id>", views.BookingView.as_view()),
     path("bookings/<uuid:booking_id>/reschedule", views.RescheduleView.as_view()),
+    path(
+        "bookings/<uuid:booking_id>/external_action/<str:action>",
+        external.ExternalActionView.as_view(),
+    ),
     path("bookings/<uuid:booking_id>/<str:action>", views.ActionView.as_view()),
 ]

@@ -235,7 +235,7 @@ class Schema(AutoSchema):
         statuses = PUBLIC if self.is_public else ALWAYS
         if self.is_effect:
             statuses += WITH_EFFECT
-        if self.method in ("POST", "PUT"):
+        if self.method in ("POST", "PUT") and not self.is_public:
             statuses += WITH_BODY
         return sorted(statuses)
 

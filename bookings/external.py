@@ -1,0 +1,362 @@
+"""The page behind a link in a mail: it shows a booking, and one button that carries the action out.
+
+Looking changes nothing, since mail scanners follow links. Whatever happens is answered as a page.
+"""
+
+import re
+import secrets
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.encoding import iri_to_uri
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import get_language_bidi, override
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework.renderers import StaticHTMLRenderer
+
+from availability.answers import reason_record
+from availability.models import Event
+from availability.placement import NotAvailable
+from bookings.graphs import GRAPHS
+from bookings.links import BadLink, read_expiry
+from bookings.models import Booking
+from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
+from bookings.wording import (
+    SOURCE_LANGUAGE,
+    days_words,
+    known_zone,
+    language_of,
+    one_line,
+    span_words,
+)
+from scheduling.api.components import TEXT, text_of
+from scheduling.api.errors import NotFound, exception_response
+from scheduling.api.fields import NOT_IN_URL, is_web_address
+from scheduling.api.schema import described
+from scheduling.api.views import ApiView
+
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
+QUERY_OR_FRAGMENT = re.compile(r"[?#]")
+
+
+class Offer(NamedTuple):
+    """An action that can be done by a link: by whom, and the words for it."""
+
+    actor: str
+    question: str | Promise
+    button: str | Promise
+    done: str | Promise
+
+
+OFFERS: Mapping[str, Offer] = {
+    "confirm": Offer(
+        "owner",
+        lazy("Confirm this booking?"),
+        lazy("Confirm the booking"),
+        lazy("The booking is confirmed"),
+    ),
+    "decline": Offer(
+        "owner",
+        lazy("Decline this booking?"),
+        lazy("Decline the booking"),
+        lazy("The booking is declined"),
+    ),
+    "cancel_by_customer": Offer(
+        "customer",
+        lazy("Cancel this booking?"),
+        lazy("Cancel the booking"),
+        lazy("The booking is cancelled"),
+    ),
+}
+STATE_SENTENCES: Mapping[str, str | Promise] = {
+    "initialized": lazy("The booking is a draft."),
+    "tentative": lazy("The booking is requested, but not confirmed yet."),
+    "confirmed": lazy("The booking is confirmed."),
+    "paid": lazy("The booking is paid."),
+    "unpaid": lazy("The booking was not paid in time."),
+    "declined": lazy("The booking was declined."),
+    "cancelled": lazy("The booking was cancelled."),
+    "cancelled_by_customer": lazy("The booking was cancelled by the customer."),
+    "cancelled_by_owner": lazy("The booking was cancelled by the owner."),
+    "completed": lazy("The booking is over."),
+}
+
+
+class Refused(NamedTuple):
+    """What a page says to an error of that code."""
+
+    heading: str | Promise
+    sentence: str | Promise
+
+
+REFUSED: Mapping[str, Refused] = {
+    "forbidden": Refused(
+        lazy("This link does not work"),
+        lazy("It is incomplete, or was changed on the way. Please open it from the mail again."),
+    ),
+    "not_found": Refused(
+        lazy("Nothing was found here"), lazy("There is no such booking, or it was removed.")
+    ),
+    "action_not_allowed": Refused(lazy("This can't be done any more"), ""),
+    "policy": Refused(
+        lazy("It is too late for this"),
+        lazy("It has to be done at least {limit} before the start. Please get in touch instead."),
+    ),
+    "slot_taken": Refused(
+        lazy("The time is taken"), lazy("It was given to another booking in the meantime.")
+    ),
+    "not_available": Refused(lazy("The time is not available any more"), ""),
+    "unavailable": Refused(
+        lazy("The service is busy"), lazy("Nothing was changed. Please try again in a moment.")
+    ),
+    "internal": Refused(
+        lazy("Something went wrong on our side"),
+        lazy("Nothing was changed. Please try again later."),
+    ),
+}
+UNREADABLE = Refused(
+    lazy("This could not be understood"), lazy("Please open the link from the mail again.")
+)
+EXPIRED = Refused(
+    lazy("This link has expired"), lazy("It worked until the end of the time that was booked.")
+)
+
+DONE_ALREADY = lazy("This is done already")
+CLOSE = lazy("You can close this page.")
+
+PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
+PAGE_HEADERS = {
+    "Cache-Control": TEXT | {"description": "`no-store`."},
+    "Content-Security-Policy": TEXT | {"description": "Nothing from elsewhere."},
+}
+QUERY = {
+    "signature": text_of(
+        "From the mail: stands for the booking, the action and the event's end, until which it"
+        " works.",
+        required=True,
+        examples=["1795597200.W9hY0T0mC6nnAPGxQvDqWr6d2yPHVlNQn4gJ3EIh5xQ"],
+    ),
+    "redirect": text_of(
+        "Where to go when it is done: one of the app's `redirect_urls`, with any query; others are"
+        " ignored.",
+        examples=["https://www.example.com/thanks"],
+    ),
+}
+PATH = {"action": text_of("What the link does.", enum=list(OFFERS))}
+
+
+def page_response(description: str) -> OpenApiResponse:
+    return OpenApiResponse(TEXT, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
+
+
+FAILURES = {
+    400: page_response("The request can't be read."),
+    403: page_response("The signature is not right, or the link has expired."),
+    404: page_response("No such action, or the booking is gone."),
+    405: page_response("The path does not know the method."),
+    409: page_response(
+        "It is done already or not allowed any more; a policy forbids it; the time is taken."
+    ),
+    500: page_response("A bug."),
+    503: page_response("The database is busy, restarting or away: try again."),
+}
+
+
+class ExternalActionView(ApiView):
+    public = True
+    json_only = False
+    tag = "bookings"
+    renderer_classes = [StaticHTMLRenderer]
+    # Others are let pass: mail programs and trackers add their own.
+    query_names = {"GET": tuple(QUERY), "POST": tuple(QUERY)}
+
+    booking: Booking | None = None
+    redirect = ""
+
+    @described(
+        summary="The page behind a link in a mail",
+        description="Shows the booking and one button that posts to the same address. Changes"
+        " nothing. Needs no key: the signature is the capability.",
+        path=PATH,
+        query=QUERY,
+        headers=PAGE_HEADERS,
+        others={200: page_response("The booking, and the button."), **FAILURES},
+    )
+    def get(self, request: Any, booking_id: uuid.UUID, action: str) -> HttpResponse:
+        offer = self._admit_link(request, booking_id, action)
+        if GRAPHS[self.booking.graph].next_state(self.booking.state, action) is None:
+            raise ActionNotAllowed(self.booking, action)
+        return self._page(200, offer.question, button=offer.button)
+
+    @described(
+        summary="Carry out the action of a link",
+        description="What the button of the page does. Binding are the policies of the project.",
+        path=PATH,
+        query=QUERY,
+        headers=PAGE_HEADERS,
+        others={
+            200: page_response("Done."),
+            303: OpenApiResponse(description="Done; goes on to `redirect`."),
+            **FAILURES,
+            413: page_response("The body is larger than 256 kB; none is needed."),
+        },
+    )
+    def post(self, request: Any, booking_id: uuid.UUID, action: str) -> HttpResponse:
+        offer = self._admit_link(request, booking_id, action)
+        self.booking = apply_action(
+            app=self.booking.app,
+            booking_id=booking_id,
+            action=action,
+            actor=Actor(name=offer.actor, source="link"),
+            now=self.now,
+        )
+        if self.redirect:
+            return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
+        return self._page(200, offer.done, sentence=CLOSE)
+
+    def answer(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """What goes wrong is a page too, in the app's language as soon as the app is known."""
+        self.now = timezone.now()
+        try:
+            return super().answer(request, *args, **kwargs)
+        except Exception as exc:
+            response = exception_response(exc, {"request": request})
+            page = self._refusal_page(exc, response.status_code, response.data["code"])
+            for name, value in response.headers.items():
+                page.headers.setdefault(name, value)
+            return page
+
+    def decorate(self, response: Any) -> None:
+        super().decorate(response)
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["X-Robots-Tag"] = "noindex, nofollow"
+
+    def _admit_link(self, request: Any, booking_id: uuid.UUID, action: str) -> Offer:
+        """The offer of a link that holds. Raises NotFound, BadLink."""
+        if action not in OFFERS:
+            raise NotFound("Action")
+        expiry = read_expiry(booking_id, action, request.GET.get("signature", ""))
+        rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
+        self.booking = (
+            rows.select_related("app", "event", "resource", "project").filter(id=booking_id).first()
+        )
+        if self.booking is None:
+            raise NotFound("Booking")
+        if self.now >= expiry:
+            raise BadLink("This link has expired.")
+        self.redirect = allowed_redirect(self.booking, request.GET.get("redirect", ""))
+        return OFFERS[action]
+
+    def _refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        heading, sentence = REFUSED.get(code, UNREADABLE)
+        if isinstance(exc, BadLink) and self.booking:
+            heading, sentence = EXPIRED
+        if isinstance(exc, ActionNotAllowed):
+            sentence = STATE_SENTENCES[exc.fields["state"]]
+            if leads_to(self.booking, self.kwargs["action"], exc.fields["state"]):
+                heading = DONE_ALREADY
+        if isinstance(exc, PolicyViolated):
+            sentence = format_lazy(sentence, limit=exc.fields["limit"])
+        reasons = exc.reasons if isinstance(exc, NotAvailable) else ()
+        words = [reason_record(reason)["text"] for reason in reasons]
+        return self._page(status, heading, sentence=sentence, reasons=words)
+
+    def _page(
+        self,
+        status: int,
+        heading: str | Promise,
+        *,
+        sentence: str | Promise = "",
+        reasons: Sequence[str] = (),
+        button: str | Promise = "",
+    ) -> HttpResponse:
+        nonce = secrets.token_urlsafe(16)
+        # Where the service is in trouble the page asks nothing of the database.
+        booking = self.booking if status < 500 else None
+        with override(language_of(booking.app) if booking else SOURCE_LANGUAGE) as language:
+            page = render_to_string(
+                "bookings/external_action.html",
+                {
+                    "heading": heading,
+                    "sentence": sentence,
+                    "reasons": reasons,
+                    "button": button,
+                    "app": one_line(booking.app.name) if booking else "",
+                    "rows": describe(booking, self.kwargs["action"]) if booking else [],
+                    "language": language,
+                    "direction": "rtl" if get_language_bidi() else "ltr",
+                    "nonce": nonce,
+                },
+            )
+        policy = content_security_policy(nonce, self.redirect if button else "")
+        return HttpResponse(page, status=status, headers={"Content-Security-Policy": policy})
+
+
+def leads_to(booking: Booking, action: str, state: str) -> bool:
+    """Whether the state is one that the action leads to."""
+    steps = GRAPHS[booking.graph].steps.items()
+    return any(one == action and to_state == state for (_, one), to_state in steps)
+
+
+def describe(booking: Booking, action: str) -> list[tuple[str, str]]:
+    """(label, value) of what, when and with whom, in the active language; empty ones left out.
+
+    The customer's page goes by the customer's clock, the owner's by the resource's.
+    """
+    event, customers = booking.event, list(booking.customers.all())
+    is_customers = OFFERS[action].actor == "customer"
+    own = customers[0].timezone if is_customers and customers and not event.all_day else ""
+    contact = one_line(str(booking.app.settings.get("contact_email") or ""))
+    names = "\n".join(one_line(customer.name) for customer in customers)
+    rows = [
+        (_("What"), one_line(event.what)),
+        (_("When"), when(event, known_zone(own, booking.resource.timezone))),
+        (_("Where"), one_line(event.where)),
+        (_("With") if is_customers else _("Resource"), one_line(booking.resource.name)),
+        (_("Customer"), "" if is_customers else names),
+        (_("Contact"), contact if is_customers else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def when(event: Event, zone_name: str) -> str:
+    if event.all_day:
+        return days_words(event.start_date, event.end_date, zone_name)
+    return span_words(event.start, event.end, zone_name)
+
+
+def allowed_redirect(booking: Booking, address: str) -> str:
+    """The address if, without its query and fragment, it is one that the app allows; else ""."""
+    allowed = booking.app.settings.get("redirect_urls") or []
+    if not is_web_address(address) or NOT_IN_URL.search(address):
+        return ""
+    places = {place_of(one) for one in allowed if isinstance(one, str)}
+    return address if place_of(address) in places else ""
+
+
+def place_of(address: str) -> str:
+    return QUERY_OR_FRAGMENT.split(address, maxsplit=1)[0]
+
+
+def content_security_policy(nonce: str, redirect: str) -> str:
+    """Nothing but the page's own style and its form; where the form leads on to counts too."""
+    origin = ORIGIN.match(redirect)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src 'nonce-{nonce}'",
+            "img-src data:",
+            " ".join(["form-action 'self'", *([origin[0]] if origin else [])]),
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )
