@@ -155,8 +155,12 @@ def _state_calls(step: Step, event: str) -> list[Delivery]:
 def render_body(booking: Booking) -> str:
     """The record of GET /bookings/:id, without its wrapper, as it is now; times in UTC."""
     includes = [INCLUDES[name] for name in WHOLE]
-    whole = with_includes(Booking.objects.all(), includes).get(id=booking.id)
-    record = booking_record(whole, includes, "UTC")
+    return render_record(with_includes(Booking.objects.all(), includes).get(id=booking.id))
+
+
+def render_record(booking: Booking) -> str:
+    """The same of a booking that was read with its includes."""
+    record = booking_record(booking, [INCLUDES[name] for name in WHOLE], "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import email.policy
 import json
+import logging
 import socketserver
 import threading
 import time
@@ -15,6 +16,11 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP
+
+from tests.services import free_port
+
+# It would tell every line that is spoken.
+logging.getLogger("mail.log").setLevel(logging.WARNING)
 
 
 @dataclass
@@ -46,8 +52,9 @@ class MailSink:
     def __init__(self, port: int = 0) -> None:
         self.mails: list[Mail] = []
         self.answer: Callable[[str], str | None] = lambda to: None
-        self._controller = _LooseController(
-            self, hostname="127.0.0.1", port=port, enable_SMTPUTF8=True
+        self.port = port or free_port()
+        self._controller = Controller(
+            self, hostname="127.0.0.1", port=self.port, enable_SMTPUTF8=True
         )
 
     def start(self) -> "MailSink":
@@ -57,10 +64,6 @@ class MailSink:
     def stop(self) -> None:
         with contextlib.suppress(AssertionError):  # it was stopped already
             self._controller.stop()
-
-    @property
-    def port(self) -> int:
-        return self._controller.server.sockets[0].getsockname()[1]
 
     @property
     def url(self) -> str:
@@ -79,13 +82,6 @@ class MailSink:
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)
         self.mails.append(Mail(envelope.mail_from, list(envelope.rcpt_tos), message, time.time()))
         return "250 OK"
-
-
-class _LooseController(Controller):
-    """On any free port: the library's own start looks for the server at the port it was told."""
-
-    def _trigger_server(self) -> None:
-        pass
 
 
 @dataclass
@@ -126,7 +122,9 @@ class HookSink:
         self.calls: list[Call] = []
         self.answers: dict[str, Answer] = {}
         self._server = _Server(("127.0.0.1", port), _handler_of(self))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), daemon=True
+        )
 
     def start(self) -> "HookSink":
         self._thread.start()

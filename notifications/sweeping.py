@@ -1,0 +1,61 @@
+"""Every worker looks for itself, by its own monotonic clock: without broker, beat or wake-up.
+
+A thread of the worker's main process sends what has been due for a while and nobody has taken. So
+a beat that is dead and a Redis that is gone, flushed or mute cost some seconds, never a delivery.
+"""
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any
+
+from celery import signals
+from django.db import DatabaseError, close_old_connections, connection
+
+from notifications.models import Delivery
+from notifications.pump import run_pump
+from notifications.queue import database_now
+from notifications.stopping import ask_to_stop, is_stopping
+
+logger = logging.getLogger(__name__)
+
+EVERY = 5.0  # seconds
+# What is due for less than this is on its way by broker and beat.
+NEGLECTED = timedelta(seconds=4)
+
+
+def sweep(kinds: list[str]) -> None:
+    """Send what was neglected of these types."""
+    close_old_connections()
+    for kind in kinds:
+        try:
+            overdue = Delivery.objects.filter(type=kind).overdue(database_now() - NEGLECTED)
+            if overdue.exists():
+                logger.info("sweeping: %s deliveries are overdue", kind)
+                run_pump(kind, stopping=is_stopping)
+        except DatabaseError as error:
+            logger.warning("sweep: the database is away (%s)", type(error).__name__)
+            connection.close()
+
+
+def _sweep_for_ever(kinds: list[str], stopped: threading.Event) -> None:
+    while not stopped.wait(EVERY):
+        sweep(kinds)
+    connection.close()
+
+
+_stopped = threading.Event()
+
+
+@signals.worker_ready.connect
+def _start_sweeping(sender: Any, **_: Any) -> None:
+    """Of the types whose queues this worker takes."""
+    queues = {queue.name for queue in sender.task_consumer.queues}
+    kinds = [kind for kind in Delivery.TYPES if kind in queues]
+    threading.Thread(target=_sweep_for_ever, args=(kinds, _stopped), daemon=True).start()
+
+
+@signals.worker_shutting_down.connect
+def _stop_sweeping(**_: Any) -> None:
+    _stopped.set()
+    ask_to_stop()

@@ -1,0 +1,286 @@
+"""From claimed deliveries to what goes over the network: a second look first, then the send.
+
+`prepare` reads what a batch needs, in a number of queries that does not grow with it, and gives
+for each delivery either the reason not to send it or a function that sends it. That function uses
+the network only: it runs in a thread that has no database.
+"""
+
+import logging
+import smtplib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.core.mail import EmailMessage
+from django.core.mail.message import BadHeaderError
+
+from apps_config.models import App, Membership
+from bookings.graphs import GRAPHS
+from bookings.models import Booking, StateChange
+from bookings.records import INCLUDES, WHOLE, with_includes
+from notifications import safe_http
+from notifications.mail import Letter, compose, compose_notice
+from notifications.models import Delivery, EmailTemplate, Webhook
+from notifications.planning import render_record
+from notifications.results import Outcome, Verdict
+from notifications.services import DISABLED, TEST, secrets_of
+from notifications.signing import signature_headers
+
+logger = logging.getLogger(__name__)
+
+Send = Callable[[], Outcome]
+
+COMPLETED = "completed"
+CALL_DEADLINE = 15.0  # seconds, all in all
+# Which words a kind of mail takes: states that say the same to the reader share them.
+SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
+
+
+class Unfit(Exception):
+    """It is not to be sent: a final state, and why."""
+
+    def __init__(self, state: str, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = Verdict(state, reason)
+
+
+def prepare(
+    rows: Sequence[Delivery], *, now: datetime
+) -> tuple[list[tuple[Delivery, Send]], list[tuple[Delivery, Verdict]]]:
+    """What is to be sent, and what is not."""
+    batch = _Batch(rows, now)
+    sends, verdicts = [], []
+    for row in rows:
+        try:
+            sends.append((row, batch.send_of(row)))
+        except Unfit as unfit:
+            verdicts.append((row, unfit.verdict))
+        except Exception:
+            # One that can't be made ready must not hold up the others.
+            logger.exception("delivery %s can't be prepared", row.id)
+            verdicts.append((row, Verdict(Delivery.FAILED, "It could not be put together.")))
+    batch.keep_bodies()
+    return sends, verdicts
+
+
+class _Batch:
+    """The rows that a batch of deliveries of one type needs, each kind read at once."""
+
+    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None:
+        self.now = now
+        self.apps = App.objects.in_bulk({row.app_id for row in rows})
+        self.webhooks = Webhook.objects.in_bulk({row.webhook_id for row in rows} - {None})
+        self.bookings = self._read_bookings(rows)
+        self.sequences = self._read_sequences(rows)
+        mailed = {row.app_id for row in rows if row.type == Delivery.EMAIL}
+        self.templates = {
+            (template.app_id, template.slug): template
+            for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
+        }
+        members = Membership.objects.filter(app__in=mailed, account__is_active=True)
+        self.members = [
+            (one.app_id, one.role, one.account.email)
+            for one in _if_any(members.select_related("account").order_by("id"), mailed)
+        ]
+        self.rendered: list[Delivery] = []
+
+    def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID, Booking]:
+        """Whole ones: as they are now, not as they were when the delivery was planned."""
+        ids = {row.booking_id for row in rows if row.booking_id and _needs_booking(row)}
+        includes = [INCLUDES[name] for name in WHOLE]
+        whole = with_includes(Booking.objects.filter(id__in=ids), includes)
+        return {booking.id: booking for booking in _if_any(whole.select_related("app"), ids)}
+
+    def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[int, int]:
+        """How many changes its booking had seen before each: the SEQUENCE of its calendar entry."""
+        ids = {row.booking_id for row in rows if row.type == Delivery.EMAIL and row.booking_id}
+        changes = StateChange.objects.filter(booking__in=ids).order_by("id")
+        seen: Counter[UUID] = Counter()
+        places = {}
+        for change_id, booking_id in _if_any(changes.values_list("id", "booking_id"), ids):
+            places[change_id] = seen[booking_id]
+            seen[booking_id] += 1
+        return places
+
+    def send_of(self, row: Delivery) -> Send:
+        """What sends it. Raises Unfit."""
+        app = self.apps[row.app_id]
+        if app.archived_at:
+            raise Unfit(Delivery.SKIPPED, "The app is archived.")
+        if row.kind == Delivery.REMINDER:
+            check_still_holds(row, self.bookings[row.booking_id])
+        return self._mail(row, app) if row.type == Delivery.EMAIL else self._call(row)
+
+    # --- Calls ------------------------------------------------------------------------------------
+    def _call(self, row: Delivery) -> Send:
+        secrets: Sequence[str] = ()
+        if row.webhook_id:
+            webhook = self.webhooks[row.webhook_id]
+            if webhook.deleted_at or not webhook.active:
+                raise Unfit(Delivery.SKIPPED, "The webhook is disabled.")
+            url, method, code = webhook.url, webhook.method, webhook.expected_response_code
+            secrets = secrets_of(webhook, now=self.now)
+        else:
+            url, method = row.content["url"], row.content["method"]
+            code = row.content.get("expected_response_code")
+        if not row.body:
+            row.body = render_record(self.bookings[row.booking_id])
+            self.rendered.append(row)
+        event = "webhook.test" if row.kind == TEST else f"booking.{row.kind}"
+        return partial(send_call, row.id, event, url, method, row.body, code, secrets)
+
+    def keep_bodies(self) -> None:
+        """What was rendered now is what every later try sends too."""
+        if self.rendered:
+            Delivery.objects.bulk_update(self.rendered, ["body"])
+
+    # --- Mails ------------------------------------------------------------------------------------
+    def _mail(self, row: Delivery, app: App) -> Send:
+        if row.kind == DISABLED:
+            to = self._fit_addresses(app, self._owners(app))
+            notice = compose_notice(
+                app=app,
+                delivery_id=row.id,
+                to=to,
+                subject="A webhook was disabled",
+                sentence="It is not called any more until it is switched on again.",
+                **row.content,
+            )
+            return partial(send_mail, notice)
+        if app.settings.get("disable_emails"):
+            raise Unfit(Delivery.SKIPPED, "The app's e-mails are switched off.")
+        booking = self.bookings[row.booking_id]
+        customers = list(booking.customers.all())
+        customer = next((one for one in customers if one.id == row.customer_id), None)
+        to = [customer.email] if customer else self._addresses_of_owner(app, booking)
+        slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
+        message = compose(
+            Letter(
+                slug=slug,
+                delivery_id=row.id,
+                booking=booking,
+                recipient=row.recipient,
+                to=self._fit_addresses(app, to),
+                customers=customers,
+                customer=customer,
+                facts={**row.content, "sequence": self.sequences[row.change_id]},
+                template=self.templates.get((app.id, slug)),
+            )
+        )
+        return partial(send_mail, message)
+
+    def _addresses_of_owner(self, app: App, booking: Booking) -> list[str]:
+        first = booking.resource.email or app.settings.get("contact_email")
+        return [first] if first else self._owners(app)
+
+    def _owners(self, app: App) -> list[str]:
+        return [
+            email
+            for app_id, role, email in self.members
+            if app_id == app.id and role == Membership.OWNER
+        ]
+
+    def _fit_addresses(self, app: App, addresses: Iterable[str]) -> list[str]:
+        """Those that may be written to. Raises Unfit where there are none."""
+        found = [address for address in addresses if address]
+        if not found:
+            raise Unfit(Delivery.SKIPPED, "There is no address to send it to.")
+        if app.mode == App.TEST:
+            members = {email.lower() for app_id, _, email in self.members if app_id == app.id}
+            found = [address for address in found if address.lower() in members]
+            if not found:
+                raise Unfit(Delivery.SKIPPED, "A test app mails only its members.")
+        return found
+
+
+def _if_any(rows: Any, keys: Iterable[Any]) -> Any:
+    return rows if keys else ()
+
+
+def _needs_booking(row: Delivery) -> bool:
+    """A call about a change carries its body already."""
+    return row.type == Delivery.EMAIL or not row.body or row.kind == Delivery.REMINDER
+
+
+def check_still_holds(row: Delivery, booking: Booking) -> None:
+    """Raise Unfit for a reminder whose booking was moved or called off meanwhile."""
+    if booking.deleted_at:
+        raise Unfit(Delivery.CANCELLED, "The booking was deleted.")
+    if booking.reschedules != row.version:
+        raise Unfit(Delivery.CANCELLED, "The booking was moved.")
+    if booking.state != COMPLETED and not GRAPHS[booking.graph].is_live(booking.state):
+        raise Unfit(Delivery.CANCELLED, f"The booking is {booking.state}.")
+
+
+# --- Over the network -----------------------------------------------------------------------------
+def send_call(
+    delivery_id: UUID,
+    event: str,
+    url: str,
+    method: str,
+    body: str,
+    expected_code: int | None,
+    secrets: Sequence[str],
+) -> Outcome:
+    """One try of a webhook call, with Standard Webhooks headers; a GET carries no body."""
+    content = b"" if method == "get" else body.encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "scheduling-webhooks/2",
+        "Service-Event": event,
+        **signature_headers(
+            message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets
+        ),
+    }
+    reply = safe_http.call(
+        url, method=method.upper(), headers=headers, body=content, deadline=CALL_DEADLINE
+    )
+    return judge_reply(reply, expected_code)
+
+
+def judge_reply(reply: safe_http.Reply, expected_code: int | None) -> Outcome:
+    """The expected status is a success (any 2xx where none is named), and nothing else."""
+    status = reply.status
+    wanted = 200 <= (status or 0) <= 299 if expected_code is None else status == expected_code
+    ok = wanted and not reply.error
+    error = "" if ok else reply.error or f"Answered {status}."
+    return Outcome(
+        ok=ok,
+        seconds=reply.seconds,
+        response_code=status,
+        error=error,
+        excerpt=reply.excerpt,
+        retry_after=reply.retry_after,
+        final=status == 410,
+        server_failed=not ok and (status is None or status >= 500 or status == 429),
+    )
+
+
+def send_mail(message: EmailMessage) -> Outcome:
+    """One try of one mail, in a session of its own: nothing else can be lost with it."""
+    began = time.monotonic()
+    code, error, final = None, "", False
+    try:
+        message.send()
+    except smtplib.SMTPRecipientsRefused as refused:
+        codes = [code for code, _ in refused.recipients.values()]
+        code = max(codes)
+        error, final = "The server refused the address.", min(codes) >= 500
+    except smtplib.SMTPResponseException as answer:
+        code = answer.smtp_code
+        error, final = f"The server answered {code}.", code >= 500
+    except (smtplib.SMTPException, OSError) as trouble:
+        error = f"The mail server could not be reached ({type(trouble).__name__})."
+    except (BadHeaderError, ValueError) as poison:
+        error, final = f"The mail can't be written ({type(poison).__name__}).", True
+    return Outcome(
+        ok=not error,
+        seconds=time.monotonic() - began,
+        response_code=code,
+        error=error,
+        final=final,
+    )
