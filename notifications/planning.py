@@ -216,7 +216,7 @@ def _planned_reminders(step: Step) -> Iterator[Delivery]:
                 type=Delivery.EMAIL,
                 recipient=notification.recipient,
                 customer=customer,
-                content={"subject": notification.subject},
+                content={"subject": notification.subject} if notification.subject else {},
                 expires_at=_reminder_expiry(notification, due_at, start),
                 **values,
             )
