@@ -34,7 +34,7 @@ class Mail:
 
     @property
     def subject(self) -> str:
-        return str(self.message["Subject"])
+        return str(self.message["Subject"]).strip()  # a long one begins on a line of its own
 
     @property
     def id(self) -> str:
