@@ -1,22 +1,28 @@
 """Change webhooks and deliveries: lock, check, write."""
 
+import json
 import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
-from scheduling.api.secrets import decrypt_text, encrypt_text
 
 from apps_config.models import App
+from bookings.models import Booking
+from bookings.schemas import WHOLE_BOOKING_EXAMPLE
 from notifications.breaker import endpoint_of
 from notifications.models import Delivery, Webhook
+from notifications.planning import render_body
 from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
+from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.ids import new_id
+from scheduling.api.secrets import decrypt_text, encrypt_text
 
+MOST_WEBHOOKS = 100  # of an app
 # For so long after a rotation both secrets sign.
 ROTATION = timedelta(hours=24)
 # A webhook that has failed for so long, and so often, is disabled.
@@ -29,15 +35,30 @@ EXPIRES_AFTER = timedelta(hours=76)
 
 
 def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]:
-    """A webhook and its secret, which is shown this once."""
+    """A webhook and its secret, which is shown this once. Raises Invalid past the app's most."""
     secret = new_secret()
-    return Webhook.objects.create(app=app, secret=encrypt_text(secret), **given), secret
+    with transaction.atomic():
+        # One at a time: two at once would both be the last that there is room for.
+        App.objects.select_for_update(no_key=True).get(id=app.id)
+        if Webhook.objects.for_app(app).count() >= MOST_WEBHOOKS:
+            raise Invalid.at("body", f"An app has at most {MOST_WEBHOOKS} webhooks.")
+        webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
+    return webhook, secret
+
+
+def _lock(webhook: Webhook) -> Webhook:
+    """The row as it is under its lock. Raises NotFound where it was deleted meanwhile."""
+    rows = Webhook.objects.select_for_update(no_key=True)
+    locked = rows.filter(id=webhook.id, deleted_at=None).first()
+    if locked is None:
+        raise NotFound("Webhook")
+    return locked
 
 
 def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
-    """A partial change; switched on again it starts with a clean slate."""
+    """A partial change; switched on again it starts with a clean slate. Raises NotFound."""
     with transaction.atomic():
-        webhook = Webhook.objects.select_for_update().get(id=webhook.id)
+        webhook = _lock(webhook)
         for name, value in given.items():
             setattr(webhook, name, value)
         if given.get("active"):
@@ -45,20 +66,34 @@ def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
             webhook.failures, webhook.failing_since = 0, None
         webhook.save()
         if "url" in given:
-            webhook.deliveries.open().update(endpoint=endpoint_of(webhook.url))
+            _waiting_calls(webhook).update(endpoint=endpoint_of(webhook.url))
     return webhook
 
 
+def _waiting_calls(webhook: Webhook) -> QuerySet[Delivery]:
+    """Not those in a worker's hands: it locks them first and the webhook then."""
+    return webhook.deliveries.filter(type=Delivery.WEBHOOK, state=Delivery.SCHEDULED)
+
+
 def delete_webhook(webhook: Webhook, *, now: datetime) -> None:
-    """Hide it; what it has not been told yet is skipped, its log stays."""
-    Webhook.objects.filter(id=webhook.id, deleted_at=None).update(deleted_at=now, active=False)
+    """Hide it; what it has not been told yet is skipped, its log stays. Raises NotFound."""
+    with transaction.atomic():
+        webhook = _lock(webhook)
+        webhook.deleted_at, webhook.active = now, False
+        webhook.save()
+        _waiting_calls(webhook).update(
+            state=Delivery.SKIPPED,
+            reason="The webhook was deleted.",
+            next_at=None,
+            finished_at=now,
+        )
 
 
 def rotate_secret(webhook: Webhook, *, now: datetime) -> tuple[Webhook, str]:
-    """A fresh secret; for a day the one before signs too."""
+    """A fresh secret; for a day the one before signs too. Raises NotFound."""
     secret = new_secret()
     with transaction.atomic():
-        webhook = Webhook.objects.select_for_update().get(id=webhook.id)
+        webhook = _lock(webhook)
         webhook.previous_secret, webhook.previous_until = webhook.secret, now + ROTATION
         webhook.secret = encrypt_text(secret)
         webhook.save()
@@ -73,14 +108,17 @@ def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
     return [decrypt_text(secret) for secret in live]
 
 
-def send_test(webhook: Webhook, *, body: str, now: datetime) -> Delivery:
-    """Call the webhook once with an example, through the queue like any other call."""
+def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
+    """Call the webhook, through the queue, with the app's newest booking or a made-up one."""
+    bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
+    newest = bookings.first()
     delivery = Delivery(
         app_id=webhook.app_id,
+        booking=newest,
         webhook=webhook,
         type=Delivery.WEBHOOK,
         kind=TEST,
-        body=body,
+        body=render_body(newest) if newest else json.dumps(WHOLE_BOOKING_EXAMPLE),
         endpoint=endpoint_of(webhook.url),
         due_at=now,
         next_at=now,
@@ -96,9 +134,11 @@ def send_test(webhook: Webhook, *, body: str, now: datetime) -> Delivery:
 def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
     """Send it (again) now, with its own id and as many tries as a new one has."""
     with transaction.atomic():
-        delivery = Delivery.objects.select_for_update().get(id=delivery.id)
+        delivery = Delivery.objects.select_for_update(no_key=True).get(id=delivery.id)
         if delivery.state != Delivery.SENDING:
             delivery.state, delivery.reason = Delivery.SCHEDULED, ""
+            if delivery.webhook and delivery.type == Delivery.WEBHOOK:
+                delivery.endpoint = endpoint_of(delivery.webhook.url)
             delivery.due_at = delivery.next_at = now
             delivery.expires_at = now + EXPIRES_AFTER
             delivery.finished_at, delivery.tries, delivery.lapses = None, 0, 0

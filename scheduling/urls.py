@@ -6,6 +6,7 @@ from django.urls import include, path
 import apps_config.urls
 import availability.urls
 import bookings.urls
+import notifications.urls
 from scheduling.api.document import DocumentView
 from scheduling.docs import show_docs
 from scheduling.health import HealthView, ReadinessView
@@ -22,6 +23,7 @@ urlpatterns = [
     path("v2/", include(apps_config.urls)),
     path("v2/", include(availability.urls)),
     path("v2/", include(bookings.urls)),
+    path("v2/", include(notifications.urls)),
     path("v2/openapi.json", DocumentView.as_view(), name="openapi"),
     path("docs", show_docs, name="docs"),
 ]

@@ -134,6 +134,11 @@ NO_URL = ["x", "//example.com", "javascript:alert(1)", "file:///etc/hosts", "ftp
 NO_URL += ["http://", "http:///x", "http://user:pass@example.com", "http://example.com:0"]
 NO_URL += ["http://example.com:99999", "http://exa mple.com", "http://example.com\\@evil.example"]
 NO_URL += ["http://[::1", "http://example.com/\r\nX: y", "data:text/html,x", "http://example.com\t"]
+# Addresses in which no call may go out, however they are written.
+NOT_PUBLIC = ["http://127.0.0.1", "http://localhost/x", "http://[::1]", "http://10.0.0.1:80/x"]
+NOT_PUBLIC += ["http://169.254.169.254/latest/meta-data", "http://192.168.1.1", "http://0.0.0.0"]
+NOT_PUBLIC += ["http://[::ffff:127.0.0.1]", "http://2130706433", "http://0x7f.1", "http://0177.1"]
+NOT_PUBLIC += ["http://a.localhost", "http://[fd00::1]", "http://[fe80::1]", "http://172.16.0.1"]
 NO_ZONE = ["Mars/Olympus", "../../etc/passwd", "/etc/passwd", "America", "tzdata.zi", "UTC "]
 NO_ZONE += ["europe/berlin", "Europe/Berlin\n", "Factory", "posix/UTC", "right/UTC", "localtime"]
 NO_ZONE += ["leapseconds", "UTC+1", "+01:00", "\u0415urope/Berlin", "Europe\\Berlin", "C:\\x"]
@@ -440,6 +445,24 @@ WRONG = {
         *everywhere([("POST /v2/projects", "booking.graph")], ["x", "group_owner", 5]),
         *everywhere([("POST /v2/projects", "customer_fields")], [{"x": 5}, {"x": {"title": 5}}]),
     ],
+    "webhooks": [
+        *everywhere(
+            [("POST /v2/webhooks", "url"), ("PUT /v2/webhooks/{webhook_id}", "url")],
+            [*NO_URL, *NOT_PUBLIC, "", None, [_HOOK]],
+        ),
+        *everywhere(
+            [("POST /v2/webhooks", "method"), ("PUT /v2/webhooks/{webhook_id}", "method")],
+            ["get", "delete", "TRACE", "", "post ", "POST / HTTP/1.1\r\n", 5, None, ["post"]],
+        ),
+        *everywhere(
+            [("POST /v2/webhooks", "expected_response_code")],
+            [99, 600, "20x", "", -200, 200.0, True, "9" * 5000, "\u0662\u0660\u0660", [200]],
+        ),
+        *everywhere([("POST /v2/webhooks", "graph")], ["", "x", "INSTANT", 5, ["instant"], {}]),
+        *everywhere([("POST /v2/webhooks", "states")], [None, "confirmed", {"x": 1}, ["x"] * 12]),
+        *everywhere([("POST /v2/webhooks", "states.0")], ["x", "", "Confirmed", None, 5, []]),
+        *everywhere([("PUT /v2/webhooks/{webhook_id}", "active")], ["true", 1, 0, None, "yes"]),
+    ],
     "queries": [
         Wrong(_QUERY, "mode", "all"),
         Wrong(_QUERY, "mode", ["mutual"]),
@@ -509,6 +532,8 @@ PATHS = [
     f"/v2/calendars/{UNKNOWN_ID}",
     f"/v2/resources/{UNKNOWN_ID}",
     f"/v2/projects/{UNKNOWN_ID}",
+    f"/v2/webhooks/{UNKNOWN_ID}",
+    f"/v2/deliveries/{UNKNOWN_ID}",
     "/v2/apps/%00",
     "/v2/apps/%FF",
     "/v2/apps/..%2f..%2fetc%2fpasswd",
@@ -546,7 +571,8 @@ PAGES: list[tuple[str, str | None]] = [
     ("limit=%ED%A0%80", None),
 ]  # fmt: skip
 LISTINGS = ["/v2/bookings", "/v2/resources", "/v2/calendars", "/v2/projects", "/v2/apps"]
-LISTINGS += ["/v2/projects/{project_id}/resources"]
+LISTINGS += ["/v2/projects/{project_id}/resources", "/v2/deliveries"]
+LISTINGS += ["/v2/webhooks/{webhook_id}/deliveries"]
 QUERIES: list[tuple[str, str]] = [
     *[(f"/v2/bookings?state={value}", "state") for value in
       ("x", "", "Confirmed", "confirmed,cancelled", "%27", "__proto__")],
@@ -580,6 +606,16 @@ QUERIES: list[tuple[str, str]] = [
     ("/v2/events?start=2031-01-02T00:00:00Z&end=2031-01-01T00:00:00Z", "end"),
     ("/v2/events?start=2031-01-01T00:00:00Z&end=2031-01-01T00:00:00Z", "end"),
     ("/v2/events?start=2031-01-01T00:00:00Z&end=2032-01-01T00:00:00Z&search=what:x", "search"),
+    *[(f"/v2/deliveries?{name}={value}", name) for name in ("booking", "webhook")
+      for value in ("", "x", UNKNOWN_ID[:-1], UNKNOWN_ID.replace("-", ""), f"{{{UNKNOWN_ID}}}",
+                    f"urn:uuid:{UNKNOWN_ID}", f"{UNKNOWN_ID}%0A", "null")],
+    *[(f"/v2/deliveries?type={value}", "type") for value in ("", "x", "Email", "sms")],
+    *[(f"/v2/deliveries?state={value}", "state") for value in ("", "x", "confirmed", "Failed")],
+    ("/v2/deliveries?search=booking.id:x", "search"),
+    ("/v2/deliveries?include=payload", "include"),
+    ("/v2/webhooks?limit=5", "limit"),
+    ("/v2/webhooks?active=true", "active"),
+    ("/v2/webhooks/{webhook_id}/deliveries?kind=test", "kind"),
     ("/v2/app?x=1", "x"),
     ("/v2/app?limit=5", "limit"),
     ("/v2/bookings/{booking_id}?include=x", "include"),

@@ -17,6 +17,8 @@ import psycopg
 from tests.services import Service
 
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com"}
+WEBHOOK = {"url": "https://example.com/hook", "active": False}
+WEBHOOKS_KEPT = 50  # an app has room for 100
 # Written once a minute by whoever calls.
 VOLATILE = {"apps_config_credential": "last_used_at"}
 KEYS = """
@@ -149,12 +151,18 @@ class LiveApp(LiveCaller):
             "end": "2031-01-02 10:00:00",
         }
         wanted = {"name": "Check-up", "resources": [resource["id"]], **(project or {})}
+        booking_id = self.post("/v2/bookings", booking).data["id"]
+        for earlier in self.get("/v2/webhooks").data[WEBHOOKS_KEPT:]:
+            self.call("DELETE", f"/v2/webhooks/{earlier['id']}")
+        deliveries = self.get(f"/v2/deliveries?booking={booking_id}&limit=1").data
         return {
             "resource_id": resource["id"],
             "calendar_id": calendar_id,
             "event_id": self.post("/v2/events", event).data["id"],
             "project_id": self.post("/v2/projects", wanted).data["id"],
-            "booking_id": self.post("/v2/bookings", booking).data["id"],
+            "booking_id": booking_id,
+            "webhook_id": self.post("/v2/webhooks", WEBHOOK).data["id"],
+            "delivery_id": deliveries[0]["id"],
             "slug": self.slug,
         }
 

@@ -14,6 +14,7 @@ from availability.core.constraints import parse_constraints
 from availability.models import Calendar, Event, Resource
 from availability.services import create_project, create_resource
 from bookings.records import INCLUDES
+from notifications.models import Attempt, Delivery
 from tests.world import Tenant
 
 OPENING = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}]
@@ -104,6 +105,19 @@ def make_some_events(tenant: Tenant, count: int) -> None:
     make_events(make_resources(tenant, 2), count)
 
 
+def make_deliveries(tenant: Tenant, count: int) -> None:
+    """Webhooks, and mails and calls of as many bookings, each with two tries."""
+    for number in range(count):
+        webhook = {"url": f"https://example.com/{number}", "states": ["confirmed"]}
+        assert tenant.post("/webhooks", webhook).status == 201
+    make_bookings(tenant, count)
+    Attempt.objects.bulk_create(
+        Attempt(delivery=delivery, at=START, seconds=0.1, error="Answered 500.", excerpt="x")
+        for delivery in Delivery.objects.filter(app=tenant.app)
+        for _ in range(2)
+    )
+
+
 ROWS = (1, 3, 30)
 LISTINGS = {
     make_resources: (
@@ -121,6 +135,7 @@ LISTINGS = {
         *(f"/bookings?include={name}" for name in INCLUDES),
         f"/bookings?include={','.join(INCLUDES)}",
     ),
+    make_deliveries: ("/webhooks", "/deliveries", "/deliveries?type=webhook&state=scheduled"),
 }
 
 
@@ -189,6 +204,22 @@ def test_a_booking_whole_takes_as_many_queries_for_many_rows(
         tenant = fill_tenant(make_bookings, rows)
         path = f"/bookings/{tenant.get('/bookings?limit=1').data[0]['id']}"
         counts[rows] = queries_of(partial(tenant.get, path))
+
+    assert counts == dict.fromkeys((1, 3), counts[1])
+
+
+def test_the_deliveries_of_a_webhook_and_one_whole_take_as_many_queries_for_many(
+    fill_tenant: Callable[..., Tenant],
+) -> None:
+    counts = {}
+    for rows in (1, 3):
+        tenant = fill_tenant(make_deliveries, rows)
+        webhook = tenant.get("/webhooks").data[-1]
+        path = f"/webhooks/{webhook['id']}/deliveries"
+        assert tenant.get(path).json["total"] == rows
+        delivery = tenant.get(path).data[0]
+        paths = (path, f"/deliveries/{delivery['id']}")
+        counts[rows] = [queries_of(partial(tenant.get, one)) for one in paths]
 
     assert counts == dict.fromkeys((1, 3), counts[1])
 

@@ -28,6 +28,8 @@ LISTINGS = (
     "/v2/events?start=1970-01-01T00:00:00Z&end=2199-12-31T00:00:00Z&limit=1000",
     "/v2/projects?include=resources&limit=1000",
     "/v2/bookings?include=attributes,event,customers,project,meta,logs&limit=1000",
+    "/v2/webhooks",
+    "/v2/deliveries?limit=1000",
 )
 
 

@@ -131,6 +131,9 @@ def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> Non
         LiveCaller(service.url, f"{caller.key}x").get("/v2/bookings")
         LiveCaller(service.url, caller.key, "nobody@example.com").get("/v2/bookings")
     app.call("POST", "/v2/bookings", {"customer": CUSTOMER}, {"Idempotency-Key": "k2"})
+    webhook = app.post("/v2/webhooks", {"url": "https://example.com/hook"}).data
+    rotated = app.post(f"/v2/webhooks/{webhook['id']}/rotate", {}).data
+    app.post(f"/v2/webhooks/{webhook['id']}/test", {})
 
     rows = Rows(service).dump()
     written = "".join(
@@ -143,6 +146,9 @@ def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> Non
         header = str(caller.headers["Authorization"]).split()[1]
         for secret in (caller.key[-SECRET_LENGTH:], header):
             assert (name, secret in rows, secret in written) == (name, False, False)
+    for secret in (webhook["secret"], rotated["secret"]):
+        bare = secret.removeprefix("whsec_")
+        assert (len(bare), bare in rows, bare in written) == (44, False, False)
     # Widget keys stand in public pages anyway, and stay readable for who runs the app.
     widget = app.widget_key[-SECRET_LENGTH:]
     assert (widget in rows, widget in written) == (True, False)
@@ -157,6 +163,8 @@ IDS = {
     "event_id": corpus.UNKNOWN_ID,
     "project_id": corpus.UNKNOWN_ID,
     "booking_id": corpus.UNKNOWN_ID,
+    "webhook_id": corpus.UNKNOWN_ID,
+    "delivery_id": corpus.UNKNOWN_ID,
     "slug": "no-such-app",
 }
 # Everything that names nobody's object in its path. A new URL has to be put here, or to carry an
@@ -170,6 +178,8 @@ WITHOUT_ID = {
         "GET /v2/events",
         "GET /v2/projects",
         "GET /v2/bookings",
+        "GET /v2/webhooks",
+        "GET /v2/deliveries",
     },
     "makes": {
         "POST /v2/apps",
@@ -178,6 +188,7 @@ WITHOUT_ID = {
         "POST /v2/events",
         "POST /v2/projects",
         "POST /v2/bookings",
+        "POST /v2/webhooks",
     },
     "asks": {
         "POST /v2/availability",
@@ -373,6 +384,7 @@ def test_lists_hold_nothing_of_another_app(unseen: Strangers, name: str) -> None
         f"search={field}.id:{unseen.ids[f'{field}_id']}"
         for field in ("resource", "calendar", "project")
     ]
+    searches += [f"{field}={unseen.ids[f'{field}_id']}" for field in ("booking", "webhook")]
     for who, (caller, _) in unseen.callers.items():
         if (who, name) == (NEIGHBOUR, "GET /v2/app"):
             continue
@@ -410,12 +422,15 @@ NOT_SETTABLE: dict[str, Any] = {
     **dict.fromkeys(("event_id", "main_id", "credential_id"), MARK_ID),
     **dict.fromkeys(("created_at", "updated_at", "deleted_at", "archived_at"), MARK_TIME),
     **dict.fromkeys(("completes_at", "last_used_at", "revoked_at"), MARK_TIME),
+    **dict.fromkeys(("previous_until", "failing_since"), MARK_TIME),
     **dict.fromkeys(("state", "from_state", "actor", "source", "role", "kind", "prefix"), MARK),
     **dict.fromkeys(
         ("secret_hash", "api_token", "provider", "provider_id", "email_verified"), MARK
     ),
+    **dict.fromkeys(("secret", "previous_secret", "disabled_reason"), MARK),
     **dict.fromkeys(("completed", "is_staff", "is_superuser", "exclusive", "deleted"), True),
     **dict.fromkeys(("attempts", "reschedules", "position", "count", "slot"), 31_013),
+    **dict.fromkeys(("failures", "tries", "lapses"), 31_013),
 }
 
 

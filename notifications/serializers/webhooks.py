@@ -1,0 +1,79 @@
+"""The shapes of webhooks in bodies (api.md section 4)."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps_config.serializers import MethodField
+from availability.serializers.fields import CLEARABLE, OPTIONAL
+from bookings.graphs import GRAPHS, STATES
+from notifications.models import Webhook
+from notifications.planning import RESCHEDULED
+from scheduling.api.fields import (
+    ListOf,
+    ObjectSerializer,
+    OneLineField,
+    OutboundUrlField,
+    SmallIntField,
+    StrictBooleanField,
+)
+
+# What a webhook may ask for: every state, and the move that changes none.
+EVENTS = (*STATES, RESCHEDULED)
+CODES = (100, 599)
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "description": "In any case.",
+        "enum": [*Webhook.METHODS, *(method.upper() for method in Webhook.METHODS)],
+    }
+)
+class CallMethodField(MethodField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(Webhook.METHODS, **kwargs)
+
+
+@extend_schema_field(
+    {
+        "type": ["integer", "string"],
+        "minimum": CODES[0],
+        "maximum": CODES[1],
+        "pattern": "^[1-5][0-9]{2}$",
+        "description": "The only status that counts as success; null: any 2xx.",
+    }
+)
+class StatusCodeField(SmallIntField):
+    """An HTTP status as an integer or in digits."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(*CODES, allow_digits=True, **kwargs)
+
+
+class WebhookSerializer(ObjectSerializer):
+    """The body of PUT /webhooks/:id; fields of a Webhook out."""
+
+    url = OutboundUrlField(**OPTIONAL)
+    method = CallMethodField(**OPTIONAL)
+    graph = serializers.ChoiceField(list(GRAPHS), help_text="null: any", **CLEARABLE)
+    states = ListOf(
+        serializers.ChoiceField(EVENTS), len(EVENTS), help_text="empty: any", **OPTIONAL
+    )
+    expected_response_code = StatusCodeField(**CLEARABLE)
+    active = StrictBooleanField(**OPTIONAL)
+    description = OneLineField(200, allow_blank=True, **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        for name in given.keys() & {"graph", "description"}:
+            given[name] = given[name] or ""
+        if "states" in given:
+            given["states"] = list(dict.fromkeys(given["states"]))
+        return given
+
+
+class NewWebhookSerializer(WebhookSerializer):
+    """The body of POST /webhooks."""
+
+    url = OutboundUrlField()

@@ -1,0 +1,457 @@
+"""/webhooks: what is taken, what is shown, and that the secret is shown once."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps_config.models import Membership
+from bookings.schemas import WHOLE_BOOKING_EXAMPLE
+from notifications.models import Delivery, Webhook
+from notifications.services import MOST_WEBHOOKS, disable_webhook, secrets_of
+from scheduling.api.secrets import decrypt_text
+from tests.bookings.agreements import NINE, span
+from tests.corpus import UNKNOWN_ID
+from tests.world import NOW, STAMP, Caller, Tenant
+
+URL = "https://example.com/hook"
+PLAIN = {
+    "url": URL,
+    "method": "post",
+    "graph": None,
+    "states": [],
+    "expected_response_code": None,
+    "active": True,
+    "description": "",
+    "disabled_reason": None,
+    "created_at": STAMP,
+    "updated_at": STAMP,
+}
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+@pytest.fixture
+def webhook(tenant: Tenant) -> Any:
+    """A webhook as answers show it, but for its secret."""
+    made = tenant.post("/webhooks", {"url": URL}).data
+    return {key: value for key, value in made.items() if key != "secret"}
+
+
+# --- Making, reading, changing, removing ----------------------------------------------------------
+def test_a_new_webhook_has_defaults_and_shows_its_secret_once(tenant: Tenant) -> None:
+    made = tenant.post("/webhooks", {"url": URL})
+
+    row = Webhook.objects.get()
+    assert made.status == 201
+    assert made.data == {"id": str(row.id), **PLAIN, "secret": decrypt_text(row.secret)}
+    assert made.data["secret"].startswith("whsec_")
+    assert tenant.get(f"/webhooks/{row.id}").data == {"id": str(row.id), **PLAIN}
+    assert tenant.get("/webhooks").json == {"data": [{"id": str(row.id), **PLAIN}]}
+
+
+def test_a_webhook_is_kept_as_it_was_sent(tenant: Tenant) -> None:
+    given = {
+        "url": "https://example.com:8443/a?b=c",
+        "method": "PATCH",
+        "graph": "confirm_decline",
+        "states": ["confirmed", "rescheduled", "confirmed"],
+        "expected_response_code": "202",
+        "active": False,
+        "description": "A display",
+        "unknown": "is ignored",
+    }
+
+    made = tenant.post("/webhooks", given).data
+
+    assert made == {
+        **PLAIN,
+        "id": made["id"],
+        "secret": made["secret"],
+        "url": "https://example.com:8443/a?b=c",
+        "method": "patch",
+        "graph": "confirm_decline",
+        "states": ["confirmed", "rescheduled"],
+        "expected_response_code": 202,
+        "active": False,
+        "description": "A display",
+    }
+
+
+def test_all_webhooks_are_listed_the_newest_first(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    make_tenant().post("/webhooks", {"url": URL})
+    ids = [tenant.post("/webhooks", {"url": f"{URL}/{n}"}).data["id"] for n in range(60)]
+
+    listed = tenant.get("/webhooks").json
+
+    assert [one["id"] for one in listed["data"]] == ids[::-1]
+    assert set(listed) == {"data"}
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({}, {}),
+        ({"url": "http://example.com/b"}, {"url": "http://example.com/b"}),
+        ({"method": "Put"}, {"method": "put"}),
+        ({"graph": "instant"}, {"graph": "instant"}),
+        ({"graph": None}, {}),
+        ({"states": ["cancelled"]}, {"states": ["cancelled"]}),
+        ({"expected_response_code": 100}, {"expected_response_code": 100}),
+        ({"expected_response_code": "599"}, {"expected_response_code": 599}),
+        ({"active": False}, {"active": False}),
+        ({"description": "x" * 200}, {"description": "x" * 200}),
+        ({"description": None}, {}),
+        ({"id": UNKNOWN_ID, "secret": "x", "disabled_reason": "x", "created_at": "x"}, {}),
+    ],
+)
+def test_a_change_is_partial(tenant: Tenant, webhook: Any, given: Any, changed: Any) -> None:
+    answer = tenant.put(f"/webhooks/{webhook['id']}", given)
+
+    assert (answer.status, answer.data) == (200, webhook | changed)
+    assert tenant.get(f"/webhooks/{webhook['id']}").data == webhook | changed
+
+
+def test_null_and_empty_lists_clear(tenant: Tenant) -> None:
+    whole = {
+        "url": URL,
+        "graph": "instant",
+        "states": ["confirmed"],
+        "expected_response_code": 201,
+        "description": "x",
+    }
+    made = tenant.post("/webhooks", whole).data
+    cleared = {"graph": None, "states": [], "expected_response_code": None, "description": ""}
+
+    answer = tenant.put(f"/webhooks/{made['id']}", cleared)
+
+    assert answer.data == {"id": made["id"], **PLAIN}
+
+
+def test_a_removed_webhook_is_gone_and_what_waited_for_it_is_skipped(
+    tenant: Tenant, webhook: Any
+) -> None:
+    resource = tenant.make_resource()
+    tenant.book(resource_id=resource["id"], **NINE)
+    path = f"/webhooks/{webhook['id']}"
+
+    removed = tenant.delete(path)
+    later = tenant.book(resource_id=resource["id"], **span("11:00", "12:00"))
+
+    calls = tenant.get("/deliveries?type=webhook").data
+    assert (removed.status, removed.content, later.status) == (204, b"", 201)
+    assert tenant.get("/webhooks").data == []
+    answers = [
+        tenant.get(path),
+        tenant.put(path, {}),
+        tenant.delete(path),
+        tenant.post(f"{path}/rotate"),
+        tenant.post(f"{path}/test"),
+        tenant.get(f"{path}/deliveries"),
+    ]
+    gone = {"error": "Webhook not found.", "code": "not_found", "model": "Webhook"}
+    assert [(one.status, one.error) for one in answers] == [(404, gone)] * 6
+    assert [(one["state"], one["reason"]) for one in calls] == [
+        ("skipped", "The webhook was deleted.")
+    ]
+
+
+def test_switched_on_again_it_starts_with_a_clean_slate(tenant: Tenant, webhook: Any) -> None:
+    row = Webhook.objects.get()
+    Webhook.objects.update(failures=25, failing_since=NOW)
+    disable_webhook(row, "Its server answered 410 Gone.", now=NOW)
+    disabled = tenant.get(f"/webhooks/{row.id}").data
+
+    untouched = tenant.put(f"/webhooks/{row.id}", {"description": "x"}).data
+    switched_on = tenant.put(f"/webhooks/{row.id}", {"active": True, "description": ""}).data
+
+    off = {"active": False, "disabled_reason": "Its server answered 410 Gone."}
+    assert disabled == webhook | off
+    assert untouched == webhook | off | {"description": "x"}
+    assert switched_on == webhook
+    row.refresh_from_db()
+    assert (row.failures, row.failing_since, row.disabled_reason) == (0, None, "")
+
+
+def test_another_address_takes_over_what_is_waiting(tenant: Tenant, webhook: Any) -> None:
+    row = Webhook.objects.get()
+    tenant.post(f"/webhooks/{row.id}/test")
+    tenant.post(f"/webhooks/{row.id}/test")
+    Delivery.objects.filter(id=Delivery.objects.last().id).update(state=Delivery.SENDING)
+    disable_webhook(row, "x", now=NOW)
+
+    tenant.put(f"/webhooks/{row.id}", {"url": "http://other.example.com/x"})
+
+    rows = Delivery.objects.order_by("id").values_list("kind", "state", "endpoint")
+    assert list(rows) == [
+        ("test", "sending", "https://example.com:443"),
+        ("test", "scheduled", "http://other.example.com:80"),
+        ("webhook_disabled", "scheduled", ""),
+    ]
+
+
+# --- What is refused ------------------------------------------------------------------------------
+CHOICE = '"{}" is not a valid choice.'
+PRIVATE = "Must be a public address."
+NO_ADDRESS = "Must be an http or https address."
+REFUSED = [
+    ({"url": None}, {"url": ["This field may not be null."]}),
+    ({"url": ""}, {"url": ["This field may not be blank."]}),
+    ({"url": 5}, {"url": ["Must be a string."]}),
+    ({"url": "example.com"}, {"url": [NO_ADDRESS]}),
+    ({"url": "ftp://example.com"}, {"url": [NO_ADDRESS]}),
+    ({"url": "https://user:pass@example.com"}, {"url": [NO_ADDRESS]}),
+    ({"url": "http://127.0.0.1/x"}, {"url": [PRIVATE]}),
+    ({"url": "http://localhost/x"}, {"url": [PRIVATE]}),
+    ({"url": "http://10.1.2.3/x"}, {"url": [PRIVATE]}),
+    ({"url": "http://169.254.169.254/latest"}, {"url": [PRIVATE]}),
+    ({"url": "http://[::1]/x"}, {"url": [PRIVATE]}),
+    ({"url": "https://example.com:22"}, {"url": ["The port must be one of 80, 443, 8443."]}),
+    ({"method": "get"}, {"method": [CHOICE.format("get")]}),
+    ({"method": None}, {"method": ["This field may not be null."]}),
+    ({"graph": "unknown"}, {"graph": [CHOICE.format("unknown")]}),
+    ({"graph": ""}, {"graph": [CHOICE.format("")]}),
+    ({"states": None}, {"states": ["This field may not be null."]}),
+    ({"states": "confirmed"}, {"states": ["Must be a list."]}),
+    ({"states": ["confirmed", "moved"]}, {"states.1": [CHOICE.format("moved")]}),
+    ({"states": ["confirmed"] * 12}, {"states": ["Must have at most 11 items."]}),
+    (
+        {"expected_response_code": 99},
+        {"expected_response_code": ["Ensure this value is greater than or equal to 100."]},
+    ),
+    (
+        {"expected_response_code": "600"},
+        {"expected_response_code": ["Ensure this value is less than or equal to 599."]},
+    ),
+    ({"expected_response_code": "2xx"}, {"expected_response_code": ["Must be an integer."]}),
+    ({"expected_response_code": True}, {"expected_response_code": ["Must be an integer."]}),
+    ({"active": "true"}, {"active": ["Must be true or false."]}),
+    ({"active": None}, {"active": ["This field may not be null."]}),
+    (
+        {"description": "x" * 201},
+        {"description": ["Ensure this field has no more than 200 characters."]},
+    ),
+    (
+        {"description": "a\nb"},
+        {"description": ["May not contain control characters or line breaks."]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "errors"), REFUSED, ids=[json.dumps(one) for one, _ in REFUSED])
+def test_a_wrong_value_is_refused_and_changes_nothing(
+    tenant: Tenant, webhook: Any, given: Any, errors: Any
+) -> None:
+    made = tenant.post("/webhooks", {"url": URL, **given})
+    changed = tenant.put(f"/webhooks/{webhook['id']}", given)
+
+    (path, (sentence,)) = next(iter(errors.items()))
+    refusal = {"error": f"{path}: {sentence}", "code": "invalid", "errors": errors}
+    assert [(one.status, one.error) for one in (made, changed)] == [(422, refusal)] * 2
+    assert tenant.get("/webhooks").data == [webhook]
+
+
+def test_a_new_webhook_needs_an_address(tenant: Tenant) -> None:
+    answer = tenant.post("/webhooks", {"method": "post"})
+
+    assert (answer.status, answer.json["errors"]) == (422, {"url": ["This field is required."]})
+
+
+def test_an_app_has_room_for_so_many(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+    Webhook.objects.bulk_create(
+        Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MOST_WEBHOOKS)
+    )
+
+    refused = tenant.post("/webhooks", {"url": URL})
+    elsewhere = make_tenant().post("/webhooks", {"url": URL})
+    tenant.delete(f"/webhooks/{tenant.get('/webhooks').data[0]['id']}")
+    again = tenant.post("/webhooks", {"url": URL})
+
+    assert MOST_WEBHOOKS == 100
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        {"body": ["An app has at most 100 webhooks."]},
+    )
+    assert (elsewhere.status, again.status) == (201, 201)
+
+
+def test_another_apps_webhook_looks_like_none(
+    tenant: Tenant, webhook: Any, make_tenant: Callable[..., Tenant]
+) -> None:
+    stranger = make_tenant()
+    tails = [("GET", ""), ("PUT", ""), ("DELETE", "")]
+    tails += [("POST", "/rotate"), ("POST", "/test"), ("GET", "/deliveries")]
+
+    answers = {
+        (method, tail, name): stranger.call(method, f"/webhooks/{webhook_id}{tail}")
+        for method, tail in tails
+        for name, webhook_id in (("foreign", webhook["id"]), ("unknown", UNKNOWN_ID))
+    }
+
+    gone = {"error": "Webhook not found.", "code": "not_found", "model": "Webhook"}
+    assert {key: (one.status, one.error) for key, one in answers.items()} == dict.fromkeys(
+        answers, (404, gone)
+    )
+    assert tenant.get("/webhooks").data == [webhook]
+
+
+# --- Who may --------------------------------------------------------------------------------------
+def test_who_may_do_what(tenant: Tenant, webhook: Any) -> None:
+    resource = tenant.make_resource(email="room@example.com")
+    callers: dict[str, Caller] = {
+        "viewer": tenant.member("viewer@example.com", Membership.VIEWER),
+        "editor": tenant.member("editor@example.com", Membership.EDITOR),
+        "owner": tenant.member("owner@example.com", Membership.OWNER),
+        "widget": tenant.widget(),
+        "resource": Caller(resource["api_token"], user="room@example.com"),
+    }
+    path = f"/webhooks/{webhook['id']}"
+    delivery = tenant.post(f"{path}/test").data
+    calls = [
+        ("GET", "/webhooks", None),
+        ("GET", path, None),
+        ("GET", f"{path}/deliveries", None),
+        ("GET", "/deliveries", None),
+        ("GET", f"/deliveries/{delivery['id']}", None),
+        ("POST", "/webhooks", {"url": URL}),
+        ("PUT", path, {}),
+        ("POST", f"{path}/rotate", None),
+        ("POST", f"{path}/test", None),
+        ("POST", f"/deliveries/{delivery['id']}/redeliver", None),
+    ]
+
+    statuses = {
+        name: [caller.call(*one).status for one in calls] for name, caller in callers.items()
+    }
+    own = {name: tenant.post("/webhooks", {"url": URL}).data["id"] for name in callers}
+    removed = {
+        name: caller.delete(f"/webhooks/{own[name]}").status for name, caller in callers.items()
+    }
+
+    everything = [200] * 5 + [201, 200, 200, 201, 200]
+    assert statuses == {
+        "viewer": [200] * 5 + [403] * 5,
+        "editor": everything,
+        "owner": everything,
+        "widget": [403] * 10,
+        "resource": [403] * 10,
+    }
+    assert removed == {
+        "viewer": 403,
+        "editor": 204,
+        "owner": 204,
+        "widget": 403,
+        "resource": 403,
+    }
+
+
+# --- The secret -----------------------------------------------------------------------------------
+def test_rotation_shows_a_new_secret_and_both_sign_for_a_day(tenant: Tenant, clock: Any) -> None:
+    made = tenant.post("/webhooks", {"url": URL}).data
+    row = Webhook.objects.get()
+    clock.shift(60)
+
+    rotated = tenant.post(f"/webhooks/{made['id']}/rotate")
+
+    row.refresh_from_db()
+    first, second = made["secret"], rotated.data["secret"]
+    later = made | {"secret": second, "updated_at": "2026-11-20T09:31:00+0000"}
+    assert (rotated.status, rotated.data) == (200, later)
+    assert first != second
+    day = row.previous_until
+    assert (day - NOW).total_seconds() == 86_460
+    assert secrets_of(row, now=NOW) == [second, first]
+    assert secrets_of(row, now=day) == [second]
+
+
+def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: Any) -> None:
+    key = {"Idempotency-Key": "k"}
+    path = f"/webhooks/{webhook['id']}"
+
+    made = tenant.post("/webhooks", {"url": URL}, **key)
+    rotated = tenant.post(f"{path}/rotate", **key)
+    tested = [tenant.post(f"{path}/test", **key) for _ in range(2)]
+    changed = tenant.put(path, {"description": "x"}, **{"Idempotency-Key": "l"})
+
+    refusal = {"Idempotency-Key": ["This answer carries a secret and is not kept."]}
+    assert [(one.status, one.json["errors"]) for one in (made, rotated)] == [(422, refusal)] * 2
+    assert Webhook.objects.count() == 1
+    assert tested[0].data == tested[1].data
+    assert tested[1].headers["Idempotent-Replayed"] == "true"
+    assert changed.status == 200
+    assert Delivery.objects.count() == 1
+
+
+def test_the_secret_is_in_no_other_answer_and_in_no_log(
+    tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    made = tenant.post("/webhooks", {"url": URL}).data
+    path = f"/webhooks/{made['id']}"
+    rotated = tenant.post(f"{path}/rotate").data
+    resource = tenant.make_resource()
+    booking = tenant.book(resource_id=resource["id"], **NINE).data
+
+    answers = [
+        tenant.get("/webhooks"),
+        tenant.get(path),
+        tenant.put(path, {"secret": None}),
+        tenant.post(f"{path}/test"),
+        tenant.get(f"{path}/deliveries"),
+        tenant.get("/deliveries"),
+        *(tenant.get(f"/deliveries/{one['id']}") for one in tenant.get("/deliveries").data),
+        tenant.get(f"/bookings/{booking['id']}"),
+        tenant.post("/webhooks", {"url": "x"}),
+        tenant.get("/app"),
+    ]
+
+    written = b"".join(one.content for one in answers).decode() + caplog.text
+    stored = Webhook.objects.values_list("secret", "previous_secret").get()
+    for secret in (made["secret"], rotated["secret"], *stored):
+        assert secret.removeprefix("whsec_") not in written
+    assert len({made["secret"], rotated["secret"], *stored}) == 4
+    assert '"secret"' not in written
+
+
+# --- The test call --------------------------------------------------------------------------------
+def test_a_test_call_tells_of_the_newest_booking(tenant: Tenant, webhook: Any) -> None:
+    resource = tenant.make_resource()
+    tenant.book(resource_id=resource["id"], **NINE)
+    newest = tenant.book(
+        resource_id=resource["id"], **span("11:00", "12:00"), event_notifications=[]
+    ).data
+
+    answer = tenant.post(f"/webhooks/{webhook['id']}/test")
+
+    row = Delivery.objects.get(kind="test")
+    assert answer.status == 201
+    assert answer.data == {
+        "id": str(row.id),
+        "type": "webhook",
+        "kind": "test",
+        "booking_id": newest["id"],
+        "webhook_id": webhook["id"],
+        "state": "scheduled",
+        "reason": None,
+        "due_at": STAMP,
+        "attempts": [],
+        "created_at": STAMP,
+        "payload": tenant.get(f"/bookings/{newest['id']}").data,
+    }
+    assert tenant.get(f"/deliveries/{row.id}").data == answer.data
+    assert (row.next_at, row.endpoint) == (NOW, "https://example.com:443")
+
+
+def test_a_test_call_without_any_booking_tells_of_a_made_up_one(
+    tenant: Tenant, webhook: Any, make_tenant: Callable[..., Tenant]
+) -> None:
+    other = make_tenant()
+    other.book(resource_id=other.make_resource()["id"], **NINE)
+
+    answer = tenant.post(f"/webhooks/{webhook['id']}/test")
+
+    assert (answer.data["booking_id"], answer.data["payload"]) == (None, WHOLE_BOOKING_EXAMPLE)
