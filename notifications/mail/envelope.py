@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.mail import EmailMultiAlternatives
 from django.core.validators import EmailValidator
+from django.utils.encoding import punycode
 
 from apps_config.models import App
 from bookings.wording import one_line
@@ -40,15 +41,13 @@ class Sender(NamedTuple):
         from_email, contact_email = (value if is_address(value) else "" for value in own)
         return cls(
             name=one_line(str(app.settings.get("from_name") or app.name)),
-            address=from_email or parseaddr(settings.DEFAULT_FROM_EMAIL)[1],
+            address=ascii_address(from_email or parseaddr(settings.DEFAULT_FROM_EMAIL)[1]),
             reply_to=contact_email,
         )
 
     @property
     def domain(self) -> str:
-        """Of the address; of the service where that can't stand in a message id."""
-        domain = self.address.rpartition("@")[2]
-        return domain if domain.isascii() and domain else service_host()
+        return self.address.rpartition("@")[2]
 
 
 def service_host() -> str:
@@ -61,9 +60,21 @@ def is_address(text: object) -> bool:
         return False
     try:
         _check_address(text)
-    except ValidationError:
+        return ascii_address(text).isascii()
+    except (ValidationError, UnicodeError):
         return False
-    return True
+
+
+def ascii_address(address: str) -> str:
+    """`a@bücher.example` -> `a@xn--bcher-kva.example`. Raises UnicodeError."""
+    local, at, domain = address.rpartition("@")
+    return f"{local}{at}{punycode(domain)}"
+
+
+def header_text(text: str) -> str:
+    """The text as it may stand in a header. What looks like an encoded word would be decoded by
+    who reads it; a blank of no width keeps it text."""
+    return text.replace("=?", "=\u200b?")
 
 
 def new_message(
@@ -78,9 +89,9 @@ def new_message(
     if wrong or not to:
         raise ValueError(f"no address: {wrong!r:.200}" if wrong else "no recipient")
     message = EmailMultiAlternatives(
-        subject=words.subject,
+        subject=header_text(words.subject),
         body=words.text,
-        from_email=formataddr((sender.name, sender.address)),
+        from_email=formataddr((header_text(sender.name), sender.address)),
         to=list(to),
         reply_to=[sender.reply_to] if sender.reply_to else None,
         headers={

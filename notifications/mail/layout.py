@@ -134,19 +134,21 @@ def quote_html(content: str) -> str:
     )
 
 
-def buttons_html(buttons: Sequence[tuple[str, str]]) -> str:
-    """(label, address) of each button; the first is the one to press."""
+def buttons_html(buttons: Sequence[tuple[str, str, bool]]) -> str:
+    """(label, address, whether it is the one to press) of each button; the others are quiet."""
     if not buttons:
         return ""
     shape = (
         "display:inline-block;margin:0 8px 8px 0;padding:11px 22px;border-radius:8px;"
         f"font:600 16px/22px {FONT};text-align:center;text-decoration:none;"
     )
-    first = "background:#1f4f99;border:1px solid #1f4f99;color:#ffffff;"
-    other = "border:1px solid #7b8794;color:#1d2733;"
+    looks = {
+        True: ("first", "background:#1f4f99;border:1px solid #1f4f99;color:#ffffff;"),
+        False: ("other", "border:1px solid #7b8794;color:#1d2733;"),
+    }
     links = [
-        f'<a class="button {"other" if number else "first"}" href="{escape(url)}" '
-        f'style="{shape}{other if number else first}">{escape(label)}</a>'
-        for number, (label, url) in enumerate(buttons)
+        f'<a class="button {looks[is_first][0]}" href="{escape(url)}" '
+        f'style="{shape}{looks[is_first][1]}">{escape(label)}</a>'
+        for label, url, is_first in buttons
     ]
     return '<div style="margin:28px 0 0;">\n' + "\n".join(links) + "\n</div>"

@@ -211,11 +211,11 @@ class Values:
         message = lines_of(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": direction()}
         plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
-        buttons = [(label, url) for _action, label, url in self.choices]
+        buttons = [(label, url, action == "confirm") for action, label, url in self.choices]
         self.text = plain | {
             "details": details_text(rows),
             "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
-            "actions": "\n\n".join(f"{label}:\n{url}" for label, url in buttons),
+            "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
         }
         self.html = {name: as_html(value) for name, value in plain.items()} | {
             "details": details_html([(label, as_html(value)) for label, value in rows]),
