@@ -1,0 +1,235 @@
+"""Staff's view of what leaves the house: lists, searches, pages; changes go through services."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps_config.models import Account
+from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Webhook
+from notifications.services import disable_webhook
+from tests.bookings.agreements import span
+from tests.world import NOW, Tenant
+
+MODELS = [*apps.get_app_config("notifications").get_models()]
+URL = "https://example.com/hook"
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+def path_of(model: type, *args: Any) -> str:
+    page = "change" if args else "changelist"
+    return reverse(f"admin:notifications_{model.__name__.lower()}_{page}", args=args)
+
+
+def fill(tenant: Tenant, rows: int) -> None:
+    """So many bookings and webhooks, a mail and a call of each pair, each delivery tried twice."""
+    for number in range(rows):
+        resource = tenant.make_resource(f"R{number}")
+        tenant.post("/webhooks", {"url": f"{URL}/{number}"})
+        customer = {"name": "Ann", "email": f"ann{number}@example.com"}
+        booked = tenant.book(
+            resource_id=resource["id"], **span("09:00", "10:00"), customer=customer
+        )
+        assert booked.status == 201
+        EmailTemplate.objects.create(app=tenant.app, slug=f"s{number}", subject="x", text="x")
+        Endpoint.objects.create(address=f"https://{tenant.app.slug}-{number}.example.com:443")
+    for delivery in Delivery.objects.filter(app=tenant.app):
+        for _ in range(2):
+            Attempt.objects.create(delivery=delivery, at=NOW, seconds=1.0, excerpt="<b>no</b>")
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    client = Client()
+    client.force_login(Account.objects.create_superuser("staff@example.com", "x" * 12))
+    return client
+
+
+def found(staff: Client, model: type, search: str) -> list[Any]:
+    """The primary keys that a search lists."""
+    answer = staff.get(path_of(model), {"q": search})
+    assert answer.status_code == 200
+    return [row.pk for row in answer.context["cl"].result_list]
+
+
+def test_every_model_is_registered() -> None:
+    assert [model.__name__ for model in MODELS if not admin.site.is_registered(model)] == []
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_lists_and_pages_take_as_many_queries_for_many_rows(
+    staff: Client, make_tenant: Callable[..., Tenant], model: type
+) -> None:
+    counts = []
+
+    for rows in (1, 2):
+        fill(make_tenant(), rows)
+        paths = [path_of(model), path_of(model, model._default_manager.first().pk)]
+        taken = []
+        for path in paths:
+            staff.get(path)  # what Django keeps of its own tables
+            with CaptureQueriesContext(connection) as queries:
+                assert staff.get(path).status_code == 200
+            taken.append(len(queries))
+        counts.append(taken)
+
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_nothing_is_added_changed_or_deleted_by_hand(
+    staff: Client, tenant: Tenant, model: type
+) -> None:
+    fill(tenant, 1)
+    pk = model._default_manager.first().pk
+    before = list(model._default_manager.order_by("pk").values())
+    name = f"admin:notifications_{model.__name__.lower()}"
+
+    answers = [
+        staff.post(reverse(f"{name}_add"), {}),
+        staff.post(reverse(f"{name}_change", args=[pk]), {"state": "failed", "url": "x"}),
+        staff.post(reverse(f"{name}_delete", args=[pk]), {"post": "yes"}),
+    ]
+
+    assert [one.status_code for one in answers] == [403, 403, 403]
+    assert list(model._default_manager.order_by("pk").values()) == before
+
+
+def test_deliveries_are_found_by_booking_and_by_the_customers_address(
+    staff: Client, tenant: Tenant
+) -> None:
+    fill(tenant, 2)
+    first, second = tenant.get("/bookings?sortedBy=asc").data
+    of_first, of_second = (
+        [*Delivery.objects.filter(booking=one["id"]).values_list("pk", flat=True)]
+        for one in (first, second)
+    )
+
+    assert (len(of_first), len(of_second)) == (3, 4)
+    assert found(staff, Delivery, first["id"]) == of_first
+    assert found(staff, Delivery, "ANN1@example.com") == of_second
+    assert found(staff, Delivery, "@example.com") == [*of_second, *of_first]
+    assert found(staff, Delivery, str(of_second[0])) == of_second[:1]
+    assert found(staff, Delivery, "bob@example.com") == []
+
+
+def test_deliveries_are_narrowed_by_type_and_state(staff: Client, tenant: Tenant) -> None:
+    fill(tenant, 1)
+
+    answer = staff.get(path_of(Delivery), {"type__exact": "webhook", "state__exact": "scheduled"})
+
+    calls = [*Delivery.objects.filter(type="webhook").values_list("pk", flat=True)]
+    assert [row.pk for row in answer.context["cl"].result_list] == calls
+
+
+def test_a_delivery_shows_its_tries_as_text(staff: Client, tenant: Tenant) -> None:
+    fill(tenant, 1)
+    delivery = Delivery.objects.first()
+
+    page = staff.get(path_of(Delivery, delivery.pk)).content.decode()
+
+    assert page.count("&lt;b&gt;no&lt;/b&gt;") == 2
+    assert "<b>no</b>" not in page
+
+
+# --- Send again -----------------------------------------------------------------------------------
+def send_again(staff: Client, *deliveries: Delivery) -> list[str]:
+    """What is told after the action."""
+    answer = staff.post(
+        path_of(Delivery),
+        {"action": "send_again", "_selected_action": [str(one.pk) for one in deliveries]},
+        follow=True,
+    )
+    return [str(message) for message in answer.context["messages"]]
+
+
+def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, clock: Any) -> None:
+    fill(tenant, 1)
+    call, _, customer = Delivery.objects.all()
+    Delivery.objects.filter(pk=customer.pk).update(
+        state="failed", reason="x", next_at=None, finished_at=NOW, tries=4
+    )
+    Delivery.objects.filter(pk=call.pk).update(state="sending", tries=1)
+    clock.shift(60)
+
+    told = send_again(staff, customer, call)
+
+    assert sorted(told) == sorted(
+        [f"{customer.pk} will be sent again.", f"{call.pk} is being sent."]
+    )
+    states = [(one.state, one.next_at, one.tries) for one in Delivery.objects.all()]
+    assert states == [
+        ("sending", NOW, 1),
+        ("scheduled", NOW, 0),
+        ("scheduled", NOW + timedelta(seconds=60), 0),
+    ]
+
+
+def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:
+    fill(tenant, 1)
+    reader = Account.objects.create_user("reader@example.com", is_staff=True)
+    reader.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client = Client()
+    client.force_login(reader)
+    Delivery.objects.update(next_at=NOW + timedelta(hours=1))
+
+    told = send_again(client, *Delivery.objects.all())
+
+    assert told == []
+    assert {one.next_at for one in Delivery.objects.all()} == {NOW + timedelta(hours=1)}
+    assert client.get(path_of(Delivery)).status_code == 200
+
+
+# --- Webhooks -------------------------------------------------------------------------------------
+def test_a_secret_is_nowhere_in_the_admin(staff: Client, tenant: Tenant) -> None:
+    secrets = [tenant.post("/webhooks", {"url": URL}).data["secret"]]
+    row = Webhook.objects.get()
+    secrets.append(tenant.post(f"/webhooks/{row.pk}/rotate").data["secret"])
+    tenant.post(f"/webhooks/{row.pk}/test")
+    row.refresh_from_db()
+    secrets += [row.secret, row.previous_secret]
+
+    paths = [path_of(Webhook), path_of(Webhook, row.pk), path_of(Delivery)]
+    paths.append(path_of(Delivery, Delivery.objects.get().pk))
+    shown = "".join(staff.get(path).content.decode() for path in paths)
+
+    assert URL in shown
+    for secret in secrets:
+        assert secret.removeprefix("whsec_")[:20] not in shown
+        assert found(staff, Webhook, secret) == []
+
+
+def test_webhooks_are_switched_through_the_service(staff: Client, tenant: Tenant) -> None:
+    fill(tenant, 2)
+    on, gone = Webhook.objects.all()
+    disable_webhook(on, "It is gone.", now=NOW)
+    Webhook.objects.filter(pk=on.pk).update(failures=30, failing_since=NOW)
+    Webhook.objects.filter(pk=gone.pk).update(deleted_at=NOW, active=False)
+
+    def switch(action: str) -> tuple[list[str], list[Any]]:
+        answer = staff.post(
+            path_of(Webhook),
+            {"action": action, "_selected_action": [str(on.pk), str(gone.pk)]},
+            follow=True,
+        )
+        rows = Webhook.objects.values_list("active", "disabled_reason", "failures")
+        return sorted(str(one) for one in answer.context["messages"]), list(rows)
+
+    is_gone = f"{gone.url} is deleted."
+    assert switch("switch_on") == (
+        [is_gone, f"{on.url} is on."],
+        [(True, "", 0), (False, "", 0)],
+    )
+    assert switch("switch_off") == (
+        [is_gone, f"{on.url} is off."],
+        [(False, "", 0), (False, "", 0)],
+    )
