@@ -16,9 +16,8 @@ from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
-from django.utils.translation import get_language_bidi, override
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import get_language_bidi, gettext, override
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.renderers import StaticHTMLRenderer
 
@@ -59,34 +58,34 @@ class Offer(NamedTuple):
 OFFERS: Mapping[str, Offer] = {
     "confirm": Offer(
         "owner",
-        lazy("Confirm this booking?"),
-        lazy("Confirm the booking"),
-        lazy("The booking is confirmed"),
+        _("Confirm this booking?"),
+        _("Confirm the booking"),
+        _("The booking is confirmed"),
     ),
     "decline": Offer(
         "owner",
-        lazy("Decline this booking?"),
-        lazy("Decline the booking"),
-        lazy("The booking is declined"),
+        _("Decline this booking?"),
+        _("Decline the booking"),
+        _("The booking is declined"),
     ),
     "cancel_by_customer": Offer(
         "customer",
-        lazy("Cancel this booking?"),
-        lazy("Cancel the booking"),
-        lazy("The booking is cancelled"),
+        _("Cancel this booking?"),
+        _("Cancel the booking"),
+        _("The booking is cancelled"),
     ),
 }
 STATE_SENTENCES: Mapping[str, str | Promise] = {
-    "initialized": lazy("The booking is a draft."),
-    "tentative": lazy("The booking is requested, but not confirmed yet."),
-    "confirmed": lazy("The booking is confirmed."),
-    "paid": lazy("The booking is paid."),
-    "unpaid": lazy("The booking was not paid in time."),
-    "declined": lazy("The booking was declined."),
-    "cancelled": lazy("The booking was cancelled."),
-    "cancelled_by_customer": lazy("The booking was cancelled by the customer."),
-    "cancelled_by_owner": lazy("The booking was cancelled by the owner."),
-    "completed": lazy("The booking is over."),
+    "initialized": _("The booking is a draft."),
+    "tentative": _("The booking is requested, but not confirmed yet."),
+    "confirmed": _("The booking is confirmed."),
+    "paid": _("The booking is paid."),
+    "unpaid": _("The booking was not paid in time."),
+    "declined": _("The booking was declined."),
+    "cancelled": _("The booking was cancelled."),
+    "cancelled_by_customer": _("The booking was cancelled by the customer."),
+    "cancelled_by_owner": _("The booking was cancelled by the owner."),
+    "completed": _("The booking is over."),
 }
 
 
@@ -99,38 +98,43 @@ class Refused(NamedTuple):
 
 REFUSED: Mapping[str, Refused] = {
     "forbidden": Refused(
-        lazy("This link does not work"),
-        lazy("It is incomplete, or was changed on the way. Please open it from the mail again."),
+        _("This link does not work"),
+        _("It is incomplete, or was changed on the way. Please open it from the mail again."),
     ),
     "not_found": Refused(
-        lazy("Nothing was found here"), lazy("There is no such booking, or it was removed.")
+        _("Nothing was found here"),
+        _("There is no such booking, or it was removed."),
     ),
-    "action_not_allowed": Refused(lazy("This can't be done any more"), ""),
+    "action_not_allowed": Refused(_("This can't be done any more"), ""),
     "policy": Refused(
-        lazy("It is too late for this"),
-        lazy("It has to be done at least {limit} before the start. Please get in touch instead."),
+        _("It is too late for this"),
+        _("It has to be done at least {limit} before the start. Please get in touch instead."),
     ),
     "slot_taken": Refused(
-        lazy("The time is taken"), lazy("It was given to another booking in the meantime.")
+        _("The time is taken"),
+        _("It was given to another booking in the meantime."),
     ),
-    "not_available": Refused(lazy("The time is not available any more"), ""),
+    "not_available": Refused(_("The time is not available any more"), ""),
     "unavailable": Refused(
-        lazy("The service is busy"), lazy("Nothing was changed. Please try again in a moment.")
+        _("The service is busy"),
+        _("Nothing was changed. Please try again in a moment."),
     ),
     "internal": Refused(
-        lazy("Something went wrong on our side"),
-        lazy("Nothing was changed. Please try again later."),
+        _("Something went wrong on our side"),
+        _("Nothing was changed. Please try again later."),
     ),
 }
 UNREADABLE = Refused(
-    lazy("This could not be understood"), lazy("Please open the link from the mail again.")
+    _("This could not be understood"),
+    _("Please open the link from the mail again."),
 )
 EXPIRED = Refused(
-    lazy("This link has expired"), lazy("It worked until the end of the time that was booked.")
+    _("This link has expired"),
+    _("It worked until the end of the time that was booked."),
 )
 
-DONE_ALREADY = lazy("This is done already")
-CLOSE = lazy("You can close this page.")
+DONE_ALREADY = _("This is done already")
+CLOSE = _("You can close this page.")
 
 PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
 PAGE_HEADERS = {
@@ -318,12 +322,12 @@ def describe(booking: Booking, action: str) -> list[tuple[str, str]]:
     contact = one_line(str(booking.app.settings.get("contact_email") or ""))
     names = "\n".join(one_line(customer.name) for customer in customers)
     rows = [
-        (_("What"), one_line(event.what)),
-        (_("When"), when(event, known_zone(own, booking.resource.timezone))),
-        (_("Where"), one_line(event.where)),
-        (_("With") if is_customers else _("Resource"), one_line(booking.resource.name)),
-        (_("Customer"), "" if is_customers else names),
-        (_("Contact"), contact if is_customers else ""),
+        (gettext("What"), one_line(event.what)),
+        (gettext("When"), when(event, known_zone(own, booking.resource.timezone))),
+        (gettext("Where"), one_line(event.where)),
+        (gettext("With") if is_customers else gettext("Resource"), one_line(booking.resource.name)),
+        (gettext("Customer"), "" if is_customers else names),
+        (gettext("Contact"), contact if is_customers else ""),
     ]
     return [(label, value) for label, value in rows if value]
 

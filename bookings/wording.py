@@ -1,6 +1,5 @@
 """How a booking is put into words for a person: in which language, and when it takes place."""
 
-import gettext as catalogues
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from django.utils.translation import pgettext
 from apps_config.models import App
 from scheduling.api.instants import ZONES, offset_of, zone
 
-# Not in the source language's catalogue: English is what the sentences are written in.
+# What the sentences are written in: it needs no catalogue.
 SOURCE_LANGUAGE = "en"
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 DAY = timedelta(days=1)
@@ -56,8 +55,8 @@ def language_of(app: App) -> str:
 def has_catalogue(language: str) -> bool:
     """Whether the sentences are there in that language: Django's own catalogues don't count."""
     folders = [Path(__file__).parent / "locale", *settings.LOCALE_PATHS]
-    names = [translation.to_locale(language)]
-    return any(catalogues.find("django", folder, names) for folder in folders)
+    compiled = Path(translation.to_locale(language)) / "LC_MESSAGES" / "django.mo"
+    return any((folder / compiled).is_file() for folder in map(Path, folders))
 
 
 @contextmanager
@@ -108,7 +107,9 @@ def days_words(first: date, end: date, zone_name: str) -> str:
     days = date_words(first)
     if last > first:
         days = f"{days} – {date_words(last)}"
-    return f"{days}, {pgettext('whole days', 'all day')} ({zone_name})"
+    # Translators: behind one or several whole days.
+    all_day = pgettext("whole days", "all day")
+    return f"{days}, {all_day} ({zone_name})"
 
 
 def clock_words(local: datetime, *, exact: bool) -> str:

@@ -1,0 +1,119 @@
+"""Languages: a mail is wholly in one, English where there is no catalogue for the app's."""
+
+import ast
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import translation
+from django.utils.translation import trans_real
+
+from bookings.wording import language_of
+from notifications.mail import compose
+from tests.notifications.letters import html_of, make_app, make_letter
+from tests.services import ROOT
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+GERMAN = {
+    "": "Content-Type: text/plain; charset=UTF-8\n",
+    "date format\x04l, j F Y": "l, j. F Y",
+    "time format\x04H:i": "H.i",
+    "Confirmed: {{ what }}, {{ when }}": "Bestätigt: {{ what }}, {{ when }}",
+    "Your booking is confirmed": "Ihre Buchung ist bestätigt",
+    "Hello {{ name }},": "Guten Tag {{ name }},",
+    "What": "Was",
+}
+
+
+def write_catalogue(folder: Path, sentences: Mapping[str, str]) -> None:
+    """A compiled catalogue (GNU gettext's .mo): a table of originals, one of translations."""
+    folder.mkdir(parents=True)
+    pairs = sorted((key.encode(), value.encode()) for key, value in sentences.items())
+    texts, tables, place = b"", [b"", b""], 28 + 16 * len(pairs)
+    for column in (0, 1):
+        for pair in pairs:
+            tables[column] += struct.pack("<II", len(pair[column]), place + len(texts))
+            texts += pair[column] + b"\0"
+    count = len(pairs)
+    head = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 28 + 16 * count)
+    (folder / "django.mo").write_bytes(head + tables[0] + tables[1] + texts)
+
+
+@pytest.fixture
+def german(tmp_path: Path, settings: Any) -> Iterator[None]:
+    """A catalogue of a few German sentences beside the service's own."""
+    write_catalogue(tmp_path / "de" / "LC_MESSAGES", GERMAN)
+    settings.LOCALE_PATHS = [str(tmp_path)]
+    kept, trans_real._translations = trans_real._translations, {}
+    yield
+    trans_real._translations = kept
+
+
+@pytest.mark.usefixtures("german")
+@pytest.mark.parametrize("language", ["de", "DE", "de-AT", "de_CH"])
+def test_mail_is_in_the_apps_language(language: str) -> None:
+    message = compose(make_letter("confirmed_customer", app=make_app(language=language)))
+
+    when = "Montag, 23. November 2026, 09.00 – 09.30 (Europe/Berlin)"
+    assert message.subject == f"Bestätigt: Check-up, {when}"
+    assert message.body.startswith("Ihre Buchung ist bestätigt\n\nGuten Tag Marty McFly,\n\n")
+    assert f"\nWas:      Check-up\nWhen:     {when}\n" in message.body
+    assert '<html lang="de" dir="ltr">' in html_of(message)
+    assert translation.get_language() == "en"
+
+
+@pytest.mark.parametrize(
+    "language", ["de", "fr", "xx", "en-GB", "", None, 7, "../../etc", "de\0", "a" * 300, ["de"]]
+)
+def test_language_without_a_catalogue_is_english(language: Any) -> None:
+    """Dates too, though Django itself could write them in German."""
+    message = compose(make_letter("confirmed_customer", app=make_app(language=language)))
+
+    assert message.subject == (
+        "Confirmed: Check-up, Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
+    )
+    assert '<html lang="en" dir="ltr">' in html_of(message)
+
+
+@pytest.mark.usefixtures("german")
+def test_own_words_go_before_the_language() -> None:
+    words = {"subject": "Hi {{ when }}", "text": "", "html": ""}
+
+    message = compose(
+        make_letter("confirmed_customer", app=make_app(language="de"), template=words)
+    )
+
+    assert message.subject == "Hi Montag, 23. November 2026, 09.00 – 09.30 (Europe/Berlin)"
+
+
+def test_english_is_the_language_of_the_sentences() -> None:
+    assert language_of(make_app()) == "en"
+
+
+# --- Catalogues -----------------------------------------------------------------------------------
+MARKS = ("_", "gettext", "pgettext")
+
+
+def sentences_in(folder: Path) -> set[str]:
+    """What the code of a room marks to be translated."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_marked = isinstance(node, ast.Call) and getattr(node.func, "id", "") in MARKS
+            if is_marked and isinstance(node.args[-1], ast.Constant):
+                found.add(node.args[-1].value)
+    return found
+
+
+@pytest.mark.parametrize("room", ["bookings", "notifications"])
+def test_catalogue_has_every_sentence_and_no_other(room: str) -> None:
+    """If this fails: `manage.py makemessages -l en --no-location --no-wrap` in the folder."""
+    catalogue = (ROOT / room / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()
+
+    listed = {ast.literal_eval(text) for text in re.findall(r'^msgid (".*")$', catalogue, re.M)}
+
+    assert listed - {""} == sentences_in(ROOT / room)
