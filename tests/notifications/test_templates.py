@@ -1,0 +1,313 @@
+"""/templates: an app's own words for its mails."""
+
+import re
+from typing import Any
+
+import pytest
+
+from notifications.mail import PLACEHOLDERS, SLUGS
+from notifications.models import EmailTemplate
+from tests.bookings.agreements import NINE
+from tests.world import STAMP, Caller, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+PATH = "/templates/confirmed_customer"
+WORDS = {
+    "subject": "See you on {{ date }}",
+    "text": "Hi {{ name }}\n",
+    "html": "<p>Hi {{name}}</p>",
+}
+CUSTOM = {"slug": "confirmed_customer", **WORDS, "custom": True, "updated_at": STAMP}
+
+
+def kept() -> list[dict[str, Any]]:
+    return list(EmailTemplate.objects.values("slug", "subject", "text", "html"))
+
+
+# --- Reading --------------------------------------------------------------------------------------
+def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
+    answer = tenant.get("/templates")
+
+    assert (answer.status, list(answer.json)) == (200, ["data"])
+    assert [one["slug"] for one in answer.data] == list(SLUGS)
+    for one in answer.data:
+        assert (one["custom"], one["updated_at"]) == (False, None)
+        assert set(re.findall(r"\{\{ (\w+) \}\}", one["html"])) <= PLACEHOLDERS.keys()
+        assert one["html"].startswith("<!DOCTYPE html>")
+        assert one["html"].endswith("</html>\n")
+    assert answer.data[2]["subject"] == "Confirmed: {{ what }}, {{ when }}"
+    assert answer.data[2]["text"] == (
+        "Your booking is confirmed\n\nHello {{ name }},\n\n"
+        "We look forward to seeing you. An invitation for your calendar is attached.\n\n"
+        "{{ message }}\n\n{{ details }}\n\n{{ actions }}\n\n{{ app }}\n"
+    )
+
+
+def test_one_is_as_in_the_list(tenant: Tenant) -> None:
+    assert tenant.get(PATH).json == {"data": tenant.get("/templates").data[2]}
+
+
+def test_list_asks_as_much_with_own_words(
+    tenant: Tenant, django_assert_max_num_queries: Any
+) -> None:
+    for slug in SLUGS:
+        tenant.put(f"/templates/{slug}", WORDS)
+
+    with django_assert_max_num_queries(2):
+        answer = tenant.get("/templates")
+
+    assert [one["custom"] for one in answer.data] == [True] * len(SLUGS)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("PUT", ""), ("POST", "/preview")])
+def test_unknown_kind_is_not_found(tenant: Tenant, method: str, path: str) -> None:
+    answer = tenant.call(method, f"/templates/nothing{path}", None if method == "GET" else {})
+
+    assert (answer.status, answer.error) == (
+        404,
+        {"error": "Template not found.", "code": "not_found", "model": "Template"},
+    )
+
+
+# --- Writing --------------------------------------------------------------------------------------
+def test_own_words_are_kept_for_the_app_alone(tenant: Tenant, make_tenant: Any) -> None:
+    other = make_tenant()
+
+    answer = tenant.put(PATH, WORDS)
+
+    assert (answer.status, answer.json) == (200, {"data": CUSTOM})
+    assert tenant.get(PATH).json == {"data": CUSTOM}
+    assert tenant.get("/templates/confirmed_owner").data["custom"] is False
+    assert other.get(PATH).data["custom"] is False
+
+
+def test_parts_are_written_one_by_one(tenant: Tenant, clock: Any) -> None:
+    default = tenant.get(PATH).data
+
+    first = tenant.put(PATH, {"subject": "One"}).data
+    clock.shift(60)
+    second = tenant.put(PATH, {"text": "Two"}).data
+    third = tenant.put(PATH, {}).data
+
+    assert first == {**default, "subject": "One", "custom": True, "updated_at": STAMP}
+    assert second == {**first, "text": "Two", "updated_at": "2026-11-20T09:31:00+0000"}
+    assert third == second
+    assert kept() == [{"slug": "confirmed_customer", "subject": "One", "text": "Two", "html": ""}]
+
+
+def test_nothing_written_is_nothing_kept(tenant: Tenant) -> None:
+    answer = tenant.put(PATH, {})
+
+    assert (answer.data["custom"], kept()) == (False, [])
+
+
+def test_null_for_all_goes_back(tenant: Tenant) -> None:
+    default = tenant.get(PATH).data
+    tenant.put(PATH, WORDS)
+
+    answers = [tenant.put(PATH, dict.fromkeys(WORDS)) for _ in range(2)]
+
+    assert [answer.data for answer in answers] == [default] * 2
+    assert kept() == []
+
+
+RESETS = "Null resets all three parts at once, and must stand at each."
+ONE_LINE = "May not contain control characters or line breaks."
+
+
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/preview"])
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({"subject": "Hi {{ nmae }}"}, {"subject": ["{{ nmae }} is no placeholder."]}),
+        (
+            {"text": "{{ a }}{{b}}{{ what }}", "html": "{{ _c1 }}"},
+            {
+                "text": ["{{ a }} is no placeholder.", "{{ b }} is no placeholder."],
+                "html": ["{{ _c1 }} is no placeholder."],
+            },
+        ),
+        (
+            {"subject": "{{ details }}"},
+            {"subject": ["{{ details }} can't stand in a subject."]},
+        ),
+        ({"subject": "a\r\nBcc: x@evil.example"}, {"subject": [ONE_LINE]}),
+        ({"subject": "a\u2028b"}, {"subject": [ONE_LINE]}),
+        ({"subject": "a\x85b"}, {"subject": [ONE_LINE]}),
+        ({"text": "a\x01b"}, {"text": ["May not contain control characters."]}),
+        ({"subject": ""}, {"subject": ["This field may not be blank."]}),
+        ({"subject": "   "}, {"subject": ["May not be blank."]}),
+        ({"html": ""}, {"html": ["This field may not be blank."]}),
+        (
+            {"subject": "x" * 201},
+            {"subject": ["Ensure this field has no more than 200 characters."]},
+        ),
+        (
+            {"text": "x" * 20_001, "html": "x" * 100_001},
+            {
+                "text": ["Ensure this field has no more than 20000 characters."],
+                "html": ["Ensure this field has no more than 100000 characters."],
+            },
+        ),
+        ({"text": 1}, {"text": ["Must be a string."]}),
+        ([1], {"body": ["Must be an object."]}),
+    ],
+)
+def test_what_can_not_be_sent_is_refused(
+    tenant: Tenant, path: str, body: Any, errors: dict[str, list[str]]
+) -> None:
+    answer = tenant.call("POST" if path.endswith("preview") else "PUT", path, body)
+
+    assert (answer.status, answer.json["errors"]) == (422, errors)
+    assert kept() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ({"subject": None}, {"subject": [RESETS]}),
+        ({"subject": None, "text": None}, {"subject": [RESETS], "text": [RESETS]}),
+        ({"subject": None, "text": None, "html": "x"}, {"subject": [RESETS], "text": [RESETS]}),
+    ],
+)
+def test_null_for_some_is_refused(tenant: Tenant, body: Any, errors: Any) -> None:
+    tenant.put(PATH, WORDS)
+
+    answer = tenant.put(PATH, body)
+
+    assert (answer.status, answer.json["errors"]) == (422, errors)
+    assert tenant.get(PATH).data == CUSTOM
+
+
+def test_other_braces_are_text(tenant: Tenant) -> None:
+    words = {"text": "{% if a %} {{ a.b }} {{ a|b }} { } {{}} {{ 1 }} }}{{"}
+
+    assert tenant.put(PATH, words).data["text"] == words["text"]
+    assert tenant.post(f"{PATH}/preview").data["text"] == words["text"] + "\n"
+
+
+def test_lengths_up_to_the_limit_are_kept(tenant: Tenant) -> None:
+    words = {"subject": "x" * 200, "text": "y" * 20_000, "html": "z" * 100_000}
+
+    assert tenant.put(PATH, words).data == CUSTOM | words
+
+
+# --- Rights ---------------------------------------------------------------------------------------
+def test_who_may(tenant: Tenant) -> None:
+    resource = tenant.make_resource("Ada", email="ada@example.com")
+    callers = {
+        "server": tenant,
+        "owner": tenant.member("owner@example.com"),
+        "editor": tenant.member("editor@example.com", "editor"),
+        "viewer": tenant.member("viewer@example.com", "viewer"),
+        "resource": Caller(resource["api_token"], user="ada@example.com"),
+        "widget": tenant.widget(),
+        "nobody": Caller("live_api_key_nothing"),
+    }
+    calls = [("GET", "/templates"), ("GET", PATH), ("PUT", PATH), ("POST", f"{PATH}/preview")]
+
+    statuses = {
+        name: [
+            caller.call(method, path, None if method == "GET" else {}).status
+            for method, path in calls
+        ]
+        for name, caller in callers.items()
+    }
+
+    assert statuses == {
+        "server": [200, 200, 200, 200],
+        "owner": [200, 200, 200, 200],
+        "editor": [200, 200, 200, 200],
+        "viewer": [200, 200, 403, 200],
+        "resource": [403, 403, 403, 403],
+        "widget": [403, 403, 403, 403],
+        "nobody": [401, 401, 401, 401],
+    }
+
+
+# --- Previews -------------------------------------------------------------------------------------
+def test_preview_is_of_a_made_up_booking(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"default_timezone": "Europe/Berlin"}})
+
+    answer = tenant.post("/templates/tentative_owner/preview")
+
+    when = "Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
+    link = "http://127.0.0.1:8000/v2/bookings/0193a4c2-0000-7000-8000-000000000030/external_action"
+    assert (answer.status, set(answer.data)) == (200, {"subject", "text", "html"})
+    assert answer.data["subject"] == f"Please confirm: Check-up, {when}"
+    assert answer.data["text"] == (
+        "A booking waits for your answer\n\nHello,\n\n"
+        "Marty McFly asks for this time. It is not agreed until you confirm it.\n\n"
+        "> Thank you for your patience.\n\n"
+        "What:      Check-up\n"
+        f"When:      {when}\n"
+        "Where:     Harbour Street 5\n"
+        "Resource:  Ada Lovelace\n"
+        "Customer:  Marty McFly\n"
+        "           marty@example.com\n"
+        "           +1 555 0100\n"
+        "Details:   Please come ten minutes early.\n\n"
+        f"Confirm:\n{link}/confirm?signature=preview\n\n"
+        f"Decline:\n{link}/decline?signature=preview\n\n"
+        f"{tenant.app.name}\n"
+    )
+    assert f'href="{link}/confirm?signature=preview"' in answer.data["html"]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_preview_of_every_kind(tenant: Tenant, slug: str) -> None:
+    answer = tenant.post(f"/templates/{slug}/preview", {"subject": "{{ what }}: {{ name }}"})
+
+    name = "Marty McFly" if slug.endswith("_customer") else "Ada Lovelace"
+    assert answer.data["subject"] == f"Check-up: {name}"
+    assert ("Old time:" in answer.data["text"]) is slug.startswith("rescheduled")
+    assert "{{" not in answer.data["html"]
+
+
+def test_preview_of_a_booking_in_words_to_be_tried(tenant: Tenant) -> None:
+    resource = tenant.make_resource("<Ada>", timezone="Europe/Berlin")
+    booking = tenant.book(resource_id=resource["id"], **NINE).data
+    tenant.put(PATH, WORDS)
+    body = {"booking_id": booking["id"], "html": "<b>{{ resource }}</b>", "text": None}
+
+    answer = tenant.post(f"{PATH}/preview", body)
+
+    assert answer.json == {
+        "data": {
+            "subject": "See you on Monday, 23 November 2026",
+            "text": "Hi Marty McFly\n",
+            "html": "<b>&lt;Ada&gt;</b>",
+        }
+    }
+    assert tenant.get(PATH).data == CUSTOM
+
+
+def test_links_of_a_preview_lead_nowhere(tenant: Tenant) -> None:
+    """Who may look at templates may not therefore act for the customer."""
+    booking = tenant.book(resource_id=tenant.make_resource()["id"], **NINE).data
+    viewer = tenant.member("viewer@example.com", "viewer")
+
+    shown = viewer.post(f"{PATH}/preview", {"booking_id": booking["id"]}).data["text"]
+    (link,) = re.findall(r"http://127.0.0.1:8000(/\S+)", shown)
+
+    assert link == (
+        f"/v2/bookings/{booking['id']}/external_action/cancel_by_customer?signature=preview"
+    )
+    assert tenant.client.post(link).status_code == 403
+
+
+def test_preview_of_anothers_booking_is_refused(tenant: Tenant, make_tenant: Any) -> None:
+    other = make_tenant()
+    booking = other.book(resource_id=other.make_resource()["id"], **NINE).data
+
+    answers = [
+        tenant.post(f"{PATH}/preview", {"booking_id": one})
+        for one in (booking["id"], "0193a4c2-0000-7000-8000-000000000000", "x")
+    ]
+
+    assert [(one.status, one.json["errors"]) for one in answers] == [
+        (422, {"booking_id": ["There is no such booking."]}),
+        (422, {"booking_id": ["There is no such booking."]}),
+        (422, {"booking_id": ["Must be a UUID."]}),
+    ]
