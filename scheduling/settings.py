@@ -300,6 +300,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "projects", "description": "Saved booking-page set-ups."},
         {"name": "availability", "description": "When is there time, and why not."},
         {"name": "bookings", "description": "Agreements that run through a graph of states."},
+        {"name": "templates", "description": "The words of mails: the service's or the app's."},
         {"name": "findtime", "description": "The earlier form of /v2/availability."},
         {"name": "service", "description": "The service itself. Needs no key."},
     ],
