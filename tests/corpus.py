@@ -533,7 +533,7 @@ PATHS = [
     f"/v2/resources/{UNKNOWN_ID}",
     f"/v2/projects/{UNKNOWN_ID}",
     f"/v2/webhooks/{UNKNOWN_ID}",
-    f"/v2/deliveries/{UNKNOWN_ID}",
+    "/v2/deliveries/x",
     "/v2/apps/%00",
     "/v2/apps/%FF",
     "/v2/apps/..%2f..%2fetc%2fpasswd",

@@ -223,7 +223,7 @@ EXAMPLE_IDS = {
 }
 EXAMPLE_PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
 EXAMPLE_MONDAY = date(2026, 11, 23)
-EXAMPLE_VALUES = {"action": "cancel"}
+EXAMPLE_VALUES = {"action": "cancel", "template_slug": "confirmed_customer"}
 
 
 def filled(text: str, ids: dict[str, str]) -> str:

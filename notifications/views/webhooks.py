@@ -86,7 +86,7 @@ class WebhookView(WebhookScopedView):
         response=one(WEBHOOK),
         request_examples={
             "switch it on again": {"active": True},
-            "everything of any graph": {"graph": None, "states": []},
+            "other changes": {"graph": None, "states": ["confirmed", "cancelled"]},
         },
     )
     def put(self, request: Any, webhook_id: uuid.UUID) -> Response:
