@@ -14,6 +14,7 @@ from scheduling.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
+    OutboundUrlField,
     SmallIntField,
     StrictBooleanField,
     UrlField,
@@ -38,7 +39,7 @@ class MethodField(serializers.ChoiceField):
 
 
 class WebhookSettingsSerializer(ObjectSerializer):
-    url = UrlField()
+    url = OutboundUrlField()
     method = MethodField(EventNotification.METHODS, default="post")
     expected_response_code = SmallIntField(
         100, 599, allow_digits=True, required=False, allow_null=True

@@ -5,6 +5,7 @@ Without any variable set the service runs on SQLite and a broker in files under 
 
 import os
 import sys
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import environ
@@ -38,6 +39,21 @@ def env_list(name: str, default: str) -> list[str]:
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
 
 
+def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """Networks of the environment such as `10.0.0.0/8,fd00::/8`; none by default."""
+    try:
+        return [ip_network(word) for word in env_list(name, "")]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be networks such as 10.0.0.0/8: {error}") from None
+
+
+def env_ports(name: str, default: str) -> list[int]:
+    words = env_list(name, default)
+    if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 65535 for word in words):
+        raise ImproperlyConfigured(f"{name} must be ports such as {default}, not {words!r}")
+    return [int(word) for word in words]
+
+
 def local_secret(path: Path) -> str:
     """The secret key of a service without settings: made once, kept beside its data."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +78,10 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+# What the database holds encrypted: the first encrypts, every one decrypts.
+ENCRYPTION_KEYS = env_list("ENCRYPTION_KEYS", "") or [SECRET_KEY]
+if any(len(key) < 32 for key in ENCRYPTION_KEYS):
+    raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
@@ -243,7 +263,18 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ENABLE_UTC = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+# Kept between tasks: a pump runs every second, and each would connect anew.
+CELERY_DB_REUSE_MAX = 1000
 CELERY_BEAT_SCHEDULE = {
+    **{
+        f"send-{kind}": {
+            "task": "notifications.tasks.pump",
+            "args": [kind],
+            "schedule": 1.0,
+            "options": {"queue": kind, "expires": 2},
+        }
+        for kind in ("email", "webhook")
+    },
     "complete-bookings": {
         "task": "bookings.tasks.complete_ended_bookings",
         "schedule": 30.0,
@@ -256,6 +287,15 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 
+# --- Deliveries -----------------------------------------------------------------------------------
+# Of one pump: how many mails or calls it has under way at once.
+DELIVERY_THREADS = env_int("DELIVERY_THREADS", 16, least=1, most=512)
+# Of all pumps together: calls under way to one server, and mails or calls of one app.
+DELIVERY_ENDPOINT_CAP = env_int(
+    "DELIVERY_ENDPOINT_CAP", max(1, DELIVERY_THREADS // 2), least=1, most=10_000
+)
+DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
+
 # --- E-mail ---------------------------------------------------------------------------------------
 EMAIL_URL = os.environ.get("EMAIL_URL", "").strip()
 if EMAIL_URL:
@@ -263,7 +303,14 @@ if EMAIL_URL:
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = str(VAR_DIR / "outbox")
+EMAIL_TIMEOUT = 10  # seconds for each answer of the mail server
 DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "bookings@localhost")
+
+# --- Outbound calls -------------------------------------------------------------------------------
+# Webhooks reach public addresses only, and these networks, on any port.
+WEBHOOK_ALLOWED_NETWORKS = env_networks("WEBHOOK_ALLOWED_NETWORKS")
+WEBHOOK_PORTS = env_ports("WEBHOOK_PORTS", "80,443,8443")
+WEBHOOK_HTTPS_ONLY = env_flag("WEBHOOK_HTTPS_ONLY", HTTPS)
 
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -300,6 +347,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "projects", "description": "Saved booking-page set-ups."},
         {"name": "availability", "description": "When is there time, and why not."},
         {"name": "bookings", "description": "Agreements that run through a graph of states."},
+        {"name": "webhooks", "description": "Standing subscriptions to changes of bookings."},
+        {"name": "deliveries", "description": "Mails and calls that leave, with every try."},
         {"name": "templates", "description": "The words of mails: the service's or the app's."},
         {"name": "findtime", "description": "The earlier form of /v2/availability."},
         {"name": "service", "description": "The service itself. Needs no key."},

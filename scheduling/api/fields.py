@@ -11,12 +11,12 @@ from django.core.validators import EmailValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from scheduling.api.addresses import NOT_IN_URL, url_problem
 from scheduling.api.durations import MOST_DAYS, DurationError, elapsed_seconds, in_words
 from scheduling.api.instants import ZONES, InstantError, format_instant, parse_instant
 
 CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")
 CANONICAL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 META_BYTES = 16 * 1024
@@ -99,6 +99,18 @@ class UrlField(OneLineField):
         text = super().to_internal_value(data)
         if text and (NOT_IN_URL.search(text) or not is_web_address(text)):
             self.fail("url")
+        return text
+
+
+class OutboundUrlField(UrlField):
+    """An address that this service may call: what is certainly not public is refused at once."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        # Of its length a validator tells.
+        problem = url_problem(text) if len(text) <= self.max_length else None
+        if problem:
+            raise serializers.ValidationError(problem)
         return text
 
 

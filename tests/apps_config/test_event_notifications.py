@@ -118,6 +118,14 @@ YEAR = ["Must be at most one year."]
             call(url="https://example.com/" + "x" * 2048),
             {f"{SETTINGS}.url": ["Ensure this field has no more than 2048 characters."]},
         ),
+        (
+            call(url="http://169.254.169.254/latest"),
+            {f"{SETTINGS}.url": ["Must be a public address."]},
+        ),
+        (
+            call(url="https://example.com:22/"),
+            {f"{SETTINGS}.url": ["The port must be one of 80, 443, 8443."]},
+        ),
         (call(method="delete"), {f"{SETTINGS}.method": ['"delete" is not a valid choice.']}),
         (
             call(expected_response_code=99),

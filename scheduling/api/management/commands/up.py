@@ -246,6 +246,8 @@ class Supervisor:
     def start(self, name: str, command: list[str], listener: socket.socket, url: str) -> None:
         env = os.environ | {"PYTHONUNBUFFERED": "1"}
         env.setdefault("PUBLIC_URL", url)
+        # A newcomer's first webhook goes to a receiver on the same machine.
+        env.setdefault("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8,::1/128")
         # Celery's lecture about root, which is often the only user in a container.
         env.setdefault("PYTHONWARNINGS", "ignore:You're running the worker with superuser")
         env.setdefault("LOG_LEVEL", "INFO" if self.verbose else "WARNING")
