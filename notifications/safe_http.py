@@ -1,0 +1,411 @@
+"""The one door for HTTP calls to addresses that others chose: `call`.
+
+Built on urllib3 and not on requests-hardened: that library asks a function of its own module about
+addresses, so that another policy can only be patched in, and it resolves the name, in unbounded
+time, before each call, also where a kept-alive connection waits. With both replaced, and with the
+connections that a total deadline needs, nothing of it would be left. What it does well is here too:
+one look-up, each answer judged, the connection pinned to a judged address under the name's own TLS.
+
+No proxies, redirects, cookies or credentials from the environment: urllib3's pools know of none.
+"""
+
+import contextlib
+import functools
+import http.client
+import math
+import os
+import queue
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+
+import certifi
+import urllib3
+
+from scheduling.api.addresses import (
+    Address,
+    Target,
+    UrlRefused,
+    addresses_problem,
+    checked_target,
+    literal_address,
+)
+
+LOOKUP_SECONDS = 3.0
+MOST_LOOKUPS = 128  # at a time, with those that nobody waits for any more
+MOST_ADDRESSES = 3  # of one name are tried
+MOST_HOSTS = 100  # keep idle connections
+MOST_IDLE = 64  # connections to one host
+HEAD_BYTES = 65_536
+BODY_BYTES = 20_000
+EXCERPT_LENGTH = 1_000
+TICK = 0.1  # seconds by which a call may outlive its deadline
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
+TOO_LATE = "No answer within the time limit."
+CLOSED = "The connection was closed before an answer came."
+# The first that fits.
+SENTENCES: tuple[tuple[type[Exception], str], ...] = (
+    (TimeoutError, TOO_LATE),
+    (urllib3.exceptions.TimeoutError, TOO_LATE),
+    (urllib3.exceptions.SSLError, "No secure connection could be made."),
+    (OSError, CLOSED),
+    (Exception, "The answer is not HTTP."),
+)
+
+
+class Reply(NamedTuple):
+    """What one try came to."""
+
+    status: int | None  # of a head that was complete within the deadline
+    seconds: float
+    error: str = ""  # a sentence where there is no status; never a body or an address
+    excerpt: str = ""  # how the answer's text begins
+    retry_after: int | None = None  # seconds, with 429 and 503 only
+
+
+class CallFailed(Exception):
+    """There is no answer; the message is a sentence for whoever asks why."""
+
+
+class StaleConnection(CallFailed):
+    """A kept-alive connection was closed at its other end, without a byte of an answer."""
+
+
+def call(
+    url: str, *, method: str, headers: Mapping[str, str], body: bytes, deadline: float = 15.0
+) -> Reply:
+    """One request, within `deadline` seconds of wall time. Raises for nothing the network does.
+
+    Once the head is complete the call has succeeded, also if its body is cut off.
+    """
+    start = time.monotonic()
+    try:
+        with _network.attempt(checked_target(url), start + deadline) as attempt:
+            answer = attempt.open(method.upper(), {**headers, "Accept-Encoding": "identity"}, body)
+            excerpt = read_excerpt(answer)
+    except (UrlRefused, CallFailed) as failure:
+        return Reply(None, time.monotonic() - start, str(failure))
+    wait = retry_after(answer.headers.get("Retry-After", ""), datetime.now(UTC))
+    return Reply(
+        answer.status,
+        time.monotonic() - start,
+        excerpt=excerpt,
+        retry_after=wait if answer.status in (429, 503) else None,
+    )
+
+
+def read_excerpt(answer: urllib3.BaseHTTPResponse) -> str:
+    """At most EXCERPT_LENGTH characters. Reads on to the end of a short body, which keeps the
+    connection alive; of a long one no more than BODY_BYTES, undecoded: 400 kB may unpack to 400 MB.
+    """
+    raw = bytearray()
+    with contextlib.suppress(*NETWORK_FAULTS):
+        while piece := answer.read1(BODY_BYTES - len(raw), decode_content=False):
+            raw += piece
+    answer.close()
+    if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return ""
+    return CONTROL.sub("", raw.decode(errors="replace"))[:EXCERPT_LENGTH]
+
+
+def retry_after(text: str, now: datetime) -> int | None:
+    """Seconds from a number or an HTTP date (RFC 9110 10.2.3); None for anything else."""
+    if text.isascii() and text.isdigit() and len(text) <= 10:
+        return int(text)
+    try:
+        moment = parsedate_to_datetime(text)
+        ahead = moment.replace(tzinfo=moment.tzinfo or UTC) - now
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0, math.ceil(ahead.total_seconds()))
+
+
+def look_up(host: str, seconds: float, slots: threading.Semaphore) -> list[Address]:
+    """Every address of `host`. The resolver has no time limit of its own, hence the thread."""
+    literal = literal_address(host)
+    if literal:
+        return [literal]
+    answers: queue.SimpleQueue[list[Address]] = queue.SimpleQueue()
+
+    def resolve() -> None:
+        try:
+            entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            answers.put([ip_address(entry[4][0]) for entry in entries])
+        except (OSError, ValueError):
+            answers.put([])
+        finally:
+            slots.release()
+
+    addresses: list[Address] = []
+    if slots.acquire(timeout=seconds):
+        threading.Thread(target=resolve, daemon=True).start()
+        with contextlib.suppress(queue.Empty):
+            addresses = answers.get(timeout=seconds)
+    if not addresses:
+        raise CallFailed("The host name could not be resolved.")
+    return addresses
+
+
+class Attempt:
+    """One call: where it goes, when it has to end, and how its socket is shut from outside."""
+
+    def __init__(self, target: Target, ends: float, network: "Network") -> None:
+        self.target, self.ends, self.network = target, ends, network
+        self.wants_fresh = False  # no kept-alive connection
+        self.is_fresh = False  # the connection was made for this call
+        self.lock = threading.Lock()
+        self.handle: socket.socket | None = None
+
+    def left(self) -> float:
+        """Seconds; raises CallFailed when there are none."""
+        seconds = self.ends - time.monotonic()
+        if seconds <= 0:
+            raise CallFailed(TOO_LATE)
+        return seconds
+
+    def open(
+        self, method: str, headers: Mapping[str, str], body: bytes
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer with its head read. Raises CallFailed."""
+        try:
+            return self.send(method, headers, body)
+        except StaleConnection:
+            self.wants_fresh = True
+            return self.send(method, headers, body)
+
+    def send(
+        self, method: str, headers: Mapping[str, str], body: bytes
+    ) -> urllib3.BaseHTTPResponse:
+        scheme, host, port, path = self.target
+        pool = self.network.pools.connection_from_host(host, port, scheme)
+        try:
+            answer = pool.urlopen(
+                method,
+                path,
+                body=body or None,
+                headers=headers,
+                timeout=self.left(),
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+                preload_content=False,
+                decode_content=False,
+            )
+        except NETWORK_FAULTS as fault:
+            raise self.failure(fault) from fault
+        if time.monotonic() > self.ends:
+            answer.close()
+            raise CallFailed(TOO_LATE)
+        return answer
+
+    def failure(self, fault: Exception) -> CallFailed:
+        self.left()
+        cause = fault.args[-1] if isinstance(fault, urllib3.exceptions.ProtocolError) else fault
+        if isinstance(cause, ConnectionResetError | BrokenPipeError) and not self.is_fresh:
+            return StaleConnection(CLOSED)
+        return CallFailed(next(text for kind, text in SENTENCES if isinstance(cause, kind)))
+
+    def connect(self) -> socket.socket:
+        """To an address that was judged: the name is not looked up again."""
+        self.is_fresh = True
+        seconds = min(LOOKUP_SECONDS, self.left())
+        addresses = look_up(self.target.host, seconds, self.network.lookups)
+        if addresses_problem(addresses, self.target.port):
+            raise CallFailed("The address is not allowed.")
+        tried = addresses[:MOST_ADDRESSES]
+        for count, address in enumerate(tried):
+            with contextlib.suppress(OSError):
+                return self.connect_to(address, self.left() / (len(tried) - count))
+        self.left()
+        raise CallFailed("No connection could be made.")
+
+    def connect_to(self, address: Address, seconds: float) -> socket.socket:
+        sock = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.settimeout(seconds)
+            sock.connect((str(address), self.target.port))
+            sock.settimeout(self.left())
+            self.watch(sock)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def watch(self, sock: socket.socket) -> None:
+        """From now on `cut` shuts `sock`.
+
+        By a descriptor of its own: that of `sock` goes over to TLS, or is closed and given to
+        another connection, in the moment of the cut.
+        """
+        self.end()
+        number = os.dup(sock.fileno())
+        with self.lock:
+            self.handle = socket.socket(sock.family, sock.type, sock.proto, fileno=number)
+
+    def cut(self) -> None:
+        with self.lock:
+            if self.handle:
+                with contextlib.suppress(OSError):
+                    self.handle.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        with self.lock:
+            if self.handle:
+                self.handle.close()
+
+
+class Watchdog:
+    """One thread that cuts off every call whose time is over: a timeout of a socket begins anew
+    with every byte that drips in."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.attempts: set[Attempt] = set()
+        self.is_wanted = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def add(self, attempt: Attempt) -> None:
+        with self.lock:
+            self.attempts.add(attempt)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self.run, name="watchdog", daemon=True)
+                self.thread.start()
+        self.is_wanted.set()
+
+    def remove(self, attempt: Attempt) -> None:
+        with self.lock:
+            self.attempts.discard(attempt)
+
+    def run(self) -> None:
+        while self.is_wanted.wait():
+            time.sleep(TICK)
+            now = time.monotonic()
+            with self.lock:
+                late = [attempt for attempt in self.attempts if attempt.ends <= now]
+                if not self.attempts:
+                    self.is_wanted.clear()
+            for attempt in late:
+                attempt.cut()
+
+
+class Network:
+    """What the calls of one process share."""
+
+    def __init__(self) -> None:
+        self.pools = urllib3.PoolManager(MOST_HOSTS, maxsize=MOST_IDLE)
+        self.pools.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
+        self.lookups = threading.BoundedSemaphore(MOST_LOOKUPS)
+        self.watchdog = Watchdog()
+
+    @contextlib.contextmanager
+    def attempt(self, target: Target, ends: float) -> Iterator[Attempt]:
+        attempt = _running.attempt = Attempt(target, ends, self)
+        self.watchdog.add(attempt)
+        try:
+            yield attempt
+        finally:
+            self.watchdog.remove(attempt)
+            attempt.end()
+
+
+@functools.cache
+def tls_context() -> ssl.SSLContext:
+    """Trusts the public authorities and those that the operator gave to the system."""
+    context = ssl.create_default_context(cafile=certifi.where())
+    context.load_default_certs()
+    return context
+
+
+# --- What urllib3 has to do differently -----------------------------------------------------------
+class HeadFile:
+    """The file of an answer while its head is read: bounded, and never ended by a cut.
+
+    http.client takes a head that breaks off for a complete one, and one of 6 MB for fit.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.left, self.has_begun = file, HEAD_BYTES, False
+        self.close, self.flush = file.close, file.flush
+
+    def readline(self, limit: int) -> bytes:
+        try:
+            self.has_begun = self.has_begun or bool(self.file.peek(1))
+            line = self.file.readline(limit)
+        except ConnectionResetError as fault:
+            raise ConnectionAbortedError if self.has_begun else fault from None
+        self.left -= len(line)
+        if self.left < 0:
+            raise http.client.LineTooLong("head")
+        if self.has_begun and not line.endswith(b"\n"):
+            raise ConnectionAbortedError
+        return line
+
+
+class Answer(http.client.HTTPResponse):
+    def begin(self) -> None:
+        file = self.fp
+        self.fp = HeadFile(file)
+        super().begin()
+        self.fp = file
+
+
+class Pinned:
+    """A connection to where the attempt of this thread says, watched while it serves it."""
+
+    response_class = Answer
+    sock: socket.socket | None
+    close: Callable[[], None]
+
+    def _new_conn(self) -> socket.socket:
+        return _running.attempt.connect()
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        attempt = _running.attempt
+        if self.sock and not attempt.is_fresh:
+            if attempt.wants_fresh:
+                self.close()
+            else:
+                attempt.watch(self.sock)
+        super().request(*args, **kwargs)
+
+
+class HttpConnection(Pinned, urllib3.connection.HTTPConnection):
+    pass
+
+
+class HttpsConnection(Pinned, urllib3.connection.HTTPSConnection):
+    pass
+
+
+class HttpPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = HttpConnection
+
+
+class HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = HttpsConnection
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, ssl_context=tls_context(), **kwargs)
+
+
+_running = threading.local()
+_network = Network()
+
+
+def _start_afresh() -> None:
+    """After a fork: connections may not be shared, and the watchdog's thread stayed behind."""
+    global _network
+    _network = Network()
+
+
+os.register_at_fork(after_in_child=_start_afresh)
