@@ -1,0 +1,105 @@
+"""`manage.py webhook_echo`: a receiver on this machine, to see what a webhook sends."""
+
+import contextlib
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from django.core.management.base import BaseCommand, CommandError
+
+from notifications.signing import signature_headers
+
+
+class Command(BaseCommand):
+    help = "Listens on 127.0.0.1 and shows every webhook that arrives. Ctrl-C stops it."
+    requires_system_checks: ClassVar[list[str]] = []  # it needs no database
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=9000)
+        parser.add_argument("--secret", help="whsec_..., to check the signatures by")
+        parser.add_argument("--status", type=int, default=200, help="the answer (default 200)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with listening(options["port"]) as server:
+            server.status, server.say = options["status"], self.say
+            server.secrets = [options["secret"]] if options["secret"] else []
+            self.say(f"Listening on http://127.0.0.1:{server.server_port}/   (Ctrl-C stops)")
+            with contextlib.suppress(KeyboardInterrupt):
+                server.serve_forever()
+        self.say("\nStopped.")
+
+    def say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
+
+
+class EchoServer(ThreadingHTTPServer):
+    status: int
+    secrets: Sequence[str]
+    say: Any
+
+
+class EchoHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: EchoServer
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.say(block(f"{self.command} {self.path}", self.headers, body, self.server))
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = do_PUT = do_PATCH = answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Each call has its block."""
+
+
+def listening(port: int) -> EchoServer:
+    try:
+        return EchoServer(("127.0.0.1", port), EchoHandler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"Cannot listen on 127.0.0.1:{port}: {reason}. Choose another port: --port N"
+        ) from None
+
+
+def block(line: str, headers: Any, body: bytes, server: EchoServer) -> str:
+    """What is shown of one call."""
+    return "\n".join(
+        [
+            "",
+            f"--- {line} ".ljust(72, "-"),
+            f"event      {headers.get('Service-Event', '-')}",
+            f"id         {headers.get('webhook-id', '-')}",
+            f"signature  {judged_signature(headers, body, server.secrets)}",
+            readable(body),
+        ]
+    )
+
+
+def judged_signature(headers: Any, body: bytes, secrets: Sequence[str]) -> str:
+    if not secrets:
+        return "not checked (no --secret)"
+    try:
+        expected = signature_headers(
+            message_id=headers["webhook-id"],
+            timestamp=int(headers["webhook-timestamp"]),
+            body=body,
+            secrets=secrets,
+        )
+    except (TypeError, ValueError):
+        return "WRONG"
+    is_good = expected["webhook-signature"] in headers.get("webhook-signature", "").split()
+    return "verified" if is_good else "WRONG"
+
+
+def readable(body: bytes) -> str:
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body.decode(errors="replace") or "(no body)"
