@@ -84,6 +84,8 @@ class Description:
         if response is None:
             return f"{operation}: the status {status} is not described"
         content = self.resolve(response).get("content")
+        if content is not None and "application/json" not in content:
+            return None if body is None else f"{operation} {status}: no page"
         if content is None or body is None:
             return None if content is body is None else f"{operation} {status}: body or no body"
         key = (operation.method, operation.path, str(status))
