@@ -34,7 +34,7 @@ body { margin: 0; padding: 0; -webkit-text-size-adjust: 100%; }
 a { color: #1f4f99; }
 @media (max-width: 480px) {
   .sheet { padding: 24px 20px !important; }
-  .outer { padding: 16px 10px !important; }
+  td.outer { padding: 16px 10px !important; }
   .label, .value { display: block !important; width: auto !important; }
   .label { padding: 12px 0 0 !important; border-bottom: 0 !important; }
   .value { padding: 2px 0 12px !important; }

@@ -1,0 +1,178 @@
+"""Mails and the page behind their links in a real browser: narrow and wide, light and dark."""
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from notifications.mail import SLUGS, compose, compose_notice
+from tests.browser import Browser, Page, browser
+from tests.live import LiveApp
+from tests.notifications.letters import DELIVERY_ID, html_of, make_app, make_letter
+from tests.services import Service
+from tests.test_openapi import SIGNED_LINK
+
+__all__ = ["browser"]
+
+LOOKS = [(width, scheme) for width in (390, 700) for scheme in ("light", "dark")]
+GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
+# The lowest contrast between a text and what lies behind it, by WCAG 2.
+LOWEST_CONTRAST = """
+(() => {
+  const parts = color => color.match(/[\\d.]+/g).map(Number);
+  const light = color => {
+    const [r, g, b] = parts(color).slice(0, 3).map(value => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = element => {
+    const color = getComputedStyle(element).backgroundColor;
+    const [, , , alpha = 1] = parts(color);
+    return alpha > 0 || !element.parentElement ? color : ground(element.parentElement);
+  };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let lowest = 21;
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.getClientRects().length) continue;
+    const [a, b] = [light(getComputedStyle(element).color), light(ground(element))];
+    lowest = Math.min(lowest, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+  }
+  return lowest;
+})()
+"""
+
+
+def open_page(browser: Browser, url: str, width: int, scheme: str) -> Page:
+    page = browser.open("about:blank", width=width)
+    media = {"name": "prefers-color-scheme", "value": scheme}
+    page.send("Emulation.setEmulatedMedia", features=[media])
+    page.requests.clear()
+    page.send("Page.navigate", url=url)
+    page.wait_for("location.href != 'about:blank' && document.readyState == 'complete'")
+    return page
+
+
+def keep(page: Page, name: str) -> None:
+    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
+    if os.environ.get("SCREENSHOTS"):
+        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
+
+
+def check_looks(page: Page, width: int, scheme: str) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUNDS[scheme]
+    assert page.evaluate(LOWEST_CONTRAST) >= 4.5
+    assert (page.complaints, page.failures) == ([], [])
+
+
+# --- Mails ----------------------------------------------------------------------------------------
+def show_mail(
+    browser: Browser, html: str, folder: Path, name: str, width: int, scheme: str
+) -> None:
+    file = folder / f"{name}.html"
+    file.write_text(html, "utf-8")
+
+    page = open_page(browser, file.as_uri(), width, scheme)
+
+    keep(page, f"{name}-{width}-{scheme}")
+    assert page.requests == [file.as_uri()]
+    check_looks(page, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_mails_look_right(
+    browser: Browser, clock: Any, tmp_path: Path, width: int, scheme: str
+) -> None:
+    moved = {"old_start": "2026-11-20T14:00:00+00:00", "old_end": "2026-11-20T14:30:00+00:00"}
+    for slug in SLUGS:
+        facts = moved if slug.startswith("rescheduled") else {}
+        letter = make_letter(slug, message="We are ill.\n\nSorry!", **facts)
+        show_mail(browser, html_of(compose(letter)), tmp_path, slug, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    notice = compose_notice(
+        app=make_app(),
+        delivery_id=DELIVERY_ID,
+        to=["owner@example.com"],
+        subject="A webhook was disabled",
+        sentence="It is not called any more until it is switched on again.",
+        url=f"https://example.com/hook?{'x' * 500}",
+        reason="It answered 410 Gone.",
+    )
+
+    show_mail(browser, html_of(notice), tmp_path, "notice", width, scheme)
+
+
+def test_long_words_do_not_break_the_page(browser: Browser, clock: Any, tmp_path: Path) -> None:
+    letter = make_letter(
+        "tentative_owner",
+        app=make_app(name="W" * 200),
+        resource="W" * 200,
+        customer={"name": "W" * 200, "email": f"{'w' * 60}@example.com", "phone": "5" * 200},
+        what="<b>" + "W" * 197,
+        where="W" * 200,
+        description="W" * 8000,
+        message="W" * 8000,
+    )
+
+    show_mail(browser, html_of(compose(letter)), tmp_path, "long", 390, "dark")
+
+
+# --- The page behind a link -----------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def app(live_service: Service) -> LiveApp:
+    return LiveApp(live_service)
+
+
+def link_of(app: LiveApp) -> str:
+    """A fresh booking's link that cancels it."""
+    code = SIGNED_LINK.format(booking_id=app.make_ids()["booking_id"])
+    printed = app.service.manage("shell", "--no-imports", "--command", code)
+    parts = urlsplit(printed.splitlines()[-1])
+    return f"{app.url}{parts.path}?{parts.query}"
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_link_is_followed_and_its_button_pressed(
+    browser: Browser, app: LiveApp, width: int, scheme: str
+) -> None:
+    link = link_of(app)
+
+    page = open_page(browser, link, width, scheme)
+
+    keep(page, f"link-{width}-{scheme}")
+    check_looks(page, width, scheme)
+    assert page.evaluate("document.querySelector('h1').innerText") == "Cancel this booking?"
+
+    page.evaluate("document.querySelector('button').click()")
+    page.wait_for("document.querySelector('h1').innerText == 'The booking is cancelled'")
+
+    keep(page, f"link-done-{width}-{scheme}")
+    check_looks(page, width, scheme)
+    hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
+    assert hosts == {urlsplit(app.url).netloc}
+
+    again = open_page(browser, link, width, scheme)
+
+    keep(again, f"link-again-{width}-{scheme}")
+    assert again.evaluate("document.querySelector('h1').innerText") == "This is done already"
+    assert again.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_button_leads_on_to_the_apps_own_page(browser: Browser, app: LiveApp) -> None:
+    """The page's policy holds for where a form is redirected to as well."""
+    target = f"http://booking.localhost:{app.service.port}/docs"
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"redirect_urls": [target]}})
+    page = open_page(browser, f"{link_of(app)}&redirect={target}?from=mail", 390, "light")
+
+    page.evaluate("document.querySelector('button').click()")
+    page.wait_for(f"location.href == '{target}?from=mail'")
+
+    assert page.complaints == []
