@@ -36,9 +36,9 @@ from bookings.wording import (
     one_line,
     span_words,
 )
-from scheduling.api.components import TEXT, text_of
+from scheduling.api.components import ID, TEXT, text_of
 from scheduling.api.errors import NotFound, exception_response
-from scheduling.api.fields import NOT_IN_URL, is_web_address
+from scheduling.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
 from scheduling.api.schema import described
 from scheduling.api.views import ApiView
 
@@ -154,7 +154,10 @@ QUERY = {
         examples=["https://www.example.com/thanks"],
     ),
 }
-PATH = {"action": text_of("What the link does.", enum=list(OFFERS))}
+PATH = {
+    "booking_id": ID | {"description": "Id of the booking."},
+    "action": text_of("What the link does.", enum=list(OFFERS)),
+}
 
 
 def page_response(description: str) -> OpenApiResponse:
@@ -194,7 +197,7 @@ class ExternalActionView(ApiView):
         headers=PAGE_HEADERS,
         others={200: page_response("The booking, and the button."), **FAILURES},
     )
-    def get(self, request: Any, booking_id: uuid.UUID, action: str) -> HttpResponse:
+    def get(self, request: Any, booking_id: str, action: str) -> HttpResponse:
         offer = self._admit_link(request, booking_id, action)
         if GRAPHS[self.booking.graph].next_state(self.booking.state, action) is None:
             raise ActionNotAllowed(self.booking, action)
@@ -213,11 +216,11 @@ class ExternalActionView(ApiView):
             413: page_response("The body is larger than 256 kB; none is needed."),
         },
     )
-    def post(self, request: Any, booking_id: uuid.UUID, action: str) -> HttpResponse:
+    def post(self, request: Any, booking_id: str, action: str) -> HttpResponse:
         offer = self._admit_link(request, booking_id, action)
         self.booking = apply_action(
             app=self.booking.app,
-            booking_id=booking_id,
+            booking_id=self.booking.id,
             action=action,
             actor=Actor(name=offer.actor, source="link"),
             now=self.now,
@@ -244,11 +247,13 @@ class ExternalActionView(ApiView):
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"
 
-    def _admit_link(self, request: Any, booking_id: uuid.UUID, action: str) -> Offer:
+    def _admit_link(self, request: Any, booking_id: str, action: str) -> Offer:
         """The offer of a link that holds. Raises NotFound, BadLink."""
         if action not in OFFERS:
             raise NotFound("Action")
-        expiry = read_expiry(booking_id, action, request.GET.get("signature", ""))
+        if not CANONICAL_ID.fullmatch(booking_id):
+            raise NotFound("Booking")
+        expiry = read_expiry(uuid.UUID(booking_id), action, request.GET.get("signature", ""))
         rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
         self.booking = (
             rows.select_related("app", "event", "resource", "project").filter(id=booking_id).first()

@@ -334,13 +334,14 @@ def test_unknown_action_and_hidden_booking_are_not_found(tenant: Tenant) -> None
     desk = Desk(tenant)
     link = desk.link("decline")
     unknown = [forged(link, "decline", name) for name in ("complete", "fly", "cancel")]
+    unknown += [forged(link, desk.booking["id"], one) for one in ("x", desk.booking["id"][:-3])]
     desk.press(link)
     tenant.delete(f"/bookings/{desk.booking['id']}")
 
     pages = [desk.open(one) for one in [*unknown, link]]
 
     said = ["Nothing was found here", "There is no such booking, or it was removed."]
-    assert [(page.status, page.said) for page in pages] == [(404, said)] * 4
+    assert [(page.status, page.said) for page in pages] == [(404, said)] * 6
 
 
 def test_links_of_an_archived_app_end(tenant: Tenant) -> None:
