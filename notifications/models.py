@@ -106,7 +106,8 @@ class Delivery(models.Model):
     REMINDER = "reminder"  # the kind of what an event notification causes
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    app = models.ForeignKey(App, models.CASCADE, related_name="deliveries")
+    # No index of its own: the listing's begins with it.
+    app = models.ForeignKey(App, models.CASCADE, related_name="deliveries", db_index=False)
     booking = models.ForeignKey(
         Booking, models.CASCADE, null=True, blank=True, related_name="deliveries"
     )
@@ -208,6 +209,7 @@ class Attempt(models.Model):
 
     class Meta:
         ordering = ["id"]
+        indexes = [models.Index(fields=["at"], name="attempt_recent")]
 
     def __str__(self) -> str:
         return self.error or str(self.response_code or "sent")
@@ -236,3 +238,15 @@ class Endpoint(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+
+class Heartbeat(models.Model):
+    """When a process that asks nobody was last seen: `beat`."""
+
+    BEAT = "beat"
+
+    name = models.CharField(max_length=20, primary_key=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.seen_at}"

@@ -1,9 +1,20 @@
-from celery import shared_task
+import time
+from datetime import timedelta
 
-from notifications import sweeping  # noqa: F401  # its signals make every worker sweep
+from celery import shared_task
+from django.conf import settings
+
+from notifications import (
+    heartbeat,
+    retention,
+    sweeping,  # noqa: F401  # its signals make every worker sweep
+)
 from notifications.pump import run_pump
+from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.waking import publish
+
+PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
 
 @shared_task
@@ -11,3 +22,21 @@ def pump(kind: str) -> None:
     """Send what is due of one type; asks for a successor where there was work."""
     if run_pump(kind, stopping=is_stopping) and not is_stopping():
         publish(kind)
+
+
+@shared_task
+def mark_beat() -> None:
+    heartbeat.mark_beat()
+
+
+@shared_task
+def purge_deliveries() -> None:
+    """Remove what is older than DELIVERY_RETENTION_DAYS; a successor does what is left."""
+    before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
+    ends = time.monotonic() + PURGE_SECONDS
+    for _ in retention.purge(before):
+        if is_stopping():
+            return
+        if time.monotonic() > ends:
+            purge_deliveries.apply_async(expires=3600, retry=False)
+            return

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import environ
+from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
@@ -93,7 +94,7 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
 )
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -152,6 +153,9 @@ TEMPLATES = [
         },
     },
 ]
+
+# --- Watching -------------------------------------------------------------------------------------
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "").strip()  # whoever knows it reads /metrics
 
 # --- Database -------------------------------------------------------------------------------------
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
@@ -285,6 +289,16 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "mark-beat": {
+        "task": "notifications.tasks.mark_beat",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+    "purge-deliveries": {
+        "task": "notifications.tasks.purge_deliveries",
+        "schedule": crontab(hour=3, minute=17),
+        "options": {"expires": 3600},
+    },
 }
 
 # --- Deliveries -----------------------------------------------------------------------------------
@@ -295,6 +309,8 @@ DELIVERY_ENDPOINT_CAP = env_int(
     "DELIVERY_ENDPOINT_CAP", max(1, DELIVERY_THREADS // 2), least=1, most=10_000
 )
 DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
+# What was finished so long ago is removed, its tries with it.
+DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
 
 # --- E-mail ---------------------------------------------------------------------------------------
 EMAIL_URL = os.environ.get("EMAIL_URL", "").strip()
