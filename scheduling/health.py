@@ -9,7 +9,8 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
-from bookings.models import Booking
+from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
+from notifications.models import Delivery
 from scheduling.api.errors import retry_header
 from scheduling.api.schema import component, described
 from scheduling.api.views import ApiView
@@ -35,8 +36,9 @@ READINESS = component(
             "oldest_overdue_seconds": {
                 "type": ["integer", "null"],
                 "minimum": 0,
-                "description": "How long the oldest booking has waited to be completed; a figure"
-                " that keeps growing says that no worker runs. Null where it can't be told.",
+                "description": "How long the oldest overdue delivery has waited to be sent, or the"
+                " oldest booking to be completed; a figure that keeps growing says that no worker"
+                " runs. Null where it can't be told.",
             },
         },
     },
@@ -104,6 +106,5 @@ def look_at_database() -> dict[str, Any]:
 
 def oldest_overdue_seconds() -> int:
     now = timezone.now()
-    due = Booking.objects.filter(completes_at__lte=now).order_by("completes_at")
-    oldest = due.values_list("completes_at", flat=True).first()
-    return int((now - oldest).total_seconds()) if oldest else 0
+    since = [oldest_uncompleted(now), *(oldest_late(kind, now) for kind in Delivery.TYPES)]
+    return int(max(seconds_since(moment, now) for moment in since))

@@ -10,6 +10,7 @@ import notifications.urls
 from scheduling.api.document import DocumentView
 from scheduling.docs import show_docs
 from scheduling.health import HealthView, ReadinessView
+from scheduling.metrics import MetricsView
 
 handler400 = "scheduling.api.errors.bad_request"
 handler403 = "scheduling.api.errors.permission_denied"
@@ -19,6 +20,7 @@ handler500 = "scheduling.api.errors.server_error"
 urlpatterns = [
     path("healthz", HealthView.as_view()),
     path("readyz", ReadinessView.as_view()),
+    path("metrics", MetricsView.as_view()),
     path("admin/", admin.site.urls),
     path("v2/", include(apps_config.urls)),
     path("v2/", include(availability.urls)),

@@ -1,12 +1,16 @@
 """/healthz and /readyz: what a load balancer is told when something is missing."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from notifications.models import Delivery, Endpoint
+from notifications.services import create_webhook, send_test
 from tests.live import LiveCaller, Rows
 from tests.services import PostgreSQL, Service
 from tests.world import Tenant
@@ -33,12 +37,37 @@ def test_readyz_counts_what_waits_to_be_completed(clock: Any, tenant: Tenant) ->
     span = {"start": "2026-11-20 10:00:00", "end": "2026-11-20 11:00:00"}
     assert tenant.book(resource_id=resource["id"], **span).status == 201
 
+    Delivery.objects.all().delete()
+
     before = Client().get("/readyz").json()
     # It is due an hour after its end.
     clock.move_to("2026-11-20 13:30:00+00:00")
     after = Client().get("/readyz").json()
 
     assert (before, after) == (READY, READY | {"oldest_overdue_seconds": 5400})
+
+
+def test_readyz_counts_what_waits_to_be_sent(clock: Any, tenant: Tenant) -> None:
+    """Its mails are due at once; a call to a server whose breaker is open is not overdue."""
+    resource = tenant.make_resource()
+    span = {"start": "2026-11-23 10:00:00", "end": "2026-11-23 11:00:00"}
+    assert tenant.book(resource_id=resource["id"], **span).status == 201
+    address = "https://example.com:443"
+    send_test(
+        create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})[0],
+        now=timezone.now() - timedelta(hours=1),
+    )
+    Endpoint.objects.create(
+        address=address, failures=10, open_until=timezone.now() + timedelta(hours=1)
+    )
+
+    overdue = [Client().get("/readyz").json()]
+    clock.shift(90)
+    overdue.append(Client().get("/readyz").json())
+    Endpoint.objects.all().delete()
+    overdue.append(Client().get("/readyz").json())
+
+    assert overdue == [READY | {"oldest_overdue_seconds": age} for age in (0, 90, 3690)]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

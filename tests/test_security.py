@@ -210,7 +210,7 @@ WITHOUT_ID = {
         "PUT /v2/templates/{template_slug}",
         "POST /v2/templates/{template_slug}/preview",
     },
-    "is public": {"GET /healthz", "GET /readyz", "GET /v2/openapi.json"},
+    "is public": {"GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"},
 }
 
 
