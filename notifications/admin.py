@@ -8,7 +8,15 @@ from django.utils import timezone
 
 from apps_config.admin import ReadOnlyAdmin
 from bookings.admin import ReadOnlyInline
-from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Plan, Webhook
+from notifications.models import (
+    Attempt,
+    Delivery,
+    EmailTemplate,
+    Endpoint,
+    Heartbeat,
+    Plan,
+    Webhook,
+)
 from notifications.services import change_webhook, redeliver
 from scheduling.api.errors import NotFound
 
@@ -103,3 +111,9 @@ class PlanAdmin(ReadOnlyAdmin):
     list_display = ("change_id", "planned", "purged")
     search_fields = ("change__booking__id",)
     show_full_result_count = False
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(ReadOnlyAdmin):
+    list_display = ("name", "seen_at")
+    search_fields = ("name",)

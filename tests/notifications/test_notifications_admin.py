@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
-from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Webhook
+from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Heartbeat, Webhook
 from notifications.services import disable_webhook
 from tests.bookings.agreements import span
 from tests.world import NOW, Tenant
@@ -42,6 +42,7 @@ def fill(tenant: Tenant, rows: int) -> None:
         assert booked.status == 201
         EmailTemplate.objects.create(app=tenant.app, slug=f"s{number}", subject="x", text="x")
         Endpoint.objects.create(address=f"https://{tenant.app.slug}-{number}.example.com:443")
+        Heartbeat.objects.create(name=f"{tenant.app.slug}-{number}", seen_at=NOW)
     for delivery in Delivery.objects.filter(app=tenant.app):
         for _ in range(2):
             Attempt.objects.create(delivery=delivery, at=NOW, seconds=1.0, excerpt="<b>no</b>")
