@@ -1,4 +1,4 @@
-"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [startup]
+"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [deliveries] [startup]
 
 Prints each goal with its target and the measured figure; numerator and denominator come from the
 same run. Nothing is asserted: a busy machine is not a failure.
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, endpoints, startup
+from benchmarks import core, creation, deliveries, endpoints, startup
 from benchmarks.stage import Goal
 
 
@@ -24,10 +24,11 @@ def core_goals() -> list[Goal]:
     return found
 
 
-PARTS: dict[str, Callable[[], list[Goal]]] = {
+PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
     "endpoints": endpoints.measure,
     "creation": creation.measure,
+    "deliveries": deliveries.measure,
     "startup": startup.measure,
 }
 SIGNS = {True: "reached", False: "MISSED", None: ""}

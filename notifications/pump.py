@@ -7,10 +7,9 @@ once, on any number of machines: the claim decides who sends what.
 import contextlib
 import logging
 import queue
+import threading
 import time
-import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
 from django.db import (
@@ -18,8 +17,8 @@ from django.db import (
     OperationalError,
     close_old_connections,
     connection,
-    transaction,
 )
+from django.utils import timezone
 
 from notifications.models import Delivery
 from notifications.queue import LEASE, claim, database_now, next_due
@@ -28,7 +27,7 @@ from notifications.transports import Send, prepare
 
 logger = logging.getLogger(__name__)
 
-# How long a pump goes on while there is work, and how long it stays when there is none.
+# How long a pump goes on while there is work, and how long it stays when that is done.
 MOST_SECONDS = 20.0
 LINGER = 0.5
 SHORTEST_SLEEP, LONGEST_SLEEP = 0.02, 1.0
@@ -44,10 +43,10 @@ DatabaseAway = (OperationalError, InterfaceError)
 class Job:
     """One claimed delivery on its way through the pool."""
 
-    __slots__ = ("lease_ends", "row", "send", "token")
+    __slots__ = ("lease_ends", "row", "send")
 
-    def __init__(self, row: Delivery, send: Send, token: uuid.UUID, lease_ends: float) -> None:
-        self.row, self.send, self.token, self.lease_ends = row, send, token, lease_ends
+    def __init__(self, row: Delivery, send: Send, lease_ends: float) -> None:
+        self.row, self.send, self.lease_ends = row, send, lease_ends
 
 
 class Pump:
@@ -57,7 +56,9 @@ class Pump:
         self.kind = kind
         self.stopping = stopping
         self.threads = settings.DELIVERY_THREADS
+        self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[Job, Outcome | None]] = queue.SimpleQueue()
+        self.workers: list[threading.Thread] = []
         self.in_hand = 0
         self.sent = 0
         self.away_since: float | None = None
@@ -67,25 +68,31 @@ class Pump:
 
         Raises the database's error where it stays away for longer than a lease.
         """
+        try:
+            self._run_until_dry()
+        finally:
+            self._dismiss()
+        return self.sent
+
+    def _run_until_dry(self) -> None:
         ends = time.monotonic() + MOST_SECONDS
-        working_at = time.monotonic()
-        with ThreadPoolExecutor(self.threads, thread_name_prefix=self.kind) as pool:
-            while True:
-                is_ending = self.stopping() or time.monotonic() > ends
-                try:
-                    taken = 0 if is_ending else self._take(pool)
-                    self._write_down()
-                    idle = not (self.in_hand or taken)
-                    pause = self._pause(working_at) if idle and not is_ending else None
-                except DatabaseAway as error:
-                    self._wait_for_database(error)
-                    continue
-                if idle and pause is None:
-                    return self.sent
-                if idle:
-                    time.sleep(pause)
-                else:
-                    working_at = time.monotonic()
+        working_at = -LINGER  # it stays only after work
+        while True:
+            is_ending = self.stopping() or time.monotonic() > ends
+            try:
+                found = None if is_ending else self._take()
+                self._write_down()
+                idle = not self.in_hand and (is_ending or found == 0)
+                pause = self._pause(working_at) if idle and not is_ending else None
+            except DatabaseAway as error:
+                self._wait_for_database(error)
+                continue
+            if idle and pause is None:
+                return
+            if idle:
+                time.sleep(pause)
+            else:
+                working_at = time.monotonic()
 
     def _pause(self, working_at: float) -> float | None:
         """How long to sleep until something may be due; None: too long to stay for."""
@@ -105,25 +112,47 @@ class Pump:
         logger.warning("%s pump: the database is away (%s)", self.kind, type(error).__name__)
         time.sleep(1)
 
-    def _take(self, pool: ThreadPoolExecutor) -> int:
-        """Claim as much as the threads can soon begin with; returns how many rows that were."""
+    def _take(self) -> int | None:
+        """Claim what the threads can soon begin with; returns how many rows, None: not looked."""
         room = self.threads * AHEAD - self.in_hand
         if room < self.threads and self.in_hand:
-            return 0
+            return None
         lease_ends = time.monotonic() + LEASE.total_seconds()
-        rows, token = claim(self.kind, room)
+        rows = claim(self.kind, room)
         if not rows:
             return 0
-        sends, verdicts = prepare(rows, now=database_now())
+        sends, verdicts = prepare(rows, now=timezone.now())
         if verdicts:
-            drop(verdicts, token)
+            drop(verdicts)
+        self._hire()
         for row, send in sends:
             self.in_hand += 1
-            pool.submit(self._carry_out, Job(row, send, token, lease_ends))
+            self.jobs.put(Job(row, send, lease_ends))
         return len(rows)
 
+    def _hire(self) -> None:
+        """Start the threads, at the first job: most pumps find nothing due."""
+        if not self.workers:
+            self.workers = [
+                threading.Thread(target=self._work, name=f"{self.kind}-{number}")
+                for number in range(self.threads)
+            ]
+            for worker in self.workers:
+                worker.start()
+
+    def _dismiss(self) -> None:
+        """They end when all that they were given is done."""
+        for _ in self.workers:
+            self.jobs.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def _work(self) -> None:
+        while job := self.jobs.get():
+            self._carry_out(job)
+
     def _carry_out(self, job: Job) -> None:
-        """In a thread of the pool: no database here."""
+        """In a thread: no database here."""
         if self.stopping() or job.lease_ends - time.monotonic() < SEND_NEEDS:
             self.done.put((job, None))
             return
@@ -137,19 +166,25 @@ class Pump:
     def _write_down(self) -> None:
         """The results that are there; while some are awaited, those of the next moment."""
         batch = self._collect()
-        if not batch:
-            return
+        tried = [one for one in batch if one[1] is not None]
+        unsent = [one for one in batch if one[1] is None]
         try:
-            with transaction.atomic():
-                for token in {job.token for job, _ in batch}:
-                    self._write_batch([one for one in batch if one[0].token == token], token)
+            if tried:
+                finish([(job.row, outcome) for job, outcome in tried])
+                self._forget(tried)
+                tried = []
+            if unsent:
+                give_back([job.row for job, _ in unsent])
+                self._forget(unsent)
         except DatabaseAway:
-            for one in batch:
+            for one in (*tried, *unsent):
                 self.done.put(one)
             raise
+
+    def _forget(self, written: list[tuple[Job, Outcome | None]]) -> None:
         self.away_since = None
-        self.in_hand -= len(batch)
-        self.sent += sum(outcome is not None for _, outcome in batch)
+        self.in_hand -= len(written)
+        self.sent += sum(outcome is not None for _, outcome in written)
 
     def _collect(self) -> list[tuple[Job, Outcome | None]]:
         batch = []
@@ -159,14 +194,6 @@ class Pump:
                 batch.append(self.done.get(timeout=max(0, until - time.monotonic())))
                 until = min(until, time.monotonic() + FURTHER_RESULTS) if len(batch) == 1 else until
         return batch
-
-    def _write_batch(self, batch: list[tuple[Job, Outcome | None]], token: uuid.UUID) -> None:
-        results = [(job.row, outcome) for job, outcome in batch if outcome is not None]
-        unsent = [job.row for job, outcome in batch if outcome is None]
-        if results:
-            finish(results, token)
-        if unsent:
-            give_back(unsent, token)
 
 
 def run_pump(kind: str, *, stopping: Callable[[], bool] = lambda: False) -> int:

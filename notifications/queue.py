@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from notifications.breaker import cap_of
 from notifications.models import Attempt, Delivery, Endpoint
-from scheduling.api.sql import insert_rows
+from scheduling.api.sql import among, insert_rows, raw_id, raw_moment
 
 # Longer than any one try: 15 s of a call, 25 s of a mail, and some grace.
 LEASE = timedelta(seconds=40)
@@ -35,38 +35,48 @@ def database_now() -> datetime:
         return cursor.fetchone()[0].astimezone(UTC)
 
 
-def claim(kind: str, limit: int) -> tuple[list[Delivery], uuid.UUID]:
-    """Up to `limit` due deliveries of a type, taken under a lease with the token returned.
+def claim(kind: str, limit: int) -> list[Delivery]:
+    """Up to `limit` due deliveries of a type, taken under a lease: `lease_token` is its proof.
 
     No endpoint and no app gets more at once than its cap. Those that came too late are expired
     here, those that lapsed too often are failed.
     """
     token = uuid.uuid4()
     with transaction.atomic():
-        _take_turn(kind)
-        now = database_now()
+        now = _take_turn(kind)
         free = _Room(kind, now)
         due = _due(kind, now).exclude(endpoint__in=free.full_endpoints)
         rows = due.exclude(app__in=free.full_apps).order_by("next_at", "id")[:limit]
         claimed = [row for row in rows if not _end_at_claim(row, now) and free.takes(row)]
         lapsed = [row for row in claimed if row.state == Delivery.SENDING]
         _note_lapses(lapsed)
-        Delivery.objects.filter(id__in=[row.id for row in claimed]).update(
-            state=Delivery.SENDING,
-            next_at=now + LEASE,
-            lease_token=token,
-            tries=F("tries") + 1,
-        )
+        _lease(claimed, token, now + LEASE)
     for row in claimed:
         row.state, row.lease_token, row.tries = Delivery.SENDING, token, row.tries + 1
-    return claimed, token
+    return claimed
 
 
-def _take_turn(kind: str) -> None:
-    """SQLite's transaction is alone already."""
-    if connection.vendor == "postgresql":
+# By hand, because it begins every delivery (docs/benchmarks.md, P9).
+_LEASE = """
+UPDATE notifications_delivery SET state = 'sending', next_at = %s, lease_token = %s,
+tries = tries + 1 WHERE id {ids}
+"""
+
+
+def _lease(rows: Sequence[Delivery], token: uuid.UUID, until: datetime) -> None:
+    if rows:
+        ids, params = among(row.id for row in rows)
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK[kind]])
+            cursor.execute(_LEASE.format(ids=ids), [raw_moment(until), raw_id(token), *params])
+
+
+def _take_turn(kind: str) -> datetime:
+    """When this claim's turn has come, by the database's clock. SQLite's transaction is alone."""
+    if connection.vendor != "postgresql":
+        return database_now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s), clock_timestamp()", [CLAIM_LOCK[kind]])
+        return cursor.fetchone()[1].astimezone(UTC)
 
 
 def _due(kind: str, now: datetime) -> QuerySet[Delivery]:

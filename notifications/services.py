@@ -2,8 +2,9 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from django.db import transaction
@@ -147,17 +148,27 @@ def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
     return delivery
 
 
-def note_webhook_result(
-    webhook_id: uuid.UUID, *, ok: bool, code: int | None, now: datetime
+def note_webhook_results(
+    results: Mapping[uuid.UUID, Sequence[tuple[bool, int | None]]], *, now: datetime
 ) -> None:
-    """Count failures in a row; disable what is gone or has failed for days."""
+    """Count failures in a row of each webhook, from (it succeeded, the answer's status) in order.
+
+    Disables those that are gone or have failed for days.
+    """
+    well = [webhook_id for webhook_id, tries in results.items() if any(ok for ok, _ in tries)]
+    Webhook.objects.filter(id__in=well).exclude(failures=0).update(failures=0, failing_since=None)
+    for webhook_id, tries in results.items():
+        failed = list(takewhile(lambda one: not one[0], reversed(tries)))
+        if failed:
+            gone = any(code == GONE for _, code in failed)
+            _note_failures(webhook_id, len(failed), gone=gone, now=now)
+
+
+def _note_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: datetime) -> None:
     rows = Webhook.objects.filter(id=webhook_id)
-    if ok:
-        rows.exclude(failures=0).update(failures=0, failing_since=None)
-        return
-    rows.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now))
+    rows.update(failures=F("failures") + count, failing_since=Coalesce("failing_since", now))
     webhook = rows.get()
-    if code == GONE:
+    if gone:
         disable_webhook(webhook, "Its server answered 410 Gone.", now=now)
     elif webhook.failures >= FAILS_TIMES and webhook.failing_since <= now - FAILS_FOR:
         disable_webhook(webhook, "No call has succeeded for five days.", now=now)

@@ -87,6 +87,7 @@ class _Batch:
             for one in _if_any(members.select_related("account").order_by("id"), mailed)
         ]
         self.rendered: list[Delivery] = []
+        self.secrets: dict[UUID, Sequence[str]] = {}
 
     def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID, Booking]:
         """Whole ones: as they are now, not as they were when the delivery was planned."""
@@ -123,7 +124,7 @@ class _Batch:
             if webhook.deleted_at or not webhook.active:
                 raise Unfit(Delivery.SKIPPED, "The webhook is disabled.")
             url, method, code = webhook.url, webhook.method, webhook.expected_response_code
-            secrets = secrets_of(webhook, now=self.now)
+            secrets = self._secrets_of(webhook)
         else:
             url, method = row.content["url"], row.content["method"]
             code = row.content.get("expected_response_code")
@@ -132,6 +133,11 @@ class _Batch:
             self.rendered.append(row)
         event = "webhook.test" if row.kind == TEST else f"booking.{row.kind}"
         return partial(send_call, row.id, event, url, method, row.body, code, secrets)
+
+    def _secrets_of(self, webhook: Webhook) -> Sequence[str]:
+        if webhook.id not in self.secrets:
+            self.secrets[webhook.id] = secrets_of(webhook, now=self.now)
+        return self.secrets[webhook.id]
 
     def keep_bodies(self) -> None:
         """What was rendered now is what every later try sends too."""

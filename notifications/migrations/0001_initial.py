@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
                 ('created_at', models.DateTimeField()),
                 ('finished_at', models.DateTimeField(blank=True, null=True)),
-                ('app', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='apps_config.app')),
+                ('app', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='apps_config.app')),
                 ('booking', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='bookings.booking')),
                 ('change', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='bookings.statechange')),
                 ('customer', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='bookings.customer')),

@@ -6,6 +6,7 @@ PostgreSQL has a type for UUIDs; SQLite keeps their 32 hexadecimal digits as tex
 
 import uuid
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,11 @@ from django.db import connection, models
 def raw_id(identifier: uuid.UUID) -> Any:
     """A UUID as a parameter of a handwritten statement."""
     return identifier if connection.vendor == "postgresql" else identifier.hex
+
+
+def raw_moment(moment: datetime) -> Any:
+    """An aware datetime as a parameter of a handwritten statement."""
+    return connection.ops.adapt_datetimefield_value(moment)
 
 
 def read_id(value: Any) -> uuid.UUID:
@@ -42,12 +48,13 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
     """
     if not rows:
         return
-    statement, fields = _insert_statement(rows[0].__class__, len(rows))
-    values = [
-        field.get_db_prep_save(field.pre_save(row, add=True), connection)
-        for row in rows
+    at_once = len(rows) > 1 and connection.vendor == "postgresql"
+    statement, fields = _insert_statement(rows[0].__class__, 0 if at_once else len(rows))
+    columns = [
+        [field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows]
         for field in fields
     ]
+    values = columns if at_once else [value for row in zip(*columns, strict=True) for value in row]
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         if len(rows) == 1 and rows[0]._meta.auto_field:
@@ -61,13 +68,25 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
 def _insert_statement(
     model: type[models.Model], count: int
 ) -> tuple[str, tuple[models.Field, ...]]:
+    """For that many rows, a mark for each value; 0: for any number, an array for each column.
+
+    With arrays the statement is the same for any number and stays prepared; SQLite has none.
+    """
     meta = model._meta
     fields = tuple(field for field in meta.concrete_fields if field is not meta.auto_field)
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    marks = f"({', '.join(['%s'] * len(fields))})"
+    if count:
+        marks = f"({', '.join(['%s'] * len(fields))})"
+        source = f"VALUES {', '.join([marks] * count)}"
+    else:
+        arrays = ", ".join(f"%s::{_type_of(field)}[]" for field in fields)
+        source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 # nosec B608
     key = meta.auto_field
     returning = f' RETURNING "{key.column}"' if key and count == 1 else ""
-    return (
-        f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([marks] * count)}{returning}',  # noqa: S608 # nosec B608
-        fields,
-    )
+    statement = f'INSERT INTO "{meta.db_table}" ({columns}) {source}{returning}'  # nosec B608
+    return statement, fields
+
+
+def _type_of(field: models.Field) -> str:
+    """Without a length: a cast would cut what is too long, the column refuses it."""
+    return (field.db_type(connection) or "").partition("(")[0]
