@@ -1,0 +1,367 @@
+"""`manage.py doctor`: each part as it should be, broken, and mute."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.db import connection
+from django.utils import timezone
+
+from bookings.models import Booking
+from notifications import doctor
+from notifications.doctor import Check, Finding, examine
+from notifications.heartbeat import mark_beat
+from notifications.models import Delivery, Endpoint, Heartbeat
+from notifications.services import create_webhook, disable_webhook, send_test
+from tests.services import ROOT, Service, free_port
+from tests.sinks import MailSink
+from tests.world import Tenant
+
+NAMES = [
+    "database",
+    "migrations",
+    "clocks",
+    "broker",
+    "workers",
+    "beat",
+    "overdue emails",
+    "overdue webhooks",
+    "completions",
+    "webhooks",
+    "breakers",
+    "e-mail server",
+    "disk",
+    "public address",
+    "secret key",
+]
+
+
+@contextmanager
+def mute_server() -> Iterator[int]:
+    """Takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[str, str]]:
+    """(exit code, name -> level, name -> what was said) of the command in the service's place."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor"],
+        cwd=ROOT,
+        env=service.env | {name: str(value) for name, value in settings.items()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    lines = done.stdout.splitlines()
+    levels = {line[6:23].strip(): line[:4].strip() for line in lines}
+    return done.returncode, levels, {line[6:23].strip(): line[24:] for line in lines}
+
+
+# --- The whole ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("broker", ["files", pytest.param("redis", marks=pytest.mark.redis)])
+def test_a_service_that_runs(start_service: Callable[..., Service], broker: str) -> None:
+    redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
+    service = start_service(workers=1, REDIS_URL=redis)
+    service.start_worker()
+    service.manage("shell", "-c", "from notifications.heartbeat import mark_beat; mark_beat()")
+
+    code, levels, said = ask(service)
+    service.kill("worker", 15)
+    without, _, said_without = ask(service)
+
+    assert levels == dict.fromkeys(NAMES, "ok") | {"public address": "WARN"}, said
+    assert said["workers"] == "1 worker answers, taking celery, email, webhook"
+    assert (code, without) == (0, 1)
+    assert said_without["workers"] == (
+        "none answers -> Start a worker (celery -A scheduling worker -O fair),"
+        " or look into its log."
+    )
+    service.stop()
+
+
+def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path) -> None:
+    """Dead and mute servers: every line is said, none is waited for."""
+    service = start_service(workers=1)
+    service.stop()
+    began = time.monotonic()
+
+    with mute_server() as port:
+        code, levels, said = ask(
+            service,
+            DATABASE_URL=f"postgres://nobody@127.0.0.1:{port}/none",
+            REDIS_URL=f"redis://127.0.0.1:{port}/0",
+            EMAIL_URL=f"smtp://127.0.0.1:{port}",
+        )
+    took = time.monotonic() - began
+
+    failed = ["database", "broker", "workers", "e-mail server"]
+    unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
+    unseen += ["completions", "webhooks", "breakers", "public address"]
+    assert levels == {
+        **dict.fromkeys(NAMES, "ok"),
+        **dict.fromkeys(failed, "FAIL"),
+        **dict.fromkeys(unseen, "WARN"),
+    }
+    assert code == 1
+    assert said["broker"].startswith("no answer in 2 s -> Start Redis")
+    assert said["clocks"] == "not looked at -> Bring the database back first."
+    assert took < 50
+
+
+def test_an_error_is_a_finding() -> None:
+    def fall() -> Finding:
+        raise ValueError("first\nsecond")
+
+    def hang() -> Finding:
+        time.sleep(0.5)
+        return Finding("ok", "")
+
+    checks = [Check("one", look, "Mend it.", seconds=0.1) for look in (fall, hang)]
+
+    assert [examine(check) for check in checks] == [
+        Finding("FAIL", "ValueError: first", "Mend it."),
+        Finding("FAIL", "no answer in 0.1 s", "Mend it."),
+    ]
+
+
+# --- Database -------------------------------------------------------------------------------------
+@pytest.mark.postgresql
+def test_postgresql(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = connection.pg_version
+    seen = (
+        f"PostgreSQL {version // 10_000}.{version % 10_000} on {connection.settings_dict['HOST']}"
+    )
+    good = doctor.look_at_database()
+    monkeypatch.setattr(doctor, "LEAST_POSTGRESQL", 99)
+    old = doctor.look_at_database()
+
+    assert good == Finding("ok", f"{seen}, with btree_gist")
+    assert old == Finding("FAIL", seen, "Upgrade PostgreSQL to 99 or newer.")
+
+
+def test_a_migration_that_waits(db: None) -> None:
+    good = doctor.look_at_migrations()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE name = '0002_heartbeat'")
+
+    assert good == Finding("ok", "all applied")
+    assert doctor.look_at_migrations() == Finding(
+        "FAIL", "1 not applied, the first is notifications.0002_heartbeat", "Run manage.py migrate."
+    )
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize(
+    ("seconds", "level", "seen"),
+    [
+        (0, "ok", "this machine is 0.0 s ahead of the database"),
+        (-1.5, "ok", "this machine is 1.5 s ahead of the database"),
+        (10, "FAIL", "this machine is 10.0 s behind the database"),
+    ],
+)
+def test_clocks(
+    db: None, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str, seen: str
+) -> None:
+    now = timezone.now()
+    monkeypatch.setattr(doctor, "timezone", SimpleNamespace(now=lambda: now))
+    monkeypatch.setattr(doctor, "database_now", lambda: now + timedelta(seconds=seconds))
+
+    found = doctor.look_at_clocks()
+
+    assert (
+        found.level,
+        found.seen.replace("behind", "ahead of") if not seconds else found.seen,
+    ) == (
+        level,
+        seen,
+    )
+
+
+# --- Who works ------------------------------------------------------------------------------------
+def test_the_beat(db: None) -> None:
+    never = doctor.look_at_beat()
+    mark_beat()
+    good = doctor.look_at_beat()
+    Heartbeat.objects.update(seen_at=timezone.now() - timedelta(minutes=5))
+    late = doctor.look_at_beat()
+
+    assert (never.level, never.seen) == ("FAIL", "never seen")
+    assert good == Finding("ok", "last seen 0 s ago")
+    assert late == Finding(
+        "FAIL",
+        "last seen 5 min ago",
+        "Start one beat (celery -A scheduling beat) and a worker that takes the queue celery.",
+    )
+
+
+def test_a_queue_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"a@x": [{"name": "email"}], "b@x": [{"name": "email"}, {"name": "celery"}]}
+    inspect = SimpleNamespace(active_queues=lambda: answers)
+    monkeypatch.setattr(current_app.control, "inspect", lambda **options: inspect)
+
+    assert doctor.look_at_workers() == Finding(
+        "FAIL",
+        "2 workers answer, but none takes webhook",
+        "Start a worker without -Q, or with -Q webhook.",
+    )
+
+
+# --- What waits -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("seconds", "level", "seen"),
+    [
+        (-5, "ok", "nothing is overdue"),
+        (20, "ok", "the oldest waits for 20 s"),
+        (80, "WARN", "the oldest is overdue by 80 s"),
+        (700, "FAIL", "the oldest is overdue by 12 min"),
+        (7200, "FAIL", "the oldest is overdue by 2.0 h"),
+        (300_000, "FAIL", "the oldest is overdue by 3 days"),
+    ],
+)
+def test_what_is_overdue(tenant: Tenant, seconds: int, level: str, seen: str) -> None:
+    webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/"})
+    send_test(webhook, now=timezone.now())
+    resource = tenant.make_resource()
+    span = {"start": "2027-03-23 10:00:00", "end": "2027-03-23 11:00:00"}
+    assert tenant.book(resource_id=resource["id"], **span).status == 201
+    Delivery.objects.update(next_at=timezone.now() - timedelta(seconds=seconds))
+    Booking.objects.update(completes_at=timezone.now() - timedelta(seconds=seconds))
+
+    found = [doctor.look_at_deliveries("webhook"), doctor.look_at_completions()]
+
+    assert [(one.level, one.seen, bool(one.fix)) for one in found] == [
+        (level, seen, level != "ok")
+    ] * 2
+
+
+def test_webhooks_and_breakers(tenant: Tenant) -> None:
+    webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/"})
+    good = [doctor.look_at_webhooks(), doctor.look_at_breakers()]
+    disable_webhook(webhook, "Gone.", now=timezone.now())
+    for letter in "abcd":
+        Endpoint.objects.create(
+            address=f"https://{letter}.example:443",
+            failures=10,
+            open_until=timezone.now() + timedelta(minutes=1),
+        )
+    bad = [doctor.look_at_webhooks(), doctor.look_at_breakers()]
+
+    assert good == [
+        Finding("ok", "none is switched off after failures"),
+        Finding("ok", "every server is called"),
+    ]
+    assert [(one.level, one.seen) for one in bad] == [
+        ("WARN", "1 switched off after failures"),
+        (
+            "WARN",
+            "not called now: https://a.example:443, https://b.example:443,"
+            " https://c.example:443, ...",
+        ),
+    ]
+
+
+# --- Around it ------------------------------------------------------------------------------------
+def test_the_mail_server(db: None, mails: MailSink) -> None:
+    good = doctor.look_at_mail_server()
+    mails.stop()
+    check = next(one for one in doctor.CHECKS if one.look is doctor.look_at_mail_server)
+    gone = examine(check)
+
+    assert good == Finding("ok", f"127.0.0.1:{mails.port} answers EHLO with 250")
+    assert (gone.level, gone.fix) == (
+        "FAIL",
+        "Start the mail server, or correct EMAIL_URL; mails are tried again for three days.",
+    )
+    assert gone.seen.startswith("ConnectionRefusedError: ")
+
+
+def test_mails_in_files_need_no_server(settings: Any) -> None:
+    settings.EMAIL_BACKEND = doctor.FILES
+    settings.EMAIL_FILE_PATH = "/var/outbox"
+
+    assert doctor.look_at_mail_server() == Finding(
+        "ok", "skipped: mails are kept as files in /var/outbox"
+    )
+
+
+@pytest.mark.parametrize(
+    ("free", "level"), [(2 * 10**9, "ok"), (5 * 10**8, "WARN"), (10**7, "FAIL")]
+)
+def test_the_disk(monkeypatch: pytest.MonkeyPatch, settings: Any, free: int, level: str) -> None:
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+
+    found = doctor.look_at_disk()
+
+    assert (found.level, found.seen) == (
+        level,
+        f"{free / 10**9:.1f} GB free in {settings.VAR_DIR}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "debug", "level"),
+    [
+        ("http://localhost:8000", False, "WARN"),
+        ("http://127.0.0.1:8000", False, "WARN"),
+        ("http://[::1]:8000", False, "WARN"),
+        ("http://127.0.0.1:8000", True, "ok"),
+        ("https://book.example.com", False, "ok"),
+    ],
+)
+def test_the_public_address(settings: Any, address: str, debug: bool, level: str) -> None:
+    settings.PUBLIC_URL, settings.DEBUG = address, debug
+
+    found = doctor.look_at_public_url()
+
+    assert (found.level, found.seen, bool(found.fix)) == (level, address, level == "WARN")
+
+
+def test_the_secret_key(settings: Any, tmp_path: Path) -> None:
+    settings.VAR_DIR, settings.SECRET_KEY = tmp_path, "k" * 40
+    none = doctor.look_at_secret_key()
+    path = tmp_path / "secret_key"
+    path.write_text(settings.SECRET_KEY)
+    path.chmod(0o600)
+    good = doctor.look_at_secret_key()
+    path.chmod(0o644)
+    bad = doctor.look_at_secret_key()
+
+    assert none == Finding("ok", "40 characters, of the environment")
+    assert good == Finding("ok", f"{path}, for its owner alone")
+    assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    assert doctor._look_at_folder(tmp_path / "none") == Finding(
+        "FAIL",
+        f"{tmp_path / 'none'} can't be written",
+        "Give the folder to the service's user.",
+    )
+
+
+@pytest.mark.redis
+def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"redis://:secret@127.0.0.1:{free_port()}/0"
+    connect = current_app.connection_for_write
+    monkeypatch.setattr(
+        current_app, "connection_for_write", lambda **options: connect(url, **options)
+    )
+    check = next(one for one in doctor.CHECKS if one.look is doctor.look_at_broker)
+
+    found = examine(check)
+
+    assert (found.level, "secret" in found.seen) == ("FAIL", False)
+    assert found.fix.startswith("Start Redis")
