@@ -1,0 +1,144 @@
+"""A service whose parts may be killed: its own database, its own Redis, its own receivers."""
+
+import json
+import os
+import signal
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.live import Rows
+from tests.services import PostgreSQL, Redis, Service, own_database
+from tests.sinks import HookSink, MailSink, hook_sink, mail_sink
+
+OPEN = "SELECT count(*) FROM notifications_delivery WHERE next_at IS NOT NULL"
+STATES = "SELECT state, count(*) FROM notifications_delivery GROUP BY state"
+
+
+class House:
+    """The service with its workers, and what they talk to."""
+
+    def __init__(
+        self, service: Service, redis: Redis, hooks: HookSink, mails: MailSink, full: bool
+    ) -> None:
+        self.service, self.redis, self.hooks, self.mails = service, redis, hooks, mails
+        self.full = full  # the size of the campaign, or a short form of it
+        self.postgres: PostgreSQL | None = None  # where it has one of its own
+        self.kills = 0
+
+    def size(self, full: int, short: int) -> int:
+        return full if self.full else short
+
+    def fill(self, call: str) -> Any:
+        """The result of a function of tests.chaos.fill, called in the service."""
+        code = f"import json; from tests.chaos import fill; print(json.dumps(fill.{call}))"
+        printed = self.service.manage("shell", "--no-imports", "--command", code)
+        return json.loads(printed.splitlines()[-1])
+
+    def start_worker(self, name: str = "worker") -> None:
+        self.service.start_worker(name, concurrency=2)
+
+    def children(self, name: str) -> list[psutil.Process]:
+        return psutil.Process(self.service.processes[name].pid).children()
+
+    def kill_busiest(self, *names: str) -> None:
+        """The pool process that has worked most; its worker makes another."""
+        children = [child for name in names for child in self.children(name)]
+        max(children, key=lambda child: child.cpu_times().user).kill()
+        self.kills += 1
+
+    def kill_worker(self, name: str) -> None:
+        """A worker with its whole pool; another one takes its place."""
+        process = self.service.processes[name]
+        self.kills += len(self.children(name))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self.start_worker(name)
+
+    def count_open(self) -> int:
+        return Rows(self.service).read(OPEN)[0][0]
+
+    def count_lapses(self) -> int:
+        """Tries whose worker was never heard of again."""
+        return Rows(self.service).read("SELECT sum(lapses) FROM notifications_delivery")[0][0]
+
+    def states(self) -> dict[str, int]:
+        return dict(Rows(self.service).read(STATES))
+
+    def wait_until_done(self, seconds: float = 150, *, left: int = 0) -> float:
+        """Waits until no more than `left` deliveries are open; returns how long that took."""
+        began = time.monotonic()
+        while self.count_open() > left:
+            assert time.monotonic() - began < seconds, (self.count_open(), self.logs())
+            time.sleep(0.2)
+        return time.monotonic() - began
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {name}\n{self.service.log(name)[-3000:]}" for name in self.service.processes
+        )
+
+    def verify(self) -> None:
+        """Nothing is unaccounted for."""
+        self.service.manage("verify_deliveries")
+
+
+def surplus(counts: Counter[str]) -> int:
+    """How many arrived more than once, by the number of copies too many."""
+    return sum(counts.values()) - len(counts)
+
+
+def p99(times: list[float]) -> float:
+    return sorted(times)[int(len(times) * 0.99)]
+
+
+@pytest.fixture
+def make_house(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., House]]:
+    """`make_house(own_postgres=True, DELIVERY_THREADS=8)`; nothing of it runs yet."""
+    with ExitStack() as stack:
+
+        def make(*, own_postgres: bool = False, **settings: object) -> House:
+            redis = Redis()
+            stack.callback(redis.stop)
+            redis.start()
+            if own_postgres:
+                server = PostgreSQL()
+                stack.callback(server.stop)
+                server.start()
+                url = server.url
+            else:
+                url = stack.enter_context(own_database(tmp_path))
+            mails = stack.enter_context(mail_sink())
+            hooks = stack.enter_context(hook_sink())
+            settings = {
+                "REDIS_URL": redis.url,
+                "EMAIL_URL": mails.url,
+                "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+                "LOG_LEVEL": "INFO",
+                **settings,
+            }
+            service = Service(tmp_path, url, settings)
+            stack.callback(service.stop)
+            service.manage("migrate", "--verbosity", "0")
+            house = House(service, redis, hooks, mails, pytestconfig.getoption("chaos"))
+            if own_postgres:
+                house.postgres = server
+            return house
+
+        yield make
+
+
+@pytest.fixture
+def house(make_house: Callable[..., House]) -> House:
+    return make_house()
+
+
+def slug() -> str:
+    return f"app-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,109 @@
+"""Workers that are killed, stopped, doubled or alone (R10, R11, R24, R25, R28)."""
+
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.chaos.conftest import House, p99, slug, surplus
+from tests.sinks import Answer
+
+# What one pool process may have sent without having written it down.
+IN_FLIGHT = 64
+
+
+@pytest.mark.redis
+@pytest.mark.postgresql
+def test_killed_workers_lose_nothing(house: House) -> None:
+    calls, mails = house.size(10_000, 1500), house.size(2000, 200)
+    house.hooks.answers["/hook"] = Answer(delay=0.02)
+    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {calls}, 0)")
+    mail_ids = house.fill(f"make_mails({slug()!r}, {mails})")
+    for name in ("one", "two"):
+        house.start_worker(name)
+    house.service.start_beat()
+
+    pause, rounds = (2.0, 40) if house.full else (0.4, 4)
+    for number in range(rounds):
+        time.sleep(pause)
+        if not house.count_open():
+            break
+        if number % 4 == 3:
+            house.kill_worker(("one", "two")[number // 4 % 2])
+        else:
+            house.kill_busiest("one", "two")
+    seconds = house.wait_until_done()
+
+    counts = house.hooks.count_by_id()
+    letters = [mail.id for mail in house.mails.mails]
+    print(
+        f"{calls} calls, {mails} mails, {house.kills} kills, {house.count_lapses()} leases lapsed:"
+        f" {surplus(counts)} calls and"
+        f" {len(letters) - len(set(letters))} mails twice, {seconds:.0f} s after the last kill"
+    )
+    assert set(counts) == set(ids)
+    assert {letter.strip("<>").split("@")[0] for letter in letters} == set(mail_ids)
+    assert house.count_lapses() > 0, "no kill hit a worker that was sending"
+    assert surplus(counts) <= house.kills * IN_FLIGHT
+    assert len(letters) - len(set(letters)) <= house.kills * IN_FLIGHT
+    assert house.states() == {"delivered": calls + mails}
+    house.verify()
+
+
+@pytest.mark.redis
+@pytest.mark.postgresql
+def test_a_worker_that_is_stopped_gives_back_what_it_has_not_sent(
+    make_house: Callable[..., House],
+) -> None:
+    """SIGTERM in the middle, then a new one: nothing lost, nothing twice."""
+    house = make_house(DELIVERY_THREADS=4)
+    count = house.size(1000, 200)
+    house.hooks.answers["/slow"] = Answer(delay=0.05)
+    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url('/slow')]!r}, {count}, 0)")
+    house.start_worker("old")
+    house.service.start_beat()
+    while len(house.hooks.calls) < count // 10:
+        time.sleep(0.02)
+    began = time.monotonic()
+    house.service.kill("old", signal.SIGTERM)
+    stopped = time.monotonic() - began
+    sent, left = len(house.hooks.calls), house.states()
+    house.start_worker("new")
+    seconds = house.wait_until_done()
+
+    print(f"stopped in {stopped:.1f} s with {sent} of {count} sent, done {seconds:.1f} s later")
+    assert 0 < sent < count
+    assert left == {"delivered": sent, "scheduled": count - sent}
+    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    house.verify()
+
+
+@pytest.mark.redis
+def test_two_beats_and_three_workers_send_once(house: House) -> None:
+    count = house.size(500, 100)
+    ids = house.fill(
+        f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {count}, {house.size(60, 5)})"
+    )
+    for name in ("one", "two", "three"):
+        house.start_worker(name)
+    house.service.start_beat()
+    beat = house.service.processes.pop("beat")
+    house.service.processes["first-beat"] = beat
+    house.service.env["VAR_DIR"] = str(house.service.folder / "other")
+    house.service.start_beat()
+    house.wait_until_done()
+
+    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+
+
+@pytest.mark.redis
+def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
+    count = house.size(100, 20)
+    house.start_worker()
+    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {count}, 3)")
+    house.wait_until_done(60)
+
+    late = [call.at - ids[call.id] for call in house.hooks.calls]
+    print(f"no beat: {count} sent, p99 {p99(late):.1f} s late")
+    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
