@@ -24,6 +24,9 @@ def test_killed_workers_lose_nothing(house: House) -> None:
         house.start_worker(name)
     house.service.start_beat()
 
+    while not house.hooks.calls:
+        time.sleep(0.02)
+
     pause, rounds = (2.0, 40) if house.full else (0.4, 4)
     for number in range(rounds):
         time.sleep(pause)
