@@ -14,25 +14,14 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import (
-    Case,
-    CharField,
-    Count,
-    Exists,
-    F,
-    Min,
-    OuterRef,
-    Sum,
-    Value,
-    When,
-)
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Sum, Value, When
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 
 from bookings.models import BookingTally
 from notifications.heartbeat import beat_seen_at
-from notifications.lateness import is_held, seconds_since
+from notifications.lateness import oldest_late, seconds_since
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.queue import LEASE, database_now
 from scheduling.api.errors import Refusal, Unavailable
@@ -117,28 +106,26 @@ def _single(name: str, help_text: str, value: float) -> Gauge:
 
 
 def _waiting(now: datetime) -> Iterator[Gauge]:
-    """Counted over the narrow index of the open ones, and more closely over the due ones alone."""
-    opened = dict.fromkeys(Delivery.TYPES, 0) | dict(
-        Delivery.objects.open().order_by().values_list("type").annotate(Count("id"))
-    )
-    due, held = dict.fromkeys(Delivery.TYPES, 0), dict.fromkeys(Delivery.TYPES, 0)
-    oldest: dict[str, datetime | None] = dict.fromkeys(Delivery.TYPES)
-    is_late = Case(When(is_held(now), then=Value("held")), default=Value("late"))
-    overdue = Delivery.objects.overdue(now).order_by().annotate(_standing=is_late)
-    rows = overdue.values_list("type", "_standing").annotate(Count("id"), Min("next_at"))
-    for kind, standing, count, since in rows:
-        if standing == "held":
-            held[kind] = count
-        else:
-            due[kind], oldest[kind] = count, since
-    ages = {kind: seconds_since(oldest[kind], now) for kind in oldest}
+    """Counted over the narrow index of the open ones alone, however many are due."""
+    is_due = Q(next_at__lte=now)
+    counts = Delivery.objects.open().order_by().values_list("type")
+    found = {
+        kind: (opened, due)
+        for kind, opened, due in counts.annotate(opened=Count("id"), due=Count("id", filter=is_due))
+    }
+    opened = {kind: found.get(kind, (0, 0))[0] for kind in Delivery.TYPES}
+    due = {kind: found.get(kind, (0, 0))[1] for kind in Delivery.TYPES}
+    ages = {kind: seconds_since(oldest_late(kind, now), now) for kind in Delivery.TYPES}
     for name, help_text, values in (
         ("deliveries_open", "Deliveries that are still to be made.", opened),
-        ("deliveries_due", "Overdue deliveries that wait for a worker.", due),
-        ("deliveries_held", "Overdue deliveries held back: breaker, earlier mail.", held),
-        ("deliveries_oldest_due_seconds", "How long the oldest of the due has waited.", ages),
+        ("deliveries_due", "Overdue deliveries.", due),
+        (
+            "deliveries_oldest_due_seconds",
+            "For how long the oldest has waited for a worker (not for a server that is down).",
+            ages,
+        ),
     ):
-        yield Gauge(name, help_text, [({"type": kind}, values[kind]) for kind in sorted(values)])
+        yield Gauge(name, help_text, [({"type": kind}, values[kind]) for kind in Delivery.TYPES])
 
 
 def _finished(now: datetime) -> Iterator[tuple[Labels, float]]:
@@ -225,7 +212,7 @@ class Reading:
 reading = Reading()
 
 EXAMPLE = """\
-# HELP deliveries_due Overdue deliveries that wait for a worker.
+# HELP deliveries_due Overdue deliveries.
 # TYPE deliveries_due gauge
 deliveries_due{type="email"} 0
 deliveries_due{type="webhook"} 3
