@@ -50,7 +50,10 @@ import pytest
 import redis
 
 ROOT = Path(__file__).resolve().parent.parent
-DATABASE_FIXTURES = {"db", "transactional_db", "service_database_url", "start_service"}
+DATABASE_FIXTURES = {
+    *("db", "transactional_db"),
+    *("service_database_url", "start_service", "make_house"),
+}
 OWN_SERVERS = pytest.StashKey[list]()
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 

@@ -56,6 +56,7 @@ class Clients:
         }
 
 
+@pytest.mark.postgresql
 def test_a_flushed_redis_loses_nothing(house: House) -> None:
     count, spread = house.size(2000, 100), house.size(60, 8)
     house.start_worker()
@@ -75,6 +76,7 @@ def test_a_flushed_redis_loses_nothing(house: House) -> None:
     assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
 
 
+@pytest.mark.postgresql
 def test_redis_is_gone_for_a_while(house: House) -> None:
     house.service.start_web()
     house.start_worker()

@@ -1,0 +1,255 @@
+"""Bookings that change while their reminders are in a worker's hands, servers that hang, outages,
+clocks that jump (R16, R18, R26, R27)."""
+
+import threading
+import time
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from notifications import pump, transports
+from notifications.breaker import endpoint_of
+from notifications.models import Attempt, Delivery
+from notifications.pump import run_pump
+from tests.notifications.test_pump import book, hook, make_due, reminder, soon
+from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LINGER", 0)
+
+
+@pytest.fixture
+def rounds(pytestconfig: pytest.Config) -> int:
+    return 500 if pytestconfig.getoption("deep") else 12
+
+
+def in_thread(work: Any) -> threading.Thread:
+    def run() -> None:
+        try:
+            work()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+# --- R27: moved while it is claimed ---------------------------------------------------------------
+@pytest.fixture
+def slow_look(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The worker pauses between its claim and its second look, until the event is set."""
+    go_on = threading.Event()
+    prepare = transports.prepare
+
+    def wait_and_prepare(rows: Any, **options: Any) -> Any:
+        if any(row.kind == Delivery.REMINDER for row in rows):
+            go_on.wait(5)
+        return prepare(rows, **options)
+
+    monkeypatch.setattr(pump, "prepare", wait_and_prepare)
+    return go_on
+
+
+def move_while_claimed(tenant: Tenant, go_on: threading.Event, booking: Any, start: Any) -> float:
+    """Its reminder is claimed, the booking is moved, the worker goes on; when the move was done."""
+    go_on.clear()
+    make_due(kind="reminder", booking=booking["id"])
+    worker = in_thread(lambda: run_pump("email"))
+    while not Delivery.objects.filter(kind="reminder", state="sending").exists():
+        time.sleep(0.002)
+    answer = tenant.post(
+        f"/bookings/{booking['id']}/reschedule",
+        {"start": start.isoformat(), "end": (start + timedelta(hours=1)).isoformat()},
+    )
+    moved_at = time.time()
+    go_on.set()
+    worker.join()
+    assert answer.status == 200, answer.json
+    return moved_at
+
+
+def reminders_of(mails: MailSink, booking: Any) -> list[Mail]:
+    rows = Delivery.objects.filter(kind="reminder", booking=booking["id"])
+    ids = {f"<{row.id}@localhost>" for row in rows}
+    return [mail for mail in mails.mails if mail.id in ids]
+
+
+def test_moved_while_it_is_claimed(
+    tenant: Tenant, mails: MailSink, slow_look: threading.Event, rounds: int
+) -> None:
+    """Nothing is sent for the old time, and one mail for the new."""
+    seen = []
+    for number in range(rounds):
+        old, new = soon(hours=30 + 4 * number), soon(hours=32 + 4 * number)
+        booking = book(tenant, old, event_notifications=[reminder()])
+        move_while_claimed(tenant, slow_look, booking, new)
+        early = len(reminders_of(mails, booking))
+        make_due(kind="reminder", booking=booking["id"])
+        run_pump("email")
+        rows = Delivery.objects.filter(kind="reminder", booking=booking["id"]).order_by("change")
+        seen.append((early, len(reminders_of(mails, booking)), [row.state for row in rows]))
+
+    assert seen == [(0, 1, ["cancelled", "delivered"])] * rounds
+
+
+def test_control_without_the_second_look_the_old_time_is_mailed(
+    tenant: Tenant,
+    mails: MailSink,
+    slow_look: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transports, "check_still_holds", lambda row, booking: None)
+    booking = book(tenant, soon(hours=30), event_notifications=[reminder()])
+    moved_at = move_while_claimed(tenant, slow_look, booking, soon(hours=40))
+
+    assert [mail.at > moved_at for mail in reminders_of(mails, booking)] == [True]
+
+
+@pytest.mark.parametrize("action", ["cancel", "cancel_by_customer"])
+def test_cancelled_while_it_is_claimed(
+    tenant: Tenant, mails: MailSink, slow_look: threading.Event, action: str
+) -> None:
+    booking = book(tenant, event_notifications=[reminder()])
+    make_due(kind="reminder")
+    worker = in_thread(lambda: run_pump("email"))
+    while not Delivery.objects.filter(kind="reminder", state="sending").exists():
+        time.sleep(0.002)
+    tenant.put(f"/bookings/{booking['id']}/{action}")
+    slow_look.set()
+    worker.join()
+
+    assert [row.state for row in Delivery.objects.filter(kind="reminder")] == ["cancelled"]
+    assert reminders_of(mails, booking) == []
+
+
+# In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
+@pytest.mark.postgresql
+def test_moves_and_pumps_at_random_moments(tenant: Tenant, mails: MailSink, rounds: int) -> None:
+    """Whoever comes first: one reminder for the new time, none for the old after the move."""
+    for number in range(rounds):
+        old, new = soon(hours=30 + 4 * number), soon(hours=32 + 4 * number)
+        booking = book(tenant, old, event_notifications=[reminder()])
+        make_due(kind="reminder")
+        workers = [in_thread(lambda: run_pump("email")) for _ in range(2)]
+        time.sleep(0.003 * (number % 12))
+        answer = tenant.post(
+            f"/bookings/{booking['id']}/reschedule",
+            {"start": new.isoformat(), "end": (new + timedelta(hours=1)).isoformat()},
+        )
+        moved_at = time.time()
+        assert answer.status == 200, answer.json
+        for worker in workers:
+            worker.join()
+        make_due(kind="reminder")
+        run_pump("email")
+        mine = reminders_of(mails, booking)
+        old_ones = [mail for mail in mine if f"{old:%H:%M}" in mail.subject]
+        new_ones = [mail for mail in mine if f"{new:%H:%M}" in mail.subject]
+
+        # What was handed over before the move could not be called back.
+        assert len(old_ones) <= 1
+        assert all(mail.at < moved_at + 1 for mail in old_ones)
+        assert len(new_ones) == 1
+
+
+# --- R18: a server that hangs ---------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("cap", "good_come_first"), [(4, True), (8, False)], ids=["with cap", "control"]
+)
+def test_a_hanging_server_holds_up_no_other(
+    tenant: Tenant,
+    hooks: HookSink,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    cap: int,
+    good_come_first: bool,
+) -> None:
+    """Rows to it stand ahead of all others, and a pump has eight threads."""
+    settings.DELIVERY_THREADS, settings.DELIVERY_ENDPOINT_CAP = 8, cap
+    settings.DELIVERY_APP_CAP = 1000
+    monkeypatch.setattr(transports, "CALL_DEADLINE", 1.5)
+    monkeypatch.setattr(pump, "SEND_NEEDS", 2.0)
+    monkeypatch.setattr(pump, "MOST_SECONDS", 1.0)
+    with hook_sink() as hanging:
+        hanging.answers["/hang"] = Answer(delay=3)
+        bad = hook(tenant, hanging, "/hang")
+        good = hook(tenant, hooks, "/good")
+        book(tenant)
+        template = Delivery.objects.filter(type="webhook").first()
+        Delivery.objects.all().delete()
+        now = timezone.now()
+        for webhook, count, age in ((bad, 50, 60), (good, 20, 30)):
+            for number in range(count):
+                template.pk = None
+                template.id = Delivery._meta.pk.get_default()
+                template.change, template.number, template.webhook = None, number, webhook
+                template.endpoint = endpoint_of(webhook.url)
+                template.next_at = template.due_at = now - timedelta(seconds=age)
+                template.save(force_insert=True)
+        began = time.time()
+        run_pump("webhook")
+
+    arrived = [call.at - began for call in hooks.calls]
+    assert (len(arrived) == 20 and max(arrived) < 1.5) is good_come_first
+    assert len(hanging.calls) == cap
+
+
+# --- R16: an outage -------------------------------------------------------------------------------
+def test_an_outage_of_the_mail_server_ends_in_no_late_reminder(
+    tenant: Tenant, mails: MailSink
+) -> None:
+    """Ten minutes without it: half of the meetings begin meanwhile."""
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": False}})
+    for number in range(6):
+        book(tenant, soon(hours=30 + 2 * number), event_notifications=[reminder()])
+    run_pump("email")
+    mails.mails.clear()
+    rows = list(Delivery.objects.filter(kind="reminder").order_by("due_at"))
+    missed = {row.id for row in rows[:3]}
+    Delivery.objects.filter(id__in=missed).update(expires_at=timezone.now() + timedelta(minutes=5))
+    mails.answer = lambda to: "421 not now"
+    make_due(kind="reminder")
+    run_pump("email")
+    during = Counter(row.state for row in Delivery.objects.filter(kind="reminder"))
+
+    for row in Delivery.objects.filter(kind="reminder"):  # ten minutes later
+        row.next_at -= timedelta(minutes=10)
+        row.expires_at -= timedelta(minutes=10)
+        row.save()
+    mails.answer = lambda to: None
+    run_pump("email")
+
+    after = {row.id: row.state for row in Delivery.objects.filter(kind="reminder")}
+    assert during == {"scheduled": 6}
+    assert after == {row.id: "expired" if row.id in missed else "delivered" for row in rows}
+    assert len(mails.mails) == 3
+
+
+# --- R26: clocks ----------------------------------------------------------------------------------
+@pytest.mark.postgresql
+@pytest.mark.parametrize("jump", [3600, -3600, 10 * 86_400])
+def test_a_worker_whose_clock_is_wrong(
+    tenant: Tenant, hooks: HookSink, time_machine: Any, jump: int
+) -> None:
+    """What is due is said by the database: nothing early, nothing late, nothing twice."""
+    hook(tenant, hooks)
+    book(tenant, event_notifications=[reminder("webhook", url=hooks.url("/reminder"))])
+    Delivery.objects.filter(kind="reminder").update(next_at=timezone.now() + timedelta(minutes=30))
+    time_machine.move_to(timezone.now() + timedelta(seconds=jump))
+    run_pump("webhook")
+    time_machine.move_to(timezone.now() - timedelta(seconds=2 * jump))
+    run_pump("webhook")
+
+    assert [call.path for call in hooks.calls] == ["/hook"]
+    assert Attempt.objects.count() == 1
+    assert Delivery.objects.get(kind="reminder").state == "scheduled"
