@@ -17,12 +17,13 @@ def is_held(now: datetime) -> Q:
     The earlier mail is due itself, or waits for its next try: nothing late is hidden behind it.
     """
     paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=now - PROBE)
+    # Open by their state, not by next_at: SQLite would go through the whole queue for each.
     earlier = Delivery.objects.filter(
         Q(customer=OuterRef("customer")) | Q(customer=None),
         booking=OuterRef("booking"),
         recipient=OuterRef("recipient"),
         type=Delivery.EMAIL,
-        next_at__isnull=False,
+        state__in=Delivery.OPEN,
         change__lt=OuterRef("change"),
     ).exclude(kind=Delivery.REMINDER)
     waits = Q(type=Delivery.EMAIL) & ~Q(kind=Delivery.REMINDER) & Exists(earlier)
