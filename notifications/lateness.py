@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint
+from notifications.queue import mails_that_wait
 
 # When a breaker's pause is over, one call probes the server: so long it may take.
 PROBE = timedelta(minutes=1)
@@ -17,17 +18,7 @@ def is_held(now: datetime) -> Q:
     The earlier mail is due itself, or waits for its next try: nothing late is hidden behind it.
     """
     paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=now - PROBE)
-    # Open by their state, not by next_at: SQLite would go through the whole queue for each.
-    earlier = Delivery.objects.filter(
-        Q(customer=OuterRef("customer")) | Q(customer=None),
-        booking=OuterRef("booking"),
-        recipient=OuterRef("recipient"),
-        type=Delivery.EMAIL,
-        state__in=Delivery.OPEN,
-        change__lt=OuterRef("change"),
-    ).exclude(kind=Delivery.REMINDER)
-    waits = Q(type=Delivery.EMAIL) & ~Q(kind=Delivery.REMINDER) & Exists(earlier)
-    return Q(type=Delivery.WEBHOOK) & Exists(paused) | waits
+    return Q(type=Delivery.WEBHOOK) & Exists(paused) | mails_that_wait()
 
 
 def late_deliveries(now: datetime) -> QuerySet[Delivery]:

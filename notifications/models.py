@@ -50,7 +50,7 @@ class Webhook(models.Model):
     expected_response_code = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="empty: any 2xx"
     )
-    description = models.CharField(max_length=200, blank=True)
+    description = models.TextField(max_length=8000, blank=True)
     active = models.BooleanField(default=True)
     disabled_reason = models.CharField(max_length=200, blank=True)
     # Encrypted (scheduling.api.secrets); the previous one signs too until it runs out.

@@ -79,19 +79,27 @@ def _take_turn(kind: str) -> datetime:
         return cursor.fetchone()[1].astimezone(UTC)
 
 
+def mails_that_wait() -> Q:
+    """Of mails: an earlier one about the same booking to the same person has not left yet.
+
+    What is said to a person leaves in the order in which it happened; reminders stand apart.
+    """
+    # Open by their state, not by next_at: SQLite would go through the whole queue for each.
+    earlier = Delivery.objects.filter(
+        Q(customer=OuterRef("customer")) | Q(customer=None),
+        booking=OuterRef("booking"),
+        recipient=OuterRef("recipient"),
+        type=Delivery.EMAIL,
+        state__in=Delivery.OPEN,
+        change__lt=OuterRef("change"),
+    ).exclude(kind=Delivery.REMINDER)
+    return Q(type=Delivery.EMAIL) & ~Q(kind=Delivery.REMINDER) & Exists(earlier)
+
+
 def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
     rows = Delivery.objects.filter(type=kind, next_at__lte=now)
     if kind == Delivery.EMAIL:
-        # What is said of one booking to one person leaves in the order in which it happened.
-        earlier = Delivery.objects.filter(
-            Q(customer=OuterRef("customer")) | Q(customer=None),
-            booking=OuterRef("booking"),
-            recipient=OuterRef("recipient"),
-            type=Delivery.EMAIL,
-            next_at__isnull=False,
-            change__lt=OuterRef("change"),
-        ).exclude(kind=Delivery.REMINDER)
-        rows = rows.exclude(~Q(kind=Delivery.REMINDER) & Exists(earlier))
+        rows = rows.exclude(mails_that_wait())
     return rows.select_for_update(skip_locked=True, of=("self",))
 
 

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import certifi
 import urllib3
 
+from notifications.watchdog import watched
 from scheduling.api.addresses import (
     Address,
     Target,
@@ -46,7 +47,6 @@ MOST_IDLE = 64  # connections to one host
 HEAD_BYTES = 65_536
 BODY_BYTES = 20_000
 EXCERPT_LENGTH = 1_000
-TICK = 0.1  # seconds by which a call may outlive its deadline
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
@@ -264,40 +264,6 @@ class Attempt:
                 self.handle.close()
 
 
-class Watchdog:
-    """One thread that cuts off every call whose time is over: a timeout of a socket begins anew
-    with every byte that drips in."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.attempts: set[Attempt] = set()
-        self.is_wanted = threading.Event()
-        self.thread: threading.Thread | None = None
-
-    def add(self, attempt: Attempt) -> None:
-        with self.lock:
-            self.attempts.add(attempt)
-            if self.thread is None:
-                self.thread = threading.Thread(target=self.run, name="watchdog", daemon=True)
-                self.thread.start()
-        self.is_wanted.set()
-
-    def remove(self, attempt: Attempt) -> None:
-        with self.lock:
-            self.attempts.discard(attempt)
-
-    def run(self) -> None:
-        while self.is_wanted.wait():
-            time.sleep(TICK)
-            now = time.monotonic()
-            with self.lock:
-                late = [attempt for attempt in self.attempts if attempt.ends <= now]
-                if not self.attempts:
-                    self.is_wanted.clear()
-            for attempt in late:
-                attempt.cut()
-
-
 class Network:
     """What the calls of one process share."""
 
@@ -305,16 +271,14 @@ class Network:
         self.pools = urllib3.PoolManager(MOST_HOSTS, maxsize=MOST_IDLE)
         self.pools.pool_classes_by_scheme = {"http": HttpPool, "https": HttpsPool}
         self.lookups = threading.BoundedSemaphore(MOST_LOOKUPS)
-        self.watchdog = Watchdog()
 
     @contextlib.contextmanager
     def attempt(self, target: Target, ends: float) -> Iterator[Attempt]:
         attempt = _running.attempt = Attempt(target, ends, self)
-        self.watchdog.add(attempt)
         try:
-            yield attempt
+            with watched(attempt):
+                yield attempt
         finally:
-            self.watchdog.remove(attempt)
             attempt.end()
 
 
@@ -403,7 +367,7 @@ _network = Network()
 
 
 def _start_afresh() -> None:
-    """After a fork: connections may not be shared, and the watchdog's thread stayed behind."""
+    """After a fork: connections may not be shared."""
     global _network
     _network = Network()
 

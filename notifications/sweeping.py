@@ -12,9 +12,10 @@ from typing import Any
 from celery import signals
 from django.db import DatabaseError, close_old_connections, connection
 
+from notifications.lateness import oldest_late
 from notifications.models import Delivery
 from notifications.pump import run_pump
-from notifications.queue import database_now
+from notifications.queue import LEASE, database_now
 from notifications.stopping import ask_to_stop, is_stopping
 
 logger = logging.getLogger(__name__)
@@ -29,8 +30,7 @@ def sweep(kinds: list[str]) -> None:
     close_old_connections()
     for kind in kinds:
         try:
-            overdue = Delivery.objects.filter(type=kind).overdue(database_now() - NEGLECTED)
-            if overdue.exists():
+            if oldest_late(kind, database_now() - NEGLECTED):
                 logger.info("sweeping: %s deliveries are overdue", kind)
                 run_pump(kind, stopping=is_stopping)
         except DatabaseError as error:
@@ -45,6 +45,7 @@ def _sweep_for_ever(kinds: list[str], stopped: threading.Event) -> None:
 
 
 _stopped = threading.Event()
+_sweepers: list[threading.Thread] = []
 
 
 @signals.worker_ready.connect
@@ -52,10 +53,19 @@ def _start_sweeping(sender: Any, **_: Any) -> None:
     """Of the types whose queues this worker takes."""
     queues = {queue.name for queue in sender.task_consumer.queues}
     kinds = [kind for kind in Delivery.TYPES if kind in queues]
-    threading.Thread(target=_sweep_for_ever, args=(kinds, _stopped), daemon=True).start()
+    sweeper = threading.Thread(target=_sweep_for_ever, args=(kinds, _stopped), daemon=True)
+    sweeper.start()
+    _sweepers.append(sweeper)
 
 
 @signals.worker_shutting_down.connect
 def _stop_sweeping(**_: Any) -> None:
     _stopped.set()
     ask_to_stop()
+
+
+@signals.worker_shutdown.connect
+def _wait_for_sweep(**_: Any) -> None:
+    """What it has under way is written down; a try takes no longer than its deadline."""
+    for sweeper in _sweepers:
+        sweeper.join(LEASE.total_seconds())

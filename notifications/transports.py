@@ -7,15 +7,17 @@ the network only: it runs in a thread that has no database.
 
 import logging
 import smtplib
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App, Membership
@@ -29,13 +31,15 @@ from notifications.planning import render_record
 from notifications.results import Outcome, Verdict
 from notifications.services import DISABLED, TEST, secrets_of
 from notifications.signing import signature_headers
+from notifications.watchdog import watched
 
 logger = logging.getLogger(__name__)
 
 Send = Callable[[], Outcome]
 
 COMPLETED = "completed"
-CALL_DEADLINE = 15.0  # seconds, all in all
+# Seconds, all in all.
+CALL_DEADLINE, MAIL_DEADLINE = 15.0, 25.0
 # Which words a kind of mail takes: states that say the same to the reader share them.
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
 
@@ -266,12 +270,34 @@ def judge_reply(reply: safe_http.Reply, expected_code: int | None) -> Outcome:
     )
 
 
+class MailSession:
+    """The one mail server session of one try, and how it is cut when its time is over."""
+
+    def __init__(self, ends: float) -> None:
+        self.ends = ends
+        self.was_cut = False
+        self.backend = get_connection()
+
+    def send(self, message: EmailMessage) -> None:
+        message.connection = self.backend
+        message.send()
+
+    def cut(self) -> None:
+        self.was_cut = True
+        smtp = getattr(self.backend, "connection", None)
+        if smtp and smtp.sock:
+            with suppress(OSError):
+                smtp.sock.shutdown(socket.SHUT_RDWR)
+
+
 def send_mail(message: EmailMessage) -> Outcome:
     """One try of one mail, in a session of its own: nothing else can be lost with it."""
     began = time.monotonic()
     code, error, final = None, "", False
+    session = MailSession(began + MAIL_DEADLINE)
     try:
-        message.send()
+        with watched(session):
+            session.send(message)
     except smtplib.SMTPRecipientsRefused as refused:
         codes = [code for code, _ in refused.recipients.values()]
         code = max(codes)
@@ -283,6 +309,9 @@ def send_mail(message: EmailMessage) -> Outcome:
         error = f"The mail server could not be reached ({type(trouble).__name__})."
     except (BadHeaderError, ValueError) as poison:
         error, final = f"The mail can't be written ({type(poison).__name__}).", True
+    if error and session.was_cut:
+        # An answer that broke off says nothing.
+        code, error, final = None, "The mail server took too long.", False
     return Outcome(
         ok=not error,
         seconds=time.monotonic() - began,

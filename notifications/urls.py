@@ -1,7 +1,6 @@
-from django.urls import include, path
+from django.urls import path
 
-from notifications import urls_templates
-from notifications.views import deliveries, webhooks
+from notifications.views import deliveries, templates, webhooks
 
 urlpatterns = [
     path("webhooks", webhooks.WebhooksView.as_view()),
@@ -12,5 +11,7 @@ urlpatterns = [
     path("deliveries", deliveries.DeliveriesView.as_view()),
     path("deliveries/<uuid:delivery_id>", deliveries.DeliveryView.as_view()),
     path("deliveries/<uuid:delivery_id>/redeliver", deliveries.RedeliverView.as_view()),
-    path("", include(urls_templates)),
+    path("templates", templates.TemplatesView.as_view()),
+    path("templates/<str:template_slug>", templates.TemplateView.as_view()),
+    path("templates/<str:template_slug>/preview", templates.PreviewView.as_view()),
 ]

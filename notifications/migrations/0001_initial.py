@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                 ('graph', models.CharField(blank=True, help_text='empty: any', max_length=32)),
                 ('states', models.JSONField(blank=True, default=list, help_text='empty: any')),
                 ('expected_response_code', models.PositiveSmallIntegerField(blank=True, help_text='empty: any 2xx', null=True)),
-                ('description', models.CharField(blank=True, max_length=200)),
+                ('description', models.TextField(blank=True, max_length=8000)),
                 ('active', models.BooleanField(default=True)),
                 ('disabled_reason', models.CharField(blank=True, max_length=200)),
                 ('secret', models.TextField(editable=False)),

@@ -13,10 +13,10 @@ from notifications.planning import RESCHEDULED
 from scheduling.api.fields import (
     ListOf,
     ObjectSerializer,
-    OneLineField,
     OutboundUrlField,
     SmallIntField,
     StrictBooleanField,
+    TextField,
 )
 
 # What a webhook may ask for: every state, and the move that changes none.
@@ -63,7 +63,7 @@ class WebhookSerializer(ObjectSerializer):
     )
     expected_response_code = StatusCodeField(**CLEARABLE)
     active = StrictBooleanField(**OPTIONAL)
-    description = OneLineField(200, allow_blank=True, **CLEARABLE)
+    description = TextField(8000, allow_blank=True, **CLEARABLE)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         for name in given.keys() & {"graph", "description"}:

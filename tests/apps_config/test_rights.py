@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 from django.urls import URLPattern, get_resolver
 
+from apps_config.endpoints import TenantView
 from apps_config.models import Membership
 from tests.world import Answer, Caller, Tenant
 
@@ -88,6 +89,21 @@ TABLE = [
     Row("PUT", "/bookings/{booking}/reschedule", EVENT, 200, ("viewer", "widget")),
     Row("PUT", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
     Row("POST", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
+    Row("GET", "/webhooks", None, 200, READ),
+    Row("POST", "/webhooks", {"url": "https://example.com/hook"}, 201, WRITE),
+    Row("GET", "/webhooks/{webhook}", None, 200, READ),
+    Row("PUT", "/webhooks/{webhook}", {"description": "B"}, 200, WRITE),
+    Row("DELETE", "/webhooks/{webhook}", None, 204, WRITE),
+    Row("POST", "/webhooks/{webhook}/rotate", None, 200, WRITE),
+    Row("POST", "/webhooks/{webhook}/test", None, 201, WRITE),
+    Row("GET", "/webhooks/{webhook}/deliveries", None, 200, READ),
+    Row("GET", "/deliveries", None, 200, READ),
+    Row("GET", "/deliveries/{delivery}", None, 200, READ),
+    Row("POST", "/deliveries/{delivery}/redeliver", None, 200, WRITE),
+    Row("GET", "/templates", None, 200, READ),
+    Row("GET", "/templates/{template}", None, 200, READ),
+    Row("PUT", "/templates/{template}", {"subject": "Hello"}, 200, WRITE),
+    Row("POST", "/templates/{template}/preview", None, 200, READ),
 ]  # fmt: skip
 
 
@@ -114,6 +130,9 @@ class World:
             "unused": tenant.make_project(name="Unused")["id"],
             "booking": first.data["id"],
             "done": other.data["id"],
+            "webhook": tenant.post("/webhooks", {"url": "https://example.com/"}).data["id"],
+            "delivery": tenant.get("/deliveries").data[0]["id"],
+            "template": "confirmed_customer",
         }
         self.callers = {
             "server": tenant,
@@ -216,7 +235,9 @@ def endpoints() -> list[tuple[str, Any]]:
         for pattern in part.url_patterns
     ]
     assert all(isinstance(pattern, URLPattern) for pattern in below)
-    return [(str(pattern.pattern), pattern.callback.cls) for pattern in below]
+    views = [(str(pattern.pattern), pattern.callback.cls) for pattern in below]
+    # Pages for people and the description need no key: nobody has rights there.
+    return [(path, view) for path, view in views if issubclass(view, TenantView)]
 
 
 def route(path: str) -> str:
@@ -235,6 +256,9 @@ ROUTES = {
     "uuid:event_id": ("event",),
     "uuid:project_id": ("project", "unused"),
     "uuid:booking_id": ("booking", "done"),
+    "uuid:webhook_id": ("webhook",),
+    "uuid:delivery_id": ("delivery",),
+    "str:template_slug": ("template",),
 }
 
 

@@ -1,6 +1,7 @@
 """Bookings that change while their reminders are in a worker's hands, servers that hang, outages,
 clocks that jump (R16, R18, R26, R27)."""
 
+import socketserver
 import threading
 import time
 from collections import Counter
@@ -233,6 +234,41 @@ def test_an_outage_of_the_mail_server_ends_in_no_late_reminder(
     assert during == {"scheduled": 6}
     assert after == {row.id: "expired" if row.id in missed else "delivered" for row in rows}
     assert len(mails.mails) == 3
+
+
+class DrippingSmtp(socketserver.StreamRequestHandler):
+    """Greets, takes everything, and answers the mail itself one byte at a time, for ever."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 here\r\n")
+        while line := self.rfile.readline():
+            if line.upper().startswith(b"DATA"):
+                while not self.server.is_over.wait(0.1):
+                    self.wfile.write(b"5")
+                return
+            self.wfile.write(b"250 ok\r\n")
+
+
+def test_a_mail_server_that_drips_is_cut_off(
+    tenant: Tenant, mails: MailSink, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transports, "MAIL_DEADLINE", 1.0)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), DrippingSmtp) as server:
+        server.daemon_threads, server.is_over = True, threading.Event()
+        serving = threading.Thread(target=server.serve_forever, args=(0.02,))
+        serving.start()
+        settings.EMAIL_PORT = server.server_address[1]
+        book(tenant)
+        run_pump("email")
+        server.is_over.set()
+        server.shutdown()
+        serving.join()
+
+    assert {row.state for row in Delivery.objects.all()} == {"scheduled"}
+    assert set(Attempt.objects.values_list("error", flat=True)) == {
+        "The mail server took too long."
+    }
+    assert all(attempt.seconds < 5 for attempt in Attempt.objects.all())
 
 
 # --- R26: clocks ----------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ def test_all_webhooks_are_listed_the_newest_first(
         ({"expected_response_code": 100}, {"expected_response_code": 100}),
         ({"expected_response_code": "599"}, {"expected_response_code": 599}),
         ({"active": False}, {"active": False}),
-        ({"description": "x" * 200}, {"description": "x" * 200}),
+        ({"description": "x" * 8000}, {"description": "x" * 8000}),
+        ({"description": "a\nb"}, {"description": "a\nb"}),
         ({"description": None}, {}),
         ({"id": UNKNOWN_ID, "secret": "x", "disabled_reason": "x", "created_at": "x"}, {}),
     ],
@@ -232,17 +233,17 @@ REFUSED = [
     ({"active": "true"}, {"active": ["Must be true or false."]}),
     ({"active": None}, {"active": ["This field may not be null."]}),
     (
-        {"description": "x" * 201},
-        {"description": ["Ensure this field has no more than 200 characters."]},
+        {"description": "x" * 8001},
+        {"description": ["Ensure this field has no more than 8000 characters."]},
     ),
     (
-        {"description": "a\nb"},
-        {"description": ["May not contain control characters or line breaks."]},
+        {"description": "a\x07b"},
+        {"description": ["May not contain control characters."]},
     ),
 ]
 
 
-@pytest.mark.parametrize(("given", "errors"), REFUSED, ids=[json.dumps(one) for one, _ in REFUSED])
+@pytest.mark.parametrize(("given", "errors"), REFUSED, ids=[json.dumps(one)[:80] for one, _ in REFUSED])
 def test_a_wrong_value_is_refused_and_changes_nothing(
     tenant: Tenant, webhook: Any, given: Any, errors: Any
 ) -> None:
