@@ -29,6 +29,7 @@ from bookings.graphs import GRAPHS  # noqa: E402
 from bookings.models import Booking, BookingNotification, Customer, StateChange  # noqa: E402
 from bookings.places import Place  # noqa: E402
 from bookings.services import Actor, NewBooking, create_booking  # noqa: E402
+from notifications.models import Delivery, Plan  # noqa: E402
 from scheduling.api.ids import new_id  # noqa: E402
 
 ROUNDS, PER_ROUND = 9, 60
@@ -44,6 +45,8 @@ REMINDERS = [
     }
     for minutes in (60, 15)
 ]
+# The database numbers changes; the bare rows number their own, from far above.
+CHANGE, FIRST_CHANGE = "the change", 10**9
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com", "meta": {}}
 
 
@@ -65,16 +68,28 @@ def make_with_service(calendar: Calendar, app: App, number: int) -> None:
 def statements_of(booking: Booking) -> list[tuple[str, list[Any]]]:
     """The INSERTs that wrote a booking, with its values, for the database's own driver."""
     rows = [booking.event, booking, *booking.customers.all()]
-    rows += [*booking.event_notifications.all(), *booking.logs.all()]
+    change = booking.logs.get()
+    rows += [*booking.event_notifications.all(), change, change.delivery_plan]
+    rows += booking.deliveries.order_by("number")
     mark = "%s" if connection.vendor == "postgresql" else "?"
     return [insert_of(row, mark) for row in rows]
 
 
 def insert_of(row: Any, mark: str) -> tuple[str, list[Any]]:
-    fields = [field for field in row._meta.concrete_fields if field is not row._meta.auto_field]
+    """What points at the change, and its own key, are CHANGE."""
+    fields = [
+        field
+        for field in row._meta.concrete_fields
+        if field is not row._meta.auto_field or isinstance(row, StateChange)
+    ]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     marks = ", ".join([mark] * len(fields))
-    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
+    values = [
+        CHANGE
+        if field.column == "change_id" or field is row._meta.auto_field
+        else field.get_db_prep_save(getattr(row, field.attname), connection)
+        for field in fields
+    ]
     return f"INSERT INTO {row._meta.db_table} ({columns}) VALUES ({marks})", values
 
 
@@ -82,7 +97,8 @@ class Bare:
     """A driver's own connection, repeating one booking's INSERTs with fresh ids and times."""
 
     def __init__(self, booking: Booking) -> None:
-        self.ids = {row.id for row in (booking.event, booking, *booking.customers.all())}
+        keyed = (booking.event, booking, *booking.customers.all(), *booking.deliveries.all())
+        self.ids = {row.id for row in keyed}
         self.times = {booking.event.start: 0, booking.event.end: 1}
         self.statements = statements_of(booking)
         options = settings.DATABASES["default"]
@@ -101,6 +117,7 @@ class Bare:
         fresh = {self.raw(old): self.raw(new_id()) for old in self.ids}
         for old, later in self.times.items():
             fresh[self.raw(old)] = self.raw(START + HOUR * (number + later))
+        fresh[CHANGE] = FIRST_CHANGE + number
         if connection.vendor == "sqlite":
             self.driver.execute("BEGIN IMMEDIATE")
         for sql, values in self.statements:
@@ -153,6 +170,7 @@ def check_rows() -> None:
     bookings = Booking.objects.count()
     assert Customer.objects.count() == StateChange.objects.count() == bookings
     assert BookingNotification.objects.count() == 2 * bookings
+    assert Delivery.objects.count() == 4 * Plan.objects.count() == 4 * bookings
 
 
 if __name__ == "__main__":

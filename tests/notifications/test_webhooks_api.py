@@ -243,7 +243,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "errors"), REFUSED, ids=[json.dumps(one)[:80] for one, _ in REFUSED])
+@pytest.mark.parametrize(
+    ("given", "errors"), REFUSED, ids=[json.dumps(one)[:80] for one, _ in REFUSED]
+)
 def test_a_wrong_value_is_refused_and_changes_nothing(
     tenant: Tenant, webhook: Any, given: Any, errors: Any
 ) -> None:
