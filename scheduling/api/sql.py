@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, models
+from django.db import connection, connections, models
 
 
 def raw_id(identifier: uuid.UUID) -> Any:
@@ -50,8 +50,11 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
         return
     at_once = len(rows) > 1 and connection.vendor == "postgresql"
     statement, fields = _insert_statement(rows[0].__class__, 0 if at_once else len(rows))
+    database = connections[
+        connection.alias
+    ]  # asked for each value, a proxy would cost as much again
     columns = [
-        [field.get_db_prep_save(field.pre_save(row, add=True), connection) for row in rows]
+        [field.get_db_prep_save(field.pre_save(row, add=True), database) for row in rows]
         for field in fields
     ]
     values = columns if at_once else [value for row in zip(*columns, strict=True) for value in row]

@@ -1,9 +1,13 @@
 """The README's commands, run as they stand there, against a ./run of a clean copy."""
 
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -38,6 +42,32 @@ def run_commands(text: str, folder: Path) -> list[str]:
     return re.split(r"^--- \d+\n", done.stdout, flags=re.MULTILINE)[1:]
 
 
+def run_until(wanted: Sequence[str], text: str, folder: Path) -> str:
+    """What commands that leave something running print, until all of these are there."""
+    with subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", f"{text}\necho\nwait"],
+        cwd=folder,
+        env=plain_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as started:
+        end = threading.Timer(60, os.killpg, (started.pid, signal.SIGKILL))
+        end.start()
+        try:
+            printed = ""
+            while not all(word in printed for word in wanted):
+                line = started.stdout.readline()
+                assert line, printed
+                printed += line
+            return printed
+        finally:
+            end.cancel()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
     folder = copy_tree(tmp_path_factory.mktemp("readme") / "scheduling")
@@ -67,6 +97,34 @@ def test_a_newcomer_gets_to_the_first_booking(service: tuple[Path, int]) -> None
     explained = json.loads(looked[end:])
     assert [one["id"] for one in listing["data"]] == [booking["id"]]
     assert {segment["available"] for segment in explained["data"][0]["segments"]} == {False}
+
+
+def test_a_webhook_tells_of_a_cancellation(service: tuple[Path, int]) -> None:
+    folder, port = service
+    receiver = free_port()
+    python = f"{plain_environment()['RUN_VENV']}/bin/python"
+    text = commands("first-booking") + commands("webhook")
+    text = text.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace(".venv/bin/python", python)
+
+    text = text.replace("127.0.0.1:9000", f"127.0.0.1:{receiver}")
+    text = text.replace("--port 9000", f"--port {receiver}")
+
+    printed = run_until(["signature ", '"kind":"cancelled"'], text, folder)
+
+    assert re.findall(r"^(event|signature) +(.+)$", printed, re.MULTILINE) == [
+        ("event", "booking.cancelled"),
+        ("signature", "verified"),
+    ]
+    cancelled, deliveries = (
+        json.loads(one) for one in re.findall(r"^\{.*\}$", printed, re.MULTILINE)[-2:]
+    )
+    assert cancelled["data"]["state"] == "cancelled"
+    kinds = {(one["type"], one["kind"]) for one in deliveries["data"]}
+    assert kinds == {
+        ("email", "confirmed"),
+        ("email", "cancelled"),
+        ("webhook", "cancelled"),
+    }
 
 
 def test_an_app_of_your_own_gets_a_key(service: tuple[Path, int]) -> None:
