@@ -1,4 +1,4 @@
-"""The README's commands, run as they stand there, against a ./run of a clean copy."""
+"""The commands of README.md, run against a ./run of a clean copy, and the code of docs/guide.md."""
 
 import contextlib
 import json
@@ -7,11 +7,13 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from notifications.signing import new_secret, signature_headers
 from tests.services import ROOT, free_port
 from tests.setup.test_run import copy_tree, plain_environment, running
 
@@ -135,3 +137,29 @@ def test_an_app_of_your_own_gets_a_key(service: tuple[Path, int]) -> None:
     (printed,) = run_commands(text, folder)
 
     assert re.fullmatch(r"live_api_key_[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "answers"),
+    [
+        ("with-the-package", "receive", [204, 400, 400]),
+        ("by-hand", "is_genuine", [True, False, False]),
+    ],
+)
+def test_the_guides_receivers_know_a_genuine_call(name, function, answers) -> None:
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    (code,) = re.findall(rf"^```python {name}\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    secret, body = new_secret(), '{"what": "Prüfung"}'.encode()
+    headers = {"service-event": "booking.confirmed"} | signature_headers(
+        message_id="1", timestamp=int(time.time()), body=body, secrets=[new_secret(), secret]
+    )
+    names = {"keep_for_later": lambda *given: None}
+
+    exec(code.replace("whsec_...", secret), names)
+    answered = [
+        names[function](body, headers),
+        names[function](body + b" ", headers),
+        names[function](body, headers | {"webhook-timestamp": "1795167000"}),
+    ]
+
+    assert answered == answers
