@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.chaos.conftest import House, p99, slug, surplus
-from tests.sinks import Answer
+from tests.sinks import Answer, hook_sink
 
 # What one pool process may have sent without having written it down.
 IN_FLIGHT = 64
@@ -110,3 +110,27 @@ def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
     late = [call.at - ids[call.id] for call in house.hooks.calls]
     print(f"no beat: {count} sent, p99 {p99(late):.1f} s late")
     assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+
+
+@pytest.mark.redis
+@pytest.mark.postgresql
+def test_a_server_that_hangs_holds_up_no_other(make_house: Callable[..., House]) -> None:
+    """Rows to it stand ahead of all others; a pump has eight threads, half of them for it."""
+    house = make_house(DELIVERY_THREADS=8)
+    house.hooks.answers["/good"] = Answer(delay=0.01)
+    with hook_sink() as hanging:
+        hanging.answers["/hang"] = Answer(delay=20)  # the deadline of a call is 15 s
+        app, bad, good = slug(), house.size(500, 60), house.size(200, 40)
+        house.fill(f"make_calls({app!r}, {[hanging.url('/hang')]!r}, {bad}, 0)")
+        ids = house.fill(f"make_calls({app!r}, {[house.hooks.url('/good')]!r}, {good}, 0)")
+        house.start_worker()
+        house.service.start_beat()
+        while len(house.hooks.calls) < good:
+            time.sleep(0.05)
+        held = len(hanging.calls)
+
+    began = min(call.at for call in (*house.hooks.calls, *hanging.calls))
+    took = [call.at - began for call in house.hooks.calls]
+    print(f"{good} good ones behind {bad} hanging: p99 {p99(took):.1f} s, {held} hung meanwhile")
+    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    assert held <= 4
