@@ -5,11 +5,11 @@ An endpoint is scheme, host and port. A row exists only while something is wrong
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from notifications.models import Endpoint
+from scheduling.api.addresses import UrlRefused, read_target
 
 SLOW_SECONDS = 2.0
 SLOW_CAP = 2
@@ -19,11 +19,12 @@ LONGEST_PAUSE = timedelta(hours=1)
 
 
 def endpoint_of(url: str) -> str:
-    """`https://example.com:443` of any http address."""
-    parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    host = parts.hostname or ""
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+    """`https://example.com:443`; nothing of what is no address to call: its call says so."""
+    try:
+        scheme, host, port, _ = read_target(url)
+    except UrlRefused:
+        return ""
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def cap_of(endpoint: Endpoint | None, now: datetime) -> int:
@@ -50,8 +51,7 @@ def note_results(address: str, results: Iterable[tuple[bool, float]], now: datet
 
     Under the lock of its row, which is taken inside the caller's transaction.
     """
-    endpoint = Endpoint.objects.select_for_update().filter(address=address).first()
-    endpoint = endpoint or Endpoint(address=address)
+    endpoint = _locked(address)
     for was_good, seconds in results:
         endpoint.failures = 0 if was_good else endpoint.failures + 1
         endpoint.is_slow = not was_good or seconds > SLOW_SECONDS
@@ -61,5 +61,16 @@ def note_results(address: str, results: Iterable[tuple[bool, float]], now: datet
             endpoint.open_until = now + pause
     if endpoint.failures or endpoint.is_slow:
         endpoint.save()
-    elif not endpoint._state.adding:
+    else:
         endpoint.delete()
+
+
+def _locked(address: str) -> Endpoint:
+    """Its row, made where there is none: two pumps may note its first failure at once."""
+    Endpoint.objects.bulk_create(
+        [Endpoint(address=address)],
+        update_conflicts=True,
+        unique_fields=["address"],
+        update_fields=["is_slow"],  # which every result sets anew
+    )
+    return Endpoint.objects.get(address=address)

@@ -170,7 +170,7 @@ class Pump:
         unsent = [one for one in batch if one[1] is None]
         try:
             if tried:
-                finish([(job.row, outcome) for job, outcome in tried])
+                self._finish([(job.row, outcome) for job, outcome in tried])
                 self._forget(tried)
                 tried = []
             if unsent:
@@ -180,6 +180,23 @@ class Pump:
             for one in (*tried, *unsent):
                 self.done.put(one)
             raise
+
+    def _finish(self, results: list[tuple[Delivery, Outcome]]) -> None:
+        """One that can't be written down must not take the others along: they would go out again.
+
+        Its own row may be gone, with its app or by hand.
+        """
+        try:
+            finish(results)
+        except DatabaseAway:
+            raise
+        except Exception as error:
+            if len(results) == 1:
+                logger.exception("the result of delivery %s can't be kept", results[0][0].id)
+                return
+            logger.warning("results are written one by one (%s)", type(error).__name__)
+            for result in results:
+                self._finish([result])
 
     def _forget(self, written: list[tuple[Job, Outcome | None]]) -> None:
         self.away_since = None

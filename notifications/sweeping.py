@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from celery import signals
-from django.db import DatabaseError, close_old_connections, connection
+from django.db import Error as DatabaseTrouble
+from django.db import close_old_connections, connection
 
 from notifications.lateness import oldest_late
 from notifications.models import Delivery
@@ -26,16 +27,18 @@ NEGLECTED = timedelta(seconds=4)
 
 
 def sweep(kinds: list[str]) -> None:
-    """Send what was neglected of these types."""
-    close_old_connections()
+    """Send what was neglected of these types. Raises nothing: there is no other resort."""
     for kind in kinds:
         try:
+            close_old_connections()
             if oldest_late(kind, database_now() - NEGLECTED):
                 logger.info("sweeping: %s deliveries are overdue", kind)
                 run_pump(kind, stopping=is_stopping)
-        except DatabaseError as error:
+        except DatabaseTrouble as error:
             logger.warning("sweep: the database is away (%s)", type(error).__name__)
             connection.close()
+        except Exception:
+            logger.exception("sweep: %s deliveries can't be sent", kind)
 
 
 def _sweep_for_ever(kinds: list[str], stopped: threading.Event) -> None:

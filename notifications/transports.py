@@ -309,6 +309,9 @@ def send_mail(message: EmailMessage) -> Outcome:
         error = f"The mail server could not be reached ({type(trouble).__name__})."
     except (BadHeaderError, ValueError) as poison:
         error, final = f"The mail can't be written ({type(poison).__name__}).", True
+    if code is not None and code < 0:
+        # So smtplib counts an answer that begins with no code.
+        code, error = None, "The answer of the mail server is not SMTP."
     if error and session.was_cut:
         # An answer that broke off says nothing.
         code, error, final = None, "The mail server took too long.", False

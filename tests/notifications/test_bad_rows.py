@@ -1,0 +1,170 @@
+"""One bad row, address or answer holds up no other delivery, and sends none twice."""
+
+import socketserver
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import InterfaceError, connection, transaction
+from django.utils import timezone
+
+from notifications import pump, sweeping
+from notifications.breaker import endpoint_of, note_results
+from notifications.models import Attempt, Delivery, Endpoint
+from notifications.pump import run_pump
+from tests.notifications.test_pump import book, hook, make_due, soon
+from tests.sinks import HookSink
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LINGER", 0)
+
+
+class Chatter(socketserver.BaseRequestHandler):
+    """Answers every greeting in another protocol."""
+
+    def handle(self) -> None:
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.fixture
+def no_mail_server(settings: Any) -> Iterator[None]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Chatter) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
+        yield
+        server.shutdown()
+
+
+def test_a_mail_server_that_speaks_no_smtp(tenant: Tenant, no_mail_server: None) -> None:
+    book(tenant)
+    run_pump("email")
+
+    assert {row.state for row in Delivery.objects.all()} == {"scheduled"}
+    assert (
+        list(Attempt.objects.values_list("response_code", "error"))
+        == [(None, "The answer of the mail server is not SMTP.")] * 2
+    )
+
+
+def test_a_result_that_cannot_be_kept_takes_no_other_along(
+    tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all of the batch would be called again when their leases lapse."""
+    hook(tenant, hooks)
+    gone, *others = [book(tenant, soon(hours=30 + 2 * number)) for number in range(3)]
+    finish = pump.finish
+
+    def finish_without_one(results: Any) -> None:
+        Delivery.objects.filter(booking=gone["id"], type="webhook").delete()
+        finish(results)
+
+    monkeypatch.setattr(pump, "finish", finish_without_one)
+    run_pump("webhook")
+
+    calls = Delivery.objects.filter(type="webhook").order_by("id")
+    assert [(str(row.booking_id), row.state) for row in calls] == [
+        (booking["id"], "delivered") for booking in others
+    ]
+    assert Attempt.objects.count() == 2
+    assert len(hooks.calls) == 3
+
+
+# In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
+@pytest.mark.postgresql
+def test_two_pumps_note_the_first_failure_of_a_server_at_once() -> None:
+    noted = threading.Barrier(2)
+    errors: list[Exception] = []
+
+    def note() -> None:
+        try:
+            with transaction.atomic():
+                connection.ensure_connection()
+                noted.wait()
+                note_results("https://example.com:443", [(False, 15.0)], timezone.now())
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    for _ in range(10):
+        threads = [threading.Thread(target=note) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        assert [one.failures for one in Endpoint.objects.all()] == [2]
+        Endpoint.objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("https://example.com/a?b", "https://example.com:443"),
+        ("HTTP://Bücher.example.:8080", "http://xn--bcher-kva.example:8080"),
+        ("http://[2001:DB8::1]/", "http://[2001:db8::1]:80"),
+        (f"https://exa{chr(0xAD) * 400}mple.com/", "https://example.com:443"),
+        ("", ""),
+        ("ftp://example.com", ""),
+        ("https://example.com:99999", ""),
+        ("https://[::1", ""),
+    ],
+)
+def test_the_endpoint_of_an_address(url: str, endpoint: str) -> None:
+    assert endpoint_of(url) == endpoint
+
+
+def test_an_address_with_a_long_name_stops_no_booking(tenant: Tenant) -> None:
+    """Soft hyphens are nothing in a host name, but count where it is kept as it was written."""
+    url = f"https://exa{chr(0xAD) * 400}mple.com/hook"
+
+    assert tenant.post("/webhooks", {"url": url}).status == 201
+    book(tenant)
+    assert Delivery.objects.get(type="webhook").endpoint == "https://example.com:443"
+
+
+def test_an_address_that_cannot_be_called_fails_its_own_call_only(
+    tenant: Tenant, hooks: HookSink
+) -> None:
+    """As staff may write one into an app's event notifications."""
+    tenant.app.event_notifications.create(
+        type="webhook", url="", when_type="before", when_unit="mins", when_time=5
+    )
+    hook(tenant, hooks)
+    book(tenant)
+    make_due(kind="reminder")
+    run_pump("webhook")
+
+    rows = Delivery.objects.filter(type="webhook").order_by("number")
+    assert [(row.kind, row.state, row.reason) for row in rows] == [
+        ("confirmed", "delivered", ""),
+        ("reminder", "scheduled", "Must be an http or https address."),
+    ]
+
+
+@pytest.mark.parametrize("error", [InterfaceError("closed"), KeyError("anything")])
+def test_a_sweep_outlives_whatever_happens(
+    tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    hook(tenant, hooks)
+    book(tenant)
+    make_due()
+    look = sweeping.oldest_late
+
+    def look_at_one(kind: str, now: Any) -> Any:
+        if kind == "email":
+            raise error
+        return look(kind, now)
+
+    monkeypatch.setattr(sweeping, "oldest_late", look_at_one)
+    Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - sweeping.NEGLECTED * 2)
+    sweeping.sweep(["email", "webhook"])
+
+    assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
