@@ -3,7 +3,9 @@
 import os
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
+TRANSPORT_ALIASES["filesystem"] = "scheduling.file_broker:Transport"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
 
 app = Celery("scheduling")
