@@ -46,7 +46,6 @@ MOST_HOSTS = 100  # keep idle connections
 MOST_IDLE = 64  # connections to one host
 HEAD_BYTES = 65_536
 BODY_BYTES = 20_000
-EXCERPT_LENGTH = 1_000
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
@@ -104,8 +103,8 @@ def call(
 
 
 def read_excerpt(answer: urllib3.BaseHTTPResponse) -> str:
-    """At most EXCERPT_LENGTH characters. Reads on to the end of a short body, which keeps the
-    connection alive; of a long one no more than BODY_BYTES, undecoded: 400 kB may unpack to 400 MB.
+    """The text of the body. Reads to the end of a short one, which keeps the connection alive; of a
+    long one no more than BODY_BYTES, undecoded: 400 kB may unpack to 400 MB.
     """
     raw = bytearray()
     with contextlib.suppress(*NETWORK_FAULTS):
@@ -114,7 +113,7 @@ def read_excerpt(answer: urllib3.BaseHTTPResponse) -> str:
     answer.close()
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
         return ""
-    return CONTROL.sub("", raw.decode(errors="replace"))[:EXCERPT_LENGTH]
+    return CONTROL.sub("", raw.decode(errors="replace"))
 
 
 def retry_after(text: str, now: datetime) -> int | None:

@@ -18,14 +18,24 @@ def signature_headers(
 ) -> dict[str, str]:
     """The three headers; one signature for each secret, so that receivers can change theirs.
 
-    `timestamp` is that of the try in epoch seconds; `message_id` is the same on every try.
+    `timestamp` is that of the try in epoch seconds; `message_id` is the same on every try. Without
+    a secret (an event notification's call) nothing is signed.
     """
-    signed = f"{message_id}.{timestamp}.".encode() + body
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(signature(signed, secret) for secret in secrets),
-    }
+    headers = {"webhook-id": message_id, "webhook-timestamp": str(timestamp)}
+    if secrets:
+        signed = f"{message_id}.{timestamp}.".encode() + body
+        headers["webhook-signature"] = " ".join(signature(signed, secret) for secret in secrets)
+    return headers
+
+
+def is_secret(text: str) -> bool:
+    """Whether it reads as `new_secret` writes them."""
+    try:
+        return text.startswith(PREFIX) and bool(
+            base64.b64decode(text[len(PREFIX) :], validate=True)
+        )
+    except ValueError:
+        return False
 
 
 def signature(signed: bytes, secret: str) -> str:

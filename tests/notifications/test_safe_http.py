@@ -183,10 +183,10 @@ def test_retry_after_as_a_date_or_nonsense(text, seconds):
         (b"a\x00b\x1b[31mc\r\nd\te\x7f", "ab[31mc\nd\te"),
         ("a\x85b".encode(), "ab"),
         (b"\xff\xfe caf\xe9", "\ufffd\ufffd caf\ufffd"),
-        (b"x" * 1001, "x" * 1000),
-        (b"\x00" * 5000 + b"x" * 5000, "x" * 1000),
-        (b"x" * 20_000, "x" * 1000),
-        (b"x" * 20_001, "x" * 1000),
+        (b"x" * 1001, "x" * 1001),
+        (b"\x00" * 5000 + b"x" * 5000, "x" * 5000),
+        (b"x" * 20_000, "x" * 20_000),
+        (b"x" * 20_001, "x" * 20_000),
     ],
 )
 def test_excerpts(body, excerpt):
@@ -403,10 +403,10 @@ def endless(head: bytes, piece: bytes) -> Any:
     ("answer", "reply"),
     [
         (answered("HTTP/1.1 200 OK\r\nContent-Encoding: gzip", BOMB), Reply(200, 0)),
-        (endless(b"HTTP/1.1 200 OK\r\n\r\n", FLOOD), Reply(200, 0, excerpt="x" * 1000)),
+        (endless(b"HTTP/1.1 200 OK\r\n\r\n", FLOOD), Reply(200, 0, excerpt="x" * 20_000)),
         (
             endless(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000000\r\n\r\n", FLOOD),
-            Reply(200, 0, excerpt="x" * 1000),
+            Reply(200, 0, excerpt="x" * 20_000),
         ),
         (endless(b"HTTP/1.1 200 OK\r\n", b"X: " + FLOOD[9:] + b"\r\n"), Reply(None, 0, NO_HTTP)),
         (endless(b"HTTP/1.1 200 OK\r\nX: ", FLOOD), Reply(None, 0, NO_HTTP)),

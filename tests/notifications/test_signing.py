@@ -88,3 +88,9 @@ def test_secrets_are_32_random_bytes():
 
     assert {len(base64.b64decode(secret.removeprefix("whsec_"))) for secret in secrets} == {32}
     assert len(set(secrets)) == 20
+
+
+def test_without_a_secret_nothing_is_signed():
+    headers = signature_headers(message_id="m", timestamp=1, body=b"{}", secrets=[])
+
+    assert headers == {"webhook-id": "m", "webhook-timestamp": "1"}

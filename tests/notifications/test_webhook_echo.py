@@ -123,3 +123,11 @@ def test_a_busy_port_is_one_clear_line():
     assert str(refused.value) == (
         f"Cannot listen on 127.0.0.1:{port}: Address already in use. Choose another port: --port N"
     )
+
+
+@pytest.mark.parametrize("secret", ["nonsense", "whsec_", "whsec_not base64!", "whsec_abc"])
+def test_what_is_no_secret_is_refused(secret):
+    with pytest.raises(CommandError) as refused:
+        call_command("webhook_echo", port=free_port(), secret=secret)
+
+    assert str(refused.value) == "--secret must be a webhook's secret: whsec_ and some base64."

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError
 
-from notifications.signing import signature_headers
+from notifications.signing import is_secret, signature_headers
 
 
 class Command(BaseCommand):
@@ -22,6 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("--status", type=int, default=200, help="the answer (default 200)")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["secret"] and not is_secret(options["secret"]):
+            raise CommandError("--secret must be a webhook's secret: whsec_ and some base64.")
         with listening(options["port"]) as server:
             server.status, server.say = options["status"], self.say
             server.secrets = [options["secret"]] if options["secret"] else []
