@@ -27,6 +27,7 @@ CALL_DELAYS = tuple(
 # Of a mail; the last one again and again until it expires.
 MAIL_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
 JITTER = 0.2
+LEAST_PAUSE = timedelta(seconds=30)  # where the time that is left is shared out
 
 
 @dataclass(slots=True)
@@ -143,7 +144,8 @@ def _after_failure(row: Delivery, outcome: Outcome, now: datetime) -> dict[str, 
     delay = None if outcome.final else delay_after(row.type, row.tries, outcome.retry_after)
     if delay is None:
         return _final(Delivery.FAILED, outcome.error, now)
-    if now + delay > row.expires_at:
+    delay = in_time(delay, row.expires_at - now)
+    if delay is None:
         return _final(Delivery.EXPIRED, outcome.error, now)
     return {
         "state": Delivery.SCHEDULED,
@@ -151,6 +153,17 @@ def _after_failure(row: Delivery, outcome: Outcome, now: datetime) -> dict[str, 
         "next_at": now + delay,
         "lease_token": None,
     }
+
+
+def in_time(delay: timedelta, left: timedelta) -> timedelta | None:
+    """The delay, or half of the time that is left where it is longer; None: no time is left.
+
+    A reminder of a quarter of an hour would not outlive an outage of seven minutes, nor many a call
+    see its last try, which jitter carries past its expiry.
+    """
+    if delay <= left:
+        return delay
+    return left / 2 if left / 2 >= LEAST_PAUSE else None
 
 
 def delay_after(kind: str, tries: int, retry_after: int | None = None) -> timedelta | None:

@@ -351,6 +351,45 @@ def test_a_reminder_that_comes_too_late_expires(tenant: Tenant, mails: MailSink)
     assert (row.state, row.reason, row.tries) == ("expired", "It could not be sent in time.", 0)
 
 
+def later(**ahead: float) -> None:
+    """The reminder as it stands after that time."""
+    for row in Delivery.objects.filter(kind="reminder"):
+        row.next_at = row.next_at and row.next_at - timedelta(**ahead)
+        row.expires_at -= timedelta(**ahead)
+        row.save()
+
+
+def test_a_reminder_outlives_an_outage_that_ends_before_the_start(
+    tenant: Tenant, mails: MailSink
+) -> None:
+    """The third pause, of a quarter of an hour, would end after it."""
+    book(tenant, event_notifications=[reminder(mins=15)])
+    Delivery.objects.filter(kind="reminder").update(
+        next_at=timezone.now(), expires_at=timezone.now() + timedelta(minutes=15)
+    )
+    mails.answer = lambda to: "451 later"
+    for minutes in (1, 5, 5):
+        run_pump("email")
+        later(minutes=minutes)
+    mails.answer = lambda to: None
+    run_pump("email")
+
+    row = Delivery.objects.get(kind="reminder")
+    assert (row.state, row.tries) == ("delivered", 4)
+
+
+def test_tries_end_with_the_time_for_them(tenant: Tenant, mails: MailSink) -> None:
+    book(tenant, event_notifications=[reminder()])
+    Delivery.objects.filter(kind="reminder").update(
+        next_at=timezone.now(), expires_at=timezone.now() + timedelta(seconds=59)
+    )
+    mails.answer = lambda to: "451 later"
+    run_pump("email")
+
+    row = Delivery.objects.get(kind="reminder")
+    assert (row.state, row.tries, row.reason) == ("expired", 1, "The server refused the address.")
+
+
 # --- Calls ----------------------------------------------------------------------------------------
 def test_a_webhook_is_told_of_each_change(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
@@ -520,6 +559,21 @@ def test_the_schedule_of_retries(tenant: Tenant, hooks: HookSink) -> None:
     assert (row.state, row.tries, row.attempts.count()) == ("failed", 10, 10)
     assert {call.body for call in hooks.calls} == {hooks.calls[0].body}
     assert {call.id for call in hooks.calls} == {str(row.id)}
+
+
+def test_the_last_try_of_a_call_comes_before_it_expires(tenant: Tenant, hooks: HookSink) -> None:
+    """Jitter may have used up more time than the pauses have."""
+    hook(tenant, hooks)
+    hooks.answers["/hook"] = Answer(404)
+    book(tenant)
+    Delivery.objects.filter(type="webhook").update(
+        tries=8, expires_at=timezone.now() + timedelta(hours=19)
+    )
+    run_pump("webhook")
+
+    row = Delivery.objects.get(type="webhook")
+    wait = (row.next_at - timezone.now()) / timedelta(hours=1)
+    assert (row.state, row.tries, round(wait, 1)) == ("scheduled", 9, 9.5)
 
 
 @pytest.mark.parametrize(
