@@ -36,6 +36,7 @@ def is_secret(text: str) -> bool:
         )
     except ValueError:
         return False
+    return text.startswith(PREFIX) and bool(key)
 
 
 def signature(signed: bytes, secret: str) -> str:
