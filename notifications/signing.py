@@ -31,9 +31,7 @@ def signature_headers(
 def is_secret(text: str) -> bool:
     """Whether it reads as `new_secret` writes them."""
     try:
-        return text.startswith(PREFIX) and bool(
-            base64.b64decode(text[len(PREFIX) :], validate=True)
-        )
+        key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except ValueError:
         return False
     return text.startswith(PREFIX) and bool(key)

@@ -59,8 +59,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], checked_port(options["port"])
         with claimed_folder(settings.VAR_DIR) as lock, bound_socket(host, port) as listener:
-            prepare_database(demo=not options["no_demo"])
             clear_queue()
+            prepare_database(demo=not options["no_demo"])
             url = f"http://{reachable(listener)}:{port}"
             supervisor = Supervisor(options["grace"], lock, verbose=options["verbose"])
             supervisor.run(
