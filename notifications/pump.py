@@ -33,6 +33,9 @@ LINGER = 0.5
 SHORTEST_SLEEP, LONGEST_SLEEP = 0.02, 1.0
 # A send begins only while so much of its lease is left: more than any one try takes.
 SEND_NEEDS = 26.0
+# The last claim's sends end within its lease, and the database is waited for as long again. Cut off
+# before, a pump leaves mails as lost that were sent: they would go out twice.
+LONGEST_RUN = MOST_SECONDS + 2 * LEASE.total_seconds()
 AHEAD = 4  # rows claimed for each thread, so that none waits for the database
 # Results are awaited for so long, and gathered for so long after the first, in seconds.
 FIRST_RESULT, FURTHER_RESULTS = 0.05, 0.02

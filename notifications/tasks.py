@@ -9,7 +9,7 @@ from notifications import (
     retention,
     sweeping,  # noqa: F401  # its signals make every worker sweep
 )
-from notifications.pump import run_pump
+from notifications.pump import LONGEST_RUN, run_pump
 from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.waking import publish
@@ -17,7 +17,7 @@ from notifications.waking import publish
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
 
-@shared_task
+@shared_task(soft_time_limit=LONGEST_RUN + 10, time_limit=LONGEST_RUN + 20)
 def pump(kind: str) -> None:
     """Send what is due of one type; asks for a successor where there was work."""
     if run_pump(kind, stopping=is_stopping) and not is_stopping():

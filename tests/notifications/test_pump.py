@@ -12,12 +12,13 @@ from django.utils import timezone
 
 from apps_config.models import Account, Membership
 from bookings.models import Booking
-from notifications import pump
+from notifications import pump, tasks
 from notifications.breaker import endpoint_of
 from notifications.models import Attempt, Delivery, Endpoint, Plan, Webhook
 from notifications.pump import run_pump
 from notifications.queue import LEASE, claim
 from notifications.services import create_webhook
+from notifications.transports import CALL_DEADLINE, MAIL_DEADLINE
 from tests.sinks import Answer, HookSink, MailSink
 from tests.world import Tenant
 
@@ -762,6 +763,16 @@ def test_a_delivery_that_cannot_be_prepared_holds_up_no_other(
         "delivered",
         "failed",
     ]
+
+
+def test_a_pump_is_not_cut_off_while_it_sends() -> None:
+    """Claimed at the very end, begun as late as its lease allows, as slow as a try may be."""
+    latest_start = pump.MOST_SECONDS + LEASE.total_seconds() - pump.SEND_NEEDS
+    slowest = max(CALL_DEADLINE, MAIL_DEADLINE)
+
+    assert slowest < pump.SEND_NEEDS
+    assert tasks.pump.soft_time_limit > latest_start + slowest + LEASE.total_seconds()
+    assert tasks.pump.time_limit > tasks.pump.soft_time_limit
 
 
 def test_ids_are_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:
