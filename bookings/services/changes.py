@@ -1,11 +1,13 @@
 """Lead a booking on, move it, complete it, hide it: always under its lock."""
 
+import logging
 import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import InterfaceError, OperationalError, transaction
 
 from apps_config.models import App
 from availability.enforcement import taken_meanwhile
@@ -29,6 +31,8 @@ from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_a
 from scheduling.api.durations import elapsed_seconds
 from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.merging import merge_free
+
+logger = logging.getLogger(__name__)
 
 BATCH = 500
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
@@ -227,19 +231,29 @@ def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
 def complete_ended_bookings(*, now: datetime) -> int:
     """Complete live bookings that ended an hour ago, each in a transaction; returns how many.
 
-    Two at once do no harm: what the other has completed is no longer due under the lock.
+    Two at once do no harm: what the other has completed is no longer due under the lock. One that
+    can't be completed holds up no other.
     """
     due = Booking.objects.filter(completes_at__lte=now, deleted_at=None).order_by("completes_at")
     done = 0
     for booking_id, app in [(row.id, row.app) for row in due.select_related("app")[:BATCH]]:
-        with transaction.atomic():
-            try:
-                booking = lock_booking(app, booking_id)
-            except NotFound:
-                continue  # completed and hidden since it was listed
-            if booking.completes_at is None or booking.completes_at > now:
-                continue  # cancelled or moved since then
-            place = _place_of(booking, now)
-            _advance(booking, "complete", place, TIMER, now)
-            done += 1
+        try:
+            done += _complete(app, booking_id, now)
+        except (OperationalError, InterfaceError, SoftTimeLimitExceeded):
+            raise  # the database is busy or away, or the task's time over: so it is for the others
+        except Exception:
+            logger.exception("booking %s can't be completed", booking_id)
     return done
+
+
+def _complete(app: App, booking_id: uuid.UUID, now: datetime) -> bool:
+    """Whether it was still to be completed."""
+    with transaction.atomic():
+        try:
+            booking = lock_booking(app, booking_id)
+        except NotFound:
+            return False  # completed and hidden since it was listed
+        if booking.completes_at is None or booking.completes_at > now:
+            return False  # cancelled or moved since then
+        _advance(booking, "complete", _place_of(booking, now), TIMER, now)
+        return True

@@ -7,7 +7,7 @@ import pytest
 
 from bookings import services, tasks
 from bookings.models import Booking
-from bookings.services import complete_ended_bookings
+from bookings.services import Step, complete_ended_bookings, history
 from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
 
@@ -142,6 +142,22 @@ def test_what_was_removed_stays_so(tenant: Tenant, booking: Any) -> None:
     tenant.delete(f"/bookings/{booking['id']}")
 
     assert complete_ended_bookings(now=DUE) == 0
+
+
+def test_one_that_cannot_be_completed_holds_up_no_other(
+    tenant: Tenant, make_tenant: Any, booking: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_tenant()
+    other.book(resource_id=other.make_resource()["id"], **NINE)
+
+    def listen(step: Step) -> None:
+        if str(step.booking.id) == booking["id"]:
+            raise ValueError
+
+    monkeypatch.setattr(history, "LISTENERS", [listen, *history.LISTENERS])
+
+    assert complete_ended_bookings(now=DUE) == 1
+    assert sorted(states()) == ["completed", "confirmed"]
 
 
 # --- The task -------------------------------------------------------------------------------------
