@@ -17,6 +17,8 @@ from notifications.mail.layout import NEGATIVE, NEUTRAL, POSITIVE, WAITING, Tone
 
 PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 
+MOST_FILLED = 1_000_000  # characters of a mail's text or HTML
+
 # Prepared text or HTML, nothing where there is nothing to say; not for subjects.
 BLOCKS: Mapping[str, str] = {
     "details": "what, when, where, with whom: a table in HTML",
@@ -211,9 +213,15 @@ def _paragraph(text: str, *, margin: str) -> str:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """The template with the value of each placeholder, of an unknown one with nothing.
 
+    Raises ValueError where it would grow past all measure: a template has room for thousands of
+    placeholders, and a value may be long.
+
     >>> fill("{{ a }} {{b}} {% c %} {{ d.e }} {", {"a": "{{ b }}"})
     '{{ b }}  {% c %} {{ d.e }} {'
     """
+    names = PLACEHOLDER.findall(template)
+    if len(template) + sum(len(values.get(name, "")) for name in names) > MOST_FILLED:
+        raise ValueError("the mail is too long")
     return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template)
 
 

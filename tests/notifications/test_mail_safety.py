@@ -207,19 +207,23 @@ def test_parts_that_are_blank_are_the_services() -> None:
     assert (message.body, html_of(message)) == (default.body, html_of(default))
 
 
+LONG = make_event("2026-11-23 08:00", "2026-11-23 08:30", description="&" * 8000)
+
+
 @pytest.mark.parametrize(
     "words",
     [
         {"subject": "{{ nothing }} \r\n", "text": "x", "html": "x"},
         {"subject": "x", "text": 7, "html": "x"},
         {"subject": ["x"], "text": "x", "html": "x"},
+        {"subject": "x", "text": "x", "html": "{{description}}" * 6_600},
     ],
 )
 def test_words_that_can_not_be_used_stop_no_mail(words: Any, caplog: Any) -> None:
     with caplog.at_level(logging.ERROR):
-        message = compose(make_letter("confirmed_customer", template=words))
+        message = compose(make_letter("confirmed_customer", template=words, event=LONG))
 
-    default = compose(make_letter("confirmed_customer"))
+    default = compose(make_letter("confirmed_customer", event=LONG))
     assert (message.subject, message.body) == (default.subject, default.body)
     (record,) = caplog.records
     assert record.getMessage().startswith("template confirmed_customer of app ")
