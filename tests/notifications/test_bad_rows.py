@@ -149,6 +149,27 @@ def test_an_address_that_cannot_be_called_fails_its_own_call_only(
     ]
 
 
+def test_a_secret_that_cannot_be_read_is_tried_again(
+    tenant: Tenant, hooks: HookSink, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a deployment with the wrong key: no call is lost until it is mended."""
+    hook(tenant, hooks)
+    book(tenant)
+    keys, settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS, ["another key" * 4]
+    run_pump("webhook")
+    row = Delivery.objects.get(type="webhook")
+    before = (row.state, row.reason, row.tries, len(hooks.calls))
+
+    settings.ENCRYPTION_KEYS = keys
+    make_due()
+    run_pump("webhook")
+
+    row.refresh_from_db()
+    assert before == ("scheduled", "The webhook's secret can't be read.", 1, 0)
+    assert (row.state, row.tries, len(hooks.calls)) == ("delivered", 2, 1)
+    assert f"webhook {row.webhook_id}: A stored secret can't be read" in caplog.text
+
+
 @pytest.mark.parametrize("error", [InterfaceError("closed"), KeyError("anything")])
 def test_a_sweep_outlives_whatever_happens(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch, error: Exception
