@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from notifications.models import Delivery, Plan
+from notifications.models import Delivery, Endpoint, Plan
 
 BATCH = 1000
 
@@ -19,6 +19,12 @@ def outdated(before: datetime) -> QuerySet[Delivery]:
     """
     rows = Delivery.objects.filter(finished_at__lt=before, booking__completes_at=None)
     return rows.order_by("finished_at")
+
+
+def forget_endpoints() -> None:
+    """Remove the breakers of servers that nothing waits for: nobody would ever close them."""
+    awaited = Delivery.objects.open().order_by().values("endpoint").distinct()
+    Endpoint.objects.exclude(address__in=awaited).delete()
 
 
 def purge(before: datetime, *, batch: int | None = None) -> Iterator[int]:

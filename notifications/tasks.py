@@ -32,6 +32,7 @@ def mark_beat() -> None:
 @shared_task
 def purge_deliveries() -> None:
     """Remove what is older than DELIVERY_RETENTION_DAYS; a successor does what is left."""
+    retention.forget_endpoints()
     before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
     for _ in retention.purge(before):

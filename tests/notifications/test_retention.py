@@ -14,7 +14,7 @@ from django.utils import timezone
 from bookings.models import Booking
 from notifications import pump, retention, tasks
 from notifications.management.commands import purge_deliveries
-from notifications.models import Attempt, Delivery, Plan
+from notifications.models import Attempt, Delivery, Endpoint, Plan
 from notifications.pump import run_pump
 from notifications.services import redeliver
 from tests.sinks import MailSink
@@ -236,6 +236,18 @@ def test_the_task_keeps_to_the_setting(tenant: Tenant, mails: MailSink, settings
     tasks.purge_deliveries()
 
     assert set(Delivery.objects.values_list("booking", flat=True)) == {new.id}
+
+
+def test_servers_that_nothing_waits_for_are_forgotten(tenant: Tenant) -> None:
+    waiting, gone = "https://waiting.example:443", "https://gone.example:443"
+    make_booking(tenant)
+    Delivery.objects.filter(state="scheduled").update(type="webhook", endpoint=waiting)
+    for address in (waiting, gone):
+        Endpoint.objects.create(address=address, failures=10, is_slow=True)
+
+    tasks.purge_deliveries()
+
+    assert [one.address for one in Endpoint.objects.all()] == [waiting]
 
 
 def test_a_long_task_asks_for_a_successor(
