@@ -51,9 +51,11 @@ def delivery_record(delivery: Delivery) -> Record:
         "kind": delivery.kind,
         "booking_id": delivery.booking_id and str(delivery.booking_id),
         "webhook_id": delivery.webhook_id and str(delivery.webhook_id),
+        "recipient": delivery.recipient or None,
         "state": delivery.state,
         "reason": delivery.reason or None,
         "due_at": format_stamp(delivery.due_at),
+        "next_at": delivery.next_at and format_stamp(delivery.next_at),
         "attempts": [_attempt_record(attempt) for attempt in delivery.attempts.all()],
         "created_at": format_stamp(delivery.created_at),
     }

@@ -81,9 +81,11 @@ DELIVERY_EXAMPLE = {
     "kind": "confirmed",
     "booking_id": BOOKING_EXAMPLE["id"],
     "webhook_id": WEBHOOK_EXAMPLE["id"],
+    "recipient": None,
     "state": "delivered",
     "reason": None,
     "due_at": "2026-11-20T09:30:00+0000",
+    "next_at": None,
     "attempts": [
         {
             "at": "2026-11-20T09:30:00+0000",
@@ -110,9 +112,15 @@ DELIVERY = component(
             ),
             "booking_id": nullable(ID),
             "webhook_id": nullable(ID) | {"description": "null: a mail or an event notification."},
+            "recipient": {
+                "enum": ["customer", "owner", None],
+                "description": "Whom a mail is written to; null: a call.",
+            },
             "state": {"type": "string", "enum": list(Delivery.STATES)},
             "reason": _NO_TEXT | {"description": "Why it stands where it stands."},
             "due_at": STAMP,
+            "next_at": nullable(STAMP)
+            | {"description": "The next try, or the end of the one under way; null: it is final."},
             "attempts": {"type": "array", "items": _ATTEMPT, "description": "Oldest first."},
             "created_at": STAMP,
             "payload": {
@@ -128,8 +136,11 @@ DELIVERY = component(
 )
 WHOLE_DELIVERY = {"data": DELIVERY_EXAMPLE | {"payload": WHOLE_BOOKING_EXAMPLE}}
 SENT_AGAIN = {
-    "data": WHOLE_DELIVERY["data"] | {"state": "scheduled", "due_at": "2026-11-20T11:00:00+0000"}
+    "data": WHOLE_DELIVERY["data"]
+    | dict.fromkeys(("due_at", "next_at"), "2026-11-20T11:00:00+0000")
+    | {"state": "scheduled"}
 }
 TEST_DELIVERY = {
-    "data": WHOLE_DELIVERY["data"] | {"kind": "test", "state": "scheduled", "attempts": []}
+    "data": WHOLE_DELIVERY["data"]
+    | {"kind": "test", "state": "scheduled", "next_at": DELIVERY_EXAMPLE["due_at"], "attempts": []}
 }

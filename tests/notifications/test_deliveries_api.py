@@ -75,9 +75,11 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
         "kind": "confirmed",
         "booking_id": booking["id"],
         "webhook_id": webhook["id"],
+        "recipient": None,
         "state": "scheduled",
         "reason": "Answered 500.",
         "due_at": STAMP,
+        "next_at": STAMP,
         "attempts": [
             {
                 "at": STAMP,
@@ -115,13 +117,20 @@ def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[...,
         "kind": "confirmed",
         "booking_id": booking["id"],
         "webhook_id": None,
+        "recipient": "customer",
         "state": "scheduled",
         "reason": None,
         "due_at": STAMP,
+        "next_at": STAMP,
         "attempts": [],
         "created_at": STAMP,
     }
-    skipped = {"state": "skipped", "reason": "Switched off for this booking."}
+    skipped = {
+        "recipient": "owner",
+        "state": "skipped",
+        "reason": "Switched off for this booking.",
+        "next_at": None,
+    }
     assert [owner, customer] == [record | {"id": owner["id"]} | skipped, record]
     assert tenant.get(f"/deliveries/{customer['id']}").data == record | {"payload": None}
 
@@ -298,7 +307,9 @@ def test_what_has_ended_is_sent_again_under_its_id(
 
     answer = tenant.post(f"/deliveries/{row.id}/redeliver")
 
-    later = {"state": "scheduled", "reason": None, "due_at": "2026-11-20T09:31:00+0000"}
+    later = {"state": "scheduled", "reason": None} | dict.fromkeys(
+        ("due_at", "next_at"), "2026-11-20T09:31:00+0000"
+    )
     assert (answer.status, answer.data) == (200, before | later)
     now = NOW + timedelta(seconds=60)
     row = Delivery.objects.get(id=row.id)
@@ -518,9 +529,11 @@ def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None
         "kind": "reminder",
         "booking_id": booking["id"],
         "webhook_id": None,
+        "recipient": None,
         "state": "scheduled",
         "reason": None,
         "due_at": stamp("08:00"),
+        "next_at": stamp("08:00"),
         "attempts": [],
         "created_at": STAMP,
     }
