@@ -45,7 +45,11 @@ class DeliveryAdmin(ReadOnlyAdmin):
     @admin.action(description="Send again", permissions=["send"])
     def send_again(self, request: HttpRequest, deliveries: Any) -> None:
         for delivery in deliveries:
-            delivery = redeliver(delivery, now=timezone.now())
+            try:
+                delivery = redeliver(delivery, now=timezone.now())
+            except NotFound:
+                self.message_user(request, f"{delivery.id} is gone.", "ERROR")
+                continue
             told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
             self.message_user(request, f"{delivery.id} {told}.")
 

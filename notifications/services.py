@@ -16,7 +16,7 @@ from bookings.models import Booking
 from bookings.schemas import WHOLE_BOOKING_EXAMPLE
 from notifications.breaker import endpoint_of
 from notifications.models import Delivery, Webhook
-from notifications.planning import render_body
+from notifications.planning import REMINDER_GRACE, render_body
 from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
 from scheduling.api.errors import Invalid, NotFound
@@ -133,19 +133,32 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
 
 
 def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
-    """Send it (again) now, with its own id and as many tries as a new one has."""
+    """Send it (again) now, with its own id and as many tries as a new one has.
+
+    The time for them is that of a new one too; but a reminder's tries end when it is no use any
+    more. Raises NotFound where retention has taken it away meanwhile.
+    """
     with transaction.atomic():
-        delivery = Delivery.objects.select_for_update(no_key=True).get(id=delivery.id)
+        rows = Delivery.objects.select_for_update(no_key=True)
+        delivery = rows.filter(id=delivery.id).first()
+        if delivery is None:
+            raise NotFound("Delivery")
         if delivery.state != Delivery.SENDING:
             delivery.state, delivery.reason = Delivery.SCHEDULED, ""
             if delivery.webhook and delivery.type == Delivery.WEBHOOK:
                 delivery.endpoint = endpoint_of(delivery.webhook.url)
             delivery.due_at = delivery.next_at = now
-            delivery.expires_at = now + EXPIRES_AFTER
+            delivery.expires_at = _expiry_again(delivery, now)
             delivery.finished_at, delivery.tries, delivery.lapses = None, 0, 0
             delivery.save()
             wake_after_commit([delivery], now=now)
     return delivery
+
+
+def _expiry_again(delivery: Delivery, now: datetime) -> datetime:
+    if delivery.kind == Delivery.REMINDER and delivery.type == Delivery.EMAIL:
+        return max(delivery.expires_at, now + REMINDER_GRACE)
+    return now + EXPIRES_AFTER
 
 
 def note_webhook_results(

@@ -85,9 +85,8 @@ def new_message(
     The headers that stand for the delivery are the same on each try: who gets a mail twice, because
     a worker died behind the server's answer, can tell.
     """
-    wrong = [one for one in to if not is_address(one)]
-    if wrong or not to:
-        raise ValueError(f"no address: {wrong!r:.200}" if wrong else "no recipient")
+    if not to or not all(map(is_address, to)):
+        raise ValueError("no address that a mail could go to")  # without it: this is logged
     message = EmailMultiAlternatives(
         subject=header_text(words.subject),
         body=words.text,

@@ -9,12 +9,13 @@ import pytest
 from django.db import InterfaceError, connection, transaction
 from django.utils import timezone
 
+from bookings.models import Customer
 from notifications import pump, sweeping
 from notifications.breaker import endpoint_of, note_results
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.pump import run_pump
 from tests.notifications.test_pump import book, hook, make_due, soon
-from tests.sinks import HookSink
+from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,6 +75,21 @@ def test_a_result_that_cannot_be_kept_takes_no_other_along(
     ]
     assert Attempt.objects.count() == 2
     assert len(hooks.calls) == 3
+
+
+def test_an_address_that_is_none_fails_its_own_mail_and_stays_out_of_the_log(
+    tenant: Tenant, mails: MailSink, caplog: pytest.LogCaptureFixture
+) -> None:
+    book(tenant)
+    Customer.objects.update(email="Marty <marty@example.com>")
+    run_pump("email")
+
+    assert [(row.recipient, row.state) for row in Delivery.objects.order_by("number")] == [
+        ("customer", "failed"),
+        ("owner", "delivered"),
+    ]
+    assert "can't be prepared" in caplog.text
+    assert "marty" not in caplog.text
 
 
 # In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
