@@ -21,6 +21,9 @@ from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
+# In SQLite's memory, which the tests share between threads, one who meets a writer is refused
+# instead of queued.
+in_threads = pytest.mark.postgresql
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +88,7 @@ def reminders_of(mails: MailSink, booking: Any) -> list[Mail]:
     return [mail for mail in mails.mails if mail.id in ids]
 
 
+@in_threads
 def test_moved_while_it_is_claimed(
     tenant: Tenant, mails: MailSink, slow_look: threading.Event, rounds: int
 ) -> None:
@@ -103,6 +107,7 @@ def test_moved_while_it_is_claimed(
     assert seen == [(0, 1, ["cancelled", "delivered"])] * rounds
 
 
+@in_threads
 def test_control_without_the_second_look_the_old_time_is_mailed(
     tenant: Tenant,
     mails: MailSink,
@@ -116,6 +121,7 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
     assert [mail.at > moved_at for mail in reminders_of(mails, booking)] == [True]
 
 
+@in_threads
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer"])
 def test_cancelled_while_it_is_claimed(
     tenant: Tenant, mails: MailSink, slow_look: threading.Event, action: str
@@ -133,8 +139,7 @@ def test_cancelled_while_it_is_claimed(
     assert reminders_of(mails, booking) == []
 
 
-# In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
-@pytest.mark.postgresql
+@in_threads
 def test_moves_and_pumps_at_random_moments(tenant: Tenant, mails: MailSink, rounds: int) -> None:
     """Whoever comes first: one reminder for the new time, none for the old after the move."""
     for number in range(rounds):

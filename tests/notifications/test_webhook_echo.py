@@ -30,6 +30,10 @@ def _loopback_allowed(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield
 
 
+def hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Echo:
     """The running command; `stop` is Ctrl-C."""
 
@@ -42,6 +46,8 @@ class Echo:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
+            preexec_fn=hear_interrupts,
         )
         self.first_line = self.process.stdout.readline()
 
