@@ -284,8 +284,18 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 30},
     },
+    "time-out-payments": {
+        "task": "bookings.tasks.time_out_payments",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "purge-idempotency-records": {
         "task": "apps_config.tasks.purge_idempotency_records",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "purge-holds": {
+        "task": "availability.tasks.purge_holds",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
@@ -297,6 +307,11 @@ CELERY_BEAT_SCHEDULE = {
     "purge-deliveries": {
         "task": "notifications.tasks.purge_deliveries",
         "schedule": crontab(hour=3, minute=17),
+        "options": {"expires": 3600},
+    },
+    "purge-people": {
+        "task": "notifications.tasks.purge_people",
+        "schedule": crontab(hour=3, minute=47),
         "options": {"expires": 3600},
     },
 }
@@ -311,6 +326,14 @@ DELIVERY_ENDPOINT_CAP = env_int(
 DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
 # What was finished so long ago is removed, its tries with it.
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
+
+# --- Payments -------------------------------------------------------------------------------------
+# Seconds for which a booking waits for its payment.
+PAYMENT_TIMEOUT = env_int("PAYMENT_TIMEOUT", 300, least=1, most=31_536_000)
+
+# --- People's data --------------------------------------------------------------------------------
+# That of bookings which ended so long ago is emptied; 0 = never.
+PEOPLE_RETENTION_DAYS = env_int("PEOPLE_RETENTION_DAYS", 0, most=36_500)
 
 # --- E-mail ---------------------------------------------------------------------------------------
 EMAIL_URL = os.environ.get("EMAIL_URL", "").strip()
@@ -357,12 +380,18 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "TAGS": [
         {"name": "apps", "description": "The tenant: its settings and its reminders."},
-        {"name": "resources", "description": "Who or what can be booked, each with its own clock."},
+        {"name": "credentials", "description": "Keys, and where a password gives one."},
+        {
+            "name": "resources",
+            "description": "Who or what can be booked, each with its own clock. Every path also"
+            " works as /v2/users, its older name.",
+        },
         {"name": "calendars", "description": "Lists of events of a resource."},
         {"name": "events", "description": "Stretches of time in a calendar; busy ones block."},
         {"name": "projects", "description": "Saved booking-page set-ups."},
         {"name": "availability", "description": "When is there time, and why not."},
         {"name": "bookings", "description": "Agreements that run through a graph of states."},
+        {"name": "customers", "description": "The people who book, and what is held about them."},
         {"name": "webhooks", "description": "Standing subscriptions to changes of bookings."},
         {"name": "deliveries", "description": "Mails and calls that leave, with every try."},
         {"name": "templates", "description": "The words of mails: the service's or the app's."},

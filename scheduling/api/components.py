@@ -253,6 +253,12 @@ def error_response(
     )
 
 
+def error_properties(response: Json) -> Json:
+    """The fields of an error answer."""
+    content = referenced(response)["content"]["application/json"]
+    return referenced(content["schema"])["properties"]
+
+
 _ALTERNATIVES = {
     "type": "array",
     "maxItems": 3,
@@ -286,6 +292,7 @@ REASON = component(
                 "description": "Instead of `constraint`, where several unite.",
             },
             "event_id": ID | {"description": "The event that is in the way."},
+            "reservation_id": ID | {"description": "The hold that is in the way."},
             "text": text_of("The reason in words."),
         },
     },
@@ -356,6 +363,7 @@ ERROR_RESPONSES = {
                 "policy": "min_cancel_time",
                 "limit": "1 day",
             },
+            "hold_expired": {"error": "The hold was used already, or it has lapsed."},
             "in_use": {"error": "The resource has bookings that are not completed."},
             "already_exists": {"error": "There is a project with this slug."},
         },
@@ -379,8 +387,22 @@ ERROR_RESPONSES = {
         },
         policy=text_of("With `policy`: its name in the project's settings."),
         limit={
-            "type": ["string", "integer"],
-            "description": "With `policy`: its value in the project's settings.",
+            "type": ["string", "integer", "null"],
+            "description": "With `policy`: its value in the project's settings, or the group's;"
+            " null where it has none.",
+        },
+        occurrences={
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["start", "end", "reason"],
+                "properties": {
+                    "start": TIME,
+                    "end": TIME,
+                    "reason": text_of("Why not.", enum=["slot_taken", "not_available"]),
+                },
+            },
+            "description": "Of a series: every occurrence that can't be booked.",
         },
         booking_id=ID | {"description": "With `in_use` of an event: the booking it belongs to."},
     ),
@@ -429,6 +451,24 @@ ERROR_RESPONSES = {
     ),
 }
 
+# What failed one of many: the fields of its own error answer, under one status of the whole.
+ERROR_OF_ONE = component(
+    "ErrorOfOne",
+    {
+        "type": "object",
+        "description": "As its own request would have been answered, without the request's id;"
+        " paths begin at the top of the body.",
+        "required": ["error", "code"],
+        "properties": {
+            name: schema
+            for response in ERROR_RESPONSES.values()
+            for name, schema in error_properties(response).items()
+            if name != "request_id"
+        }
+        | {"code": text_of("Stable, for programs.", enum=list(STATUS))},
+    },
+)
+
 SECURITY = "basic"
 register(
     "securitySchemes",
@@ -445,10 +485,10 @@ register(
             " people's data is left out |\n"
             "| access token | the account's e-mail | the token | in each app what the account's"
             " role allows: `viewer` reads and asks for free time, `editor` also writes, `owner`"
-            " also deletes the app and makes others |\n"
+            " also makes keys, deletes the app and makes others |\n"
             "| resource key | the resource's e-mail, if it has one | `api_token` of POST"
-            " /v2/resources | the resource itself, its calendars, events, bookings and free"
-            " time |\n\n"
+            " /v2/resources or POST /v2/auth | the resource itself, its calendars,"
+            " events, bookings and free time |\n\n"
             "Example: `curl -u :live_api_key_… https://booking.example.com/v2/app`"
         ),
     },

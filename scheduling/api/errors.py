@@ -41,6 +41,8 @@ STATUS = {
     "unsupported_media_type": 415,
     "idempotency_mismatch": 422,
     "invalid": 422,
+    "not_attempted": 424,
+    "not_kept": 424,
     "rate_limited": 429,
     "internal": 500,
     "unavailable": 503,

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import uuid
+from datetime import datetime
 
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
@@ -36,3 +37,8 @@ def new_id() -> uuid.UUID:
     millisecond, counter = divmod(moment, 1 << _COUNTER_BITS)
     random = int.from_bytes(os.urandom(8)) >> 2
     return uuid.UUID(int=millisecond << 80 | _VERSION_7 | counter << 64 | _VARIANT | random)
+
+
+def least_id(instant: datetime) -> uuid.UUID:
+    """Not above any id that `new_id` has made since: rows of late, by the index of their ids."""
+    return uuid.UUID(int=int(instant.timestamp() * 1000) << 80)

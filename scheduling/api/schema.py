@@ -8,6 +8,7 @@ A room registers its objects once and points at them:
         paginated = True            # documents limit and page
         # query_like = True         # a POST that changes nothing: no Idempotency-Key, no 409
         # public = True             # needs no credentials
+        # errors = (404, 429)       # statuses that a public view has beside those of all
 
         @described(summary="List bookings", response=page_of(BOOKING))
         def get(self, request): ...
@@ -233,11 +234,12 @@ class Schema(AutoSchema):
 
     def error_statuses(self) -> list[int]:
         statuses = PUBLIC if self.is_public else ALWAYS
+        statuses += getattr(self.view, "errors", ())
         if self.is_effect:
             statuses += WITH_EFFECT
         if self.method in ("POST", "PUT") and not self.is_public:
             statuses += WITH_BODY
-        return sorted(statuses)
+        return sorted(set(statuses))
 
     def get_operation_id(self) -> str:
         """From method and path, so that it stays: `get_bookings_by_booking_id`."""

@@ -12,6 +12,8 @@ from typing import Any
 
 from django.db import connection, connections, models
 
+SQLITE_PARAMETERS = 32_000  # a statement takes 32,766
+
 
 def raw_id(identifier: uuid.UUID) -> Any:
     """A UUID as a parameter of a handwritten statement."""
@@ -44,11 +46,17 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
     """INSERT new rows of one model in one statement, which is built once for each number of rows.
 
     Values go through the model's fields as in `save()`; a key that the database numbers is known
-    afterwards if there is one row only, and no signals are sent (we have none).
+    afterwards, and no signals are sent (we have none).
     """
     if not rows:
         return
-    at_once = len(rows) > 1 and connection.vendor == "postgresql"
+    postgresql = connection.vendor == "postgresql"
+    most = SQLITE_PARAMETERS // len(rows[0]._meta.concrete_fields)
+    if len(rows) > most and not postgresql:
+        for first in range(0, len(rows), most):
+            insert_rows(rows[first : first + most])
+        return
+    at_once = len(rows) > 1 and postgresql
     statement, fields = _insert_statement(rows[0].__class__, 0 if at_once else len(rows))
     database = connections[
         connection.alias
@@ -60,8 +68,11 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
     values = columns if at_once else [value for row in zip(*columns, strict=True) for value in row]
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        if len(rows) == 1 and rows[0]._meta.auto_field:
-            rows[0].pk = cursor.fetchone()[0]
+        if rows[0]._meta.auto_field:
+            # Numbered in the order of the rows; told in any.
+            numbers = sorted(number for (number,) in cursor.fetchall())
+            for row, number in zip(rows, numbers, strict=True):
+                row.pk = number
     for row in rows:
         row._state.adding = False
         row._state.db = connection.alias
@@ -85,7 +96,7 @@ def _insert_statement(
         arrays = ", ".join(f"%s::{_type_of(field)}[]" for field in fields)
         source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 # nosec B608
     key = meta.auto_field
-    returning = f' RETURNING "{key.column}"' if key and count == 1 else ""
+    returning = f' RETURNING "{key.column}"' if key else ""
     statement = f'INSERT INTO "{meta.db_table}" ({columns}) {source}{returning}'  # nosec B608
     return statement, fields
 

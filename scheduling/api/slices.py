@@ -1,0 +1,38 @@
+"""Many rows: read without holding all of them, and without a cursor that poolers lose; written
+with few statements."""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+
+def by_slices(rows: QuerySet, size: int) -> Iterator[list[Any]]:
+    """The rows in the order of their keys, up to `size` at a time, a query for each slice."""
+    rows = rows.order_by("pk")
+    found = list(rows[:size])
+    while found:
+        yield found
+        found = list(rows.filter(pk__gt=found[-1].pk)[:size]) if len(found) == size else []
+
+
+def slices_of(keys: Collection[Any], size: int) -> Iterator[list[Any]]:
+    """The keys in their order, up to `size` at a time."""
+    ordered = sorted(keys)
+    for start in range(0, len(ordered), size):
+        yield ordered[start : start + size]
+
+
+def save_alike(model: type[Model], changes: Mapping[Any, Mapping[str, Any]]) -> None:
+    """Write texts and JSON: key -> column -> value. One statement for each value of a column.
+
+    Where many rows get the same few values `bulk_update` would build a case for each of them.
+    """
+    alike = defaultdict(list)
+    for key, values in changes.items():
+        for column, value in values.items():
+            alike[column, json.dumps(value)].append(key)
+    for (column, text), keys in alike.items():
+        model._default_manager.filter(pk__in=keys).update(**{column: json.loads(text)})
