@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from apps_config.models import (
@@ -248,6 +249,13 @@ def count_failed_login(address: str, *, now: datetime) -> None:
         raise RateLimited(retry_after=60 - second)
 
 
+def forgive_login(address: str, *, now: datetime) -> None:
+    """Take one failure of this minute back: it was counted before the password was looked at."""
+    minute = int(now.timestamp()) // 60
+    rows = FailedLogin.objects.filter(address=address, minute=minute, count__gt=0)
+    rows.update(count=F("count") - 1)
+
+
 def purge_failed_logins() -> None:
     """Forget the counts of all minutes but this one and the last."""
     this_minute = int(timezone.now().timestamp()) // 60
@@ -263,3 +271,8 @@ def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:
     if caller.is_widget:
         key += f" {client_address(request)}"
     return request_rates.hit(key)
+
+
+def count_stranger(request: Any) -> tuple[bool, int, int]:
+    """The same of a request that needs no key: under the client's address."""
+    return request_rates.hit(client_address(request))

@@ -1,6 +1,7 @@
 """The base of every endpoint: who calls, what they may, how often, and at most once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -10,7 +11,13 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.response import Response
 
-from apps_config.authentication import Caller, authenticate, count_failed_login, count_request
+from apps_config.authentication import (
+    Caller,
+    authenticate,
+    count_failed_login,
+    count_request,
+    count_stranger,
+)
 from apps_config.idempotency import answer_once, hash_request, read_key
 from apps_config.models import App, Credential, Membership
 from scheduling.api.errors import Forbidden, Invalid, RateLimited, Unauthenticated
@@ -26,6 +33,55 @@ _RANKS = {role: rank for rank, role in enumerate(Membership.ROLES)}
 _TRY_AGAIN = frozenset({"40001", "40P01"})
 
 
+def mark_test_mode(response: Any, app: App | None) -> None:
+    if app and app.mode == App.TEST:
+        for prefix in settings.API_HEADER_PREFIXES:
+            response.headers[f"{prefix}-TestMode"] = "true"
+
+
+Rate = tuple[int, int, int]  # requests a minute, how many are left, seconds until the next minute
+
+
+def count_hit(count: Callable[[], tuple[bool, int, int]]) -> tuple[bool, Rate | None]:
+    """Whether the request is within the rate, and how that stands; None where none is limited."""
+    if not settings.RATE_LIMIT_PER_MINUTE:
+        return True, None
+    allowed, remaining, reset = count()
+    return allowed, (settings.RATE_LIMIT_PER_MINUTE, remaining, reset)
+
+
+def mark_rate(response: Any, rate: Rate | None) -> None:
+    if rate:
+        limit, remaining, reset = rate
+        response.headers["X-RateLimit-Limit"] = str(limit)
+        response.headers["X-RateLimit-Remaining"] = str(remaining)
+        response.headers["X-RateLimit-Reset"] = str(reset)
+
+
+class PublicView(ApiView):
+    """An endpoint that takes no key: strangers are counted by their address."""
+
+    public = True
+    query_names: ClassVar[Mapping[str, Sequence[str]]] = {}  # method -> its query parameters
+
+    query: QueryParams
+    rate: Rate | None = None
+    app: App | None = None  # whose answer it turned out to be
+
+    def admit(self, request: Any) -> None:
+        self.now = timezone.now()
+        allowed, self.rate = count_hit(partial(count_stranger, request))
+        if not allowed:
+            raise RateLimited(retry_after=self.rate[2])
+        method = "GET" if request.method == "HEAD" else request.method
+        self.query = QueryParams(request, self.query_names.get(method, ()))
+
+    def decorate(self, response: Any) -> None:
+        super().decorate(response)
+        mark_rate(response, self.rate)
+        mark_test_mode(response, self.app)
+
+
 class TenantView(ApiView):
     """An endpoint of an app. Subclasses say who beside server keys and members may call what."""
 
@@ -39,6 +95,7 @@ class TenantView(ApiView):
 
     caller: Caller
     query: QueryParams
+    rate: Rate | None = None
     zone: str
 
     def admit(self, request: Any) -> None:
@@ -79,16 +136,9 @@ class TenantView(ApiView):
 
     def decorate(self, response: Any) -> None:
         super().decorate(response)
-        rate = getattr(self, "rate", None)
-        if rate:
-            limit, remaining, reset = rate
-            response.headers["X-RateLimit-Limit"] = str(limit)
-            response.headers["X-RateLimit-Remaining"] = str(remaining)
-            response.headers["X-RateLimit-Reset"] = str(reset)
+        mark_rate(response, self.rate)
         caller = getattr(self, "caller", None)
-        if caller and caller.app and caller.app.mode == App.TEST:
-            for prefix in settings.API_HEADER_PREFIXES:
-                response.headers[f"{prefix}-TestMode"] = "true"
+        mark_test_mode(response, caller and caller.app)
 
     def _authenticate(self, request: Any) -> Caller:
         try:
@@ -103,12 +153,9 @@ class TenantView(ApiView):
             raise
 
     def _count(self, request: Any) -> None:
-        if not settings.RATE_LIMIT_PER_MINUTE:
-            return
-        allowed, remaining, reset = count_request(self.caller, request)
-        self.rate = (settings.RATE_LIMIT_PER_MINUTE, remaining, reset)
+        allowed, self.rate = count_hit(partial(count_request, self.caller, request))
         if not allowed:
-            raise RateLimited(retry_after=reset)
+            raise RateLimited(retry_after=self.rate[2])
 
     def _check_rights(self, method: str) -> None:
         caller = self.caller

@@ -3,15 +3,20 @@
 import hashlib
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
+from typing import Any
 
+import orjson
 from django.db import OperationalError, connection, transaction
+from django.db.models import Q
 from django.http import HttpResponse
 from django.utils import timezone
 
-from apps_config.models import IdempotencyRecord
+from apps_config.models import App, IdempotencyRecord
 from scheduling.api.errors import Invalid, Refusal
+from scheduling.api.renderers import render_json
+from scheduling.api.slices import by_slices
 from scheduling.api.sql import raw_id
 
 KEPT_FOR = timedelta(hours=24)
@@ -98,6 +103,41 @@ def _insert_unless_there(record: IdempotencyRecord) -> bool:
             [raw_id(record.credential_id), record.key, created_at],
         )
         return cursor.rowcount == 1
+
+
+# All that is left of an answer that told of somebody.
+OUTLINE = frozenset(
+    {
+        *("data", "status", "booking", "id", "state", "graph", "completed"),
+        *("created_at", "updated_at"),
+    }
+)
+_ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SLICE = 200
+
+
+def outline_answers(app: App, *, about: Collection[uuid.UUID]) -> None:
+    """Leave of the app's kept answers that name one of the ids no more than an outline.
+
+    They are not removed: a request that is sent again must not take effect again.
+    """
+    named = {str(one).encode() for one in about}
+    if not named:
+        return
+    of_app = Q(credential__app=app) | Q(credential__account__memberships__app=app)
+    ids = IdempotencyRecord.objects.filter(of_app).values("id")
+    for found in by_slices(IdempotencyRecord.objects.filter(id__in=ids), SLICE):
+        for record in found:
+            body = bytes(record.body or b"")
+            if not named.isdisjoint(_ID.findall(body)):
+                outline = render_json(_outlined(orjson.loads(body)))
+                IdempotencyRecord.objects.filter(pk=record.pk).update(body=outline)
+
+
+def _outlined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _outlined(one) for key, one in value.items() if key in OUTLINE}
+    return [_outlined(one) for one in value] if isinstance(value, list) else value
 
 
 def purge_records() -> int:

@@ -67,6 +67,26 @@ APP_EXAMPLE = {
     "created_at": "2026-11-20T09:30:00+0000",
     "updated_at": "2026-11-20T09:30:00+0000",
 }
+SETTINGS = component(
+    "KeptAppSettings",  # generators call the body of the app's own settings AppSettings
+    {
+        "type": "object",
+        "description": "These are known; other keys are kept as they were sent.",
+        "required": ["disable_emails"],
+        "properties": {
+            "disable_emails": FLAG,
+            "from_name": TEXT,
+            "from_email": TEXT,
+            "contact_name": TEXT,
+            "contact_email": TEXT,
+            "callback": TEXT,
+            "redirect_urls": {"type": "array", "items": TEXT},
+            "default_timezone": TEXT,
+            "language": TEXT,
+        },
+        "additionalProperties": True,
+    },
+)
 APP = component(
     "App",
     {
@@ -81,23 +101,7 @@ APP = component(
                 "enum": ["live", "test"],
                 "description": "Fixed at its making. A test app mails only its members.",
             },
-            "settings": {
-                "type": "object",
-                "description": "These are known; other keys are kept as they were sent.",
-                "required": ["disable_emails"],
-                "properties": {
-                    "disable_emails": FLAG,
-                    "from_name": TEXT,
-                    "from_email": TEXT,
-                    "contact_name": TEXT,
-                    "contact_email": TEXT,
-                    "callback": TEXT,
-                    "redirect_urls": {"type": "array", "items": TEXT},
-                    "default_timezone": TEXT,
-                    "language": TEXT,
-                },
-                "additionalProperties": True,
-            },
+            "settings": SETTINGS,
             "event_notifications": {"type": "array", "items": EVENT_NOTIFICATION},
             "created_at": STAMP,
             "updated_at": STAMP,

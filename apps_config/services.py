@@ -1,7 +1,7 @@
 """Change the tenant: apps, their notifications, their keys."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
@@ -17,6 +17,11 @@ from apps_config.models import (
 )
 from scheduling.api.errors import AlreadyExists
 from scheduling.api.merging import merge_free, merge_keys
+
+# What the keys of POST /auth are described as, how long they last, how many a person has at once.
+LOG_IN = "POST /auth"
+LOG_IN_LASTS = timedelta(days=30)
+MOST_LOG_INS = 10
 
 
 def create_app(
@@ -84,6 +89,45 @@ def issue_key(
     text = make_key(credential, mode)
     credential.save(force_insert=True)
     return credential, text
+
+
+def issue_log_in_key(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
+    """The key of a log-in with a password: it lasts 30 days, and the newest ten are kept."""
+    with transaction.atomic():
+        credential, text = issue_key(
+            kind, description=LOG_IN, expires_at=now + LOG_IN_LASTS, **holder
+        )
+        own = Credential.objects.filter(kind=kind, description=LOG_IN, **holder)
+        kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MOST_LOG_INS]
+        own.exclude(id__in=list(kept)).delete()
+    return credential, text
+
+
+def public_key(app: App, *, now: datetime) -> str:
+    """The text of the app's newest widget key that is valid; one is made where there is none."""
+    text = _newest_widget_key(app, now)
+    if text:
+        return text
+    with transaction.atomic():
+        # One at a time: the second finds what the first has made.
+        App.objects.select_for_update(no_key=True).get(id=app.id)
+        text = _newest_widget_key(app, now)
+        if text is None:
+            _, text = issue_key(
+                Credential.WIDGET, mode=app.mode, description="Hosted pages", app=app
+            )
+    return text
+
+
+def _newest_widget_key(app: App, now: datetime) -> str | None:
+    keys = Credential.objects.filter(app=app, kind=Credential.WIDGET, revoked_at=None)
+    valid = keys.filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
+    return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
+
+
+def end_log_ins(**holder: Any) -> None:
+    """Forget all keys that were given for a password which holds no more."""
+    Credential.objects.filter(description=LOG_IN, **holder).delete()
 
 
 def revoke_key(credential: Credential) -> None:
