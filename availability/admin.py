@@ -12,6 +12,7 @@ from availability.models import (
     Calendar,
     Constraint,
     Event,
+    Hold,
     Project,
     ProjectNotification,
     ProjectResource,
@@ -96,6 +97,26 @@ class EventAdmin(admin.ModelAdmin):
     list_filter = ("busy", "all_day")
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
+    date_hierarchy = "start"
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Hold)
+class HoldAdmin(admin.ModelAdmin):
+    """Holds are placed and given back through the API, and lapse by themselves."""
+
+    list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
+    list_select_related = ("resource",)
+    search_fields = ("resource__name", "id", "client_address")
     date_hierarchy = "start"
     show_full_result_count = False
 

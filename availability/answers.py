@@ -120,8 +120,8 @@ def unavailable_records(
 
 
 def reason_record(reason: Reason) -> dict[str, Any]:
-    """Type, source and text; the constraint behind it (several that unite: `constraints`), or the
-    event."""
+    """Type, source and text; the constraint behind it (several that unite: `constraints`), the
+    event or the hold."""
     record: dict[str, Any] = {"type": reason.type, "source": reason.source}
     rules = [render_constraint(rule) for rule in reason.rules]
     if len(rules) == 1:
@@ -130,6 +130,8 @@ def reason_record(reason: Reason) -> dict[str, Any]:
         record["constraints"] = rules
     if reason.event_id:
         record["event_id"] = str(reason.event_id)
+    if reason.reservation_id:
+        record["reservation_id"] = str(reason.reservation_id)
     return record | {"text": reason.text}
 
 

@@ -62,5 +62,6 @@ def apply_search(
 
 RESOURCE_SEARCH = {"name": by_text("name"), "email": by_text("email")}
 CALENDAR_SEARCH = {"resource.id": by_id("resource_id")}
+CREDENTIAL_SEARCH = {"resource.id": by_id("resource_id")}
 EVENT_SEARCH = {"resource.id": by_id("resource_id"), "calendar.id": by_id("calendar_id")}
 PROJECT_SEARCH = {"slug": by_text("slug"), "name": by_text("name")}

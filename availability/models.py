@@ -39,6 +39,9 @@ class Resource(Owned):
     timezone = models.CharField(max_length=64, help_text="an IANA zone, such as Europe/Berlin")
     tags = models.JSONField(default=list, blank=True)
     meta = models.JSONField(default=dict, blank=True)
+    password = models.CharField(
+        max_length=128, blank=True, editable=False, help_text="hashed; for POST /auth"
+    )
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ResourceQuerySet.as_manager()
@@ -87,7 +90,12 @@ class EventQuerySet(models.QuerySet):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
         """The app's, without those whose calendar, resource or booking is hidden."""
         rows = self.filter(resource__app=app, resource__deleted_at=None, calendar__deleted_at=None)
-        return rows.filter(booking__deleted_at=None, main__booking__deleted_at=None)
+        # Of a group's event the owner's booking counts, not those of its seats: at most one row.
+        own = models.FilteredRelation(
+            "bookings", condition=models.Q(bookings__owner_booking__isnull=True)
+        )
+        rows = rows.annotate(own_booking=own).filter(own_booking__deleted_at=None)
+        return rows.filter(main__bookings__deleted_at=None)
 
     def overlapping(self, start: Any, end: Any) -> "EventQuerySet":
         """Those that share an instant with the half-open range; touching is not overlapping."""
@@ -185,6 +193,9 @@ class Project(Owned):
     replaces_notifications = models.BooleanField(
         default=False, help_text="its own event notifications, even none, instead of the app's"
     )
+    reservation_time = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="seconds that a hold lasts; 30 where empty"
+    )
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ProjectQuerySet.as_manager()
@@ -200,6 +211,62 @@ class Project(Owned):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Hold(models.Model):
+    """A promise of time, half-open, for a booking that is being made: it blocks until it lapses.
+
+    It lapses by itself: whoever looks for what blocks asks for `expires_at` too. A hold over
+    several resources (mode mutual) is one row each; the others point to the first.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="holds")
+    resource = models.ForeignKey(Resource, models.CASCADE, related_name="holds")
+    main = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, related_name="companions"
+    )
+    project = models.ForeignKey(
+        Project, models.CASCADE, null=True, blank=True, related_name="holds"
+    )
+    start = models.DateTimeField()
+    end = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    extensions = models.PositiveSmallIntegerField(default=0)
+    client_address = models.CharField(
+        max_length=64, blank=True, help_text="of a widget key's caller, who gets only a few"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(end__gt=models.F("start")), name="hold_end_after_start"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["resource", "end"],
+                condition=models.Q(used_at=None),
+                name="hold_blocking",
+            ),
+            models.Index(
+                fields=["client_address", "expires_at"],
+                condition=~models.Q(client_address=""),
+                name="hold_by_address",
+            ),
+            models.Index(fields=["expires_at"], name="hold_lapsed"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.resource} until {self.expires_at}"
+
+    @property
+    def is_released(self) -> bool:
+        """Whether it was given back: then it ends when it was made, which no other hold does."""
+        return self.expires_at <= self.created_at
 
 
 class ProjectResource(models.Model):

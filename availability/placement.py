@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from availability.core.explain import Reason
 from availability.models import Calendar, Event
-from availability.reading import Span, raw_instant, to_datetime
+from availability.reading import Span, taken_rows, to_datetime
 from availability.search import Bookable, Query, find_reasons, read_obstacles, search_first_slots
 from availability.terms import Terms
 from scheduling.api.errors import Refusal
@@ -60,15 +60,18 @@ class Claim:
 
     blocks: it keeps others out. exclusive: it wants the time alone, so what blocks refuses it.
     rules: the project's own values where they are enforced. ignore_all_day: all-day events are
-    no obstacle (the project says so).
+    no obstacle (the project says so). now: when others' holds still have to last. holds: those
+    that keep the time for this very claim.
     """
 
     start: datetime
     end: datetime
     blocks: bool
     exclusive: bool
+    now: datetime
     rules: Query | None = None
     ignore_all_day: bool = False
+    holds: Collection[uuid.UUID] = ()
 
     @property
     def span(self) -> Span:
@@ -148,7 +151,11 @@ def keep_project(project_id: uuid.UUID) -> bool:
 def check_claim(
     claim: Claim, resource_ids: Sequence[uuid.UUID], *, without: Collection[uuid.UUID] = ()
 ) -> None:
-    """Raise NotAvailable or SlotTaken where the claim can't have the time of every resource."""
+    """Raise NotAvailable or SlotTaken where the claim can't have the time of every resource.
+
+    `without`: the events that have it already; they and the claim's holds are not in its way.
+    """
+    without = [*without, *claim.holds]
     if claim.rules:
         _check_rules(claim, claim.rules, resource_ids, without)
     if claim.is_guarded and (conflicts := find_conflicts(claim, resource_ids, without)):
@@ -182,26 +189,20 @@ def _raise_for(
 def find_conflicts(
     claim: Claim, resource_ids: Sequence[uuid.UUID], without: Collection[uuid.UUID] = ()
 ) -> list[tuple[datetime, datetime]]:
-    """The first events that block the resources and overlap the claim."""
-    sql, ids = among(resource_ids)
-    more = " AND NOT all_day" if claim.ignore_all_day else ""
-    own: list = []
-    if without:
-        unlike, own = among(without)
-        more += f" AND NOT id {unlike}"
-    span = [raw_instant(instant) for instant in (claim.span.start, claim.span.end)]
+    """The first events and holds that block the resources and overlap the claim."""
+    taken, params = taken_rows(
+        resource_ids,
+        claim.span,
+        now=claim.now,
+        ignore_all_day=claim.ignore_all_day,
+        without=without,
+    )
     with connection.cursor() as cursor:
-        cursor.execute(
-            _CONFLICTS.format(among=sql, more=more), [*ids, *span, *own, CONFLICTS_NAMED]
-        )
-        return [(_aware(start), _aware(end)) for start, end in cursor.fetchall()]
+        cursor.execute(taken + _IN_ORDER, [*params, CONFLICTS_NAMED])
+        return [(_aware(start), _aware(end)) for _, start, end in cursor.fetchall()]
 
 
-_CONFLICTS = """
-SELECT start, "end" FROM availability_event
-WHERE busy AND resource_id {among} AND "end" > %s AND start < %s {more}
-ORDER BY start, id LIMIT %s
-"""
+_IN_ORDER = ' ORDER BY start, "end" LIMIT %s'
 
 
 def _aware(instant: datetime) -> datetime:
@@ -259,7 +260,12 @@ def block_event(claim: Claim, event: Event) -> None:
     rows = with_companions(event)
     own = [row.id for row in rows]
     check_claim(claim, [row.resource_id for row in rows], without=own)
-    Event.objects.filter(id__in=own).update(
+    set_blocking(event, claim)
+
+
+def set_blocking(event: Event, claim: Claim) -> None:
+    """Have an event and its companions keep others out, as the claim that was checked says."""
+    Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
         busy=True, exclusive=claim.is_guarded, updated_at=timezone.now()
     )
     event.busy, event.exclusive = True, claim.is_guarded

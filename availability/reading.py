@@ -8,7 +8,7 @@ import sys
 import uuid
 from array import array
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connection
@@ -16,7 +16,7 @@ from django.db import connection
 from availability.core.explain import Busy
 from availability.core.zones import day_start, local_day
 from availability.models import Event
-from scheduling.api.sql import among, raw_id, read_id
+from scheduling.api.sql import among, raw_id, raw_moment, read_id
 
 Pairs = list[tuple[int, int]]
 
@@ -38,20 +38,38 @@ _OF_PROJECT = _RESOURCES.format(
     only="own.project_id = %s",
     order="own.position, own.id",
 )
-_PACKED = """
-SELECT resource_id,
-    string_agg(timestamptz_send(start) || timestamptz_send("end"), '' ORDER BY start)
-FROM availability_event
-WHERE busy AND resource_id {among} AND "end" > %s AND start < %s {more}
-GROUP BY resource_id
+# Events that block, and holds as long as they are neither used nor lapsed: what both of them take.
+_TAKEN = """
+SELECT {event} FROM availability_event
+WHERE busy AND resource_id {among} AND "end" > %s AND start < %s {more} {group}
+UNION ALL
+SELECT {hold} FROM availability_hold
+WHERE used_at IS NULL AND resource_id {among} AND "end" > %s AND start < %s AND expires_at > %s
+    {unlike} {group}
 """
+_SPAN = 'resource_id, start, "end"'
+# Events and holds apart: sorted together, events would pay for holds where there are none.
+_PACKED = (
+    "resource_id,"
+    """ string_agg(timestamptz_send(start) || timestamptz_send("end"), '' ORDER BY start)"""
+)
 _ROWS = """
 SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
     CAST(strftime('%%s', "end") AS INTEGER)
-FROM availability_event
-WHERE busy AND resource_id {among} AND "end" > %s AND start < %s {more}
-ORDER BY start
+FROM ({taken}) AS taken ORDER BY start
 """
+_NAMED = """
+SELECT resource_id, CAST(EXTRACT(epoch FROM start) AS bigint),
+    CAST(EXTRACT(epoch FROM "end") AS bigint), type, id
+FROM ({taken}) AS taken ORDER BY start, id
+"""
+_NAMED_ROWS = """
+SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
+    CAST(strftime('%%s', "end") AS INTEGER), type, id
+FROM ({taken}) AS taken ORDER BY start, id
+"""
+_EVENT_NAMES = f"{_SPAN}, 'event' AS type, id"
+_HOLD_NAMES = f"{_SPAN}, 'hold' AS type, COALESCE(main_id, id)"
 
 
 class ResourceRow(NamedTuple):
@@ -99,18 +117,62 @@ class Span(NamedTuple):
     end: int
 
 
+def taken_rows(
+    resource_ids: Collection[uuid.UUID],
+    span: Span,
+    *,
+    now: datetime,
+    ignore_all_day: bool = False,
+    without: Collection[uuid.UUID] = (),
+    event: str = _SPAN,
+    hold: str = _SPAN,
+    group: str = "",
+) -> tuple[str, list]:
+    """The statement of what blocks the resources and touches `span`, with its parameters.
+
+    `event` and `hold`: the columns of each. `now`: when a hold still has to last. `without`: ids of
+    events and holds that don't count.
+    """
+    sql, ids = among(resource_ids)
+    found = [*ids, *map(raw_instant, span)]
+    unlike, own = "", []
+    if without:
+        own_sql, own = among(without)
+        unlike = f"AND NOT id {own_sql}"
+    more = f"AND NOT all_day {unlike}" if ignore_all_day else unlike
+    statement = _TAKEN.format(
+        among=sql, more=more, unlike=unlike, event=event, hold=hold, group=group
+    )
+    return statement, [*found, *own, *found, raw_moment(now), *own]
+
+
 def read_busy(
-    resource_ids: Collection[uuid.UUID], span: Span, *, ignore_all_day: bool = False
+    resource_ids: Collection[uuid.UUID],
+    span: Span,
+    *,
+    now: datetime,
+    ignore_all_day: bool = False,
 ) -> dict[uuid.UUID, Pairs]:
     """What blocks each resource and touches `span`: pairs sorted by start, one query for all."""
-    sql, ids = among(resource_ids)
-    more = "AND NOT all_day" if ignore_all_day else ""
     packs = connection.vendor == "postgresql"
-    statement = (_PACKED if packs else _ROWS).format(among=sql, more=more)
+    columns = {"event": _PACKED, "hold": _PACKED, "group": "GROUP BY resource_id"} if packs else {}
+    statement, params = taken_rows(
+        resource_ids, span, now=now, ignore_all_day=ignore_all_day, **columns
+    )
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*ids, *map(raw_instant, span)])
+        cursor.execute(statement if packs else _ROWS.format(taken=statement), params)
         rows = cursor.fetchall()
-    return {one: _unpack(packed) for one, packed in rows} if packs else _gather(rows)
+    return _unpack_all(rows) if packs else _gather(rows)
+
+
+def _unpack_all(rows: list[tuple[uuid.UUID, bytes]]) -> dict[uuid.UUID, Pairs]:
+    """Of a resource there may be two packs, one of events and one of holds."""
+    found: dict[uuid.UUID, Pairs] = {}
+    for resource_id, packed in rows:
+        pairs = _unpack(packed)
+        known = found.get(resource_id)
+        found[resource_id] = sorted(known + pairs) if known else pairs
+    return found
 
 
 def _unpack(packed: bytes) -> Pairs:
@@ -146,31 +208,45 @@ def read_busy_events(
     resource_ids: Collection[uuid.UUID],
     span: Span,
     *,
+    now: datetime,
     ignore_all_day: bool = False,
     without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, list[Busy]]:
-    """As `read_busy`, with the events' ids: for answers that name what is in the way."""
-    events = Event.objects.filter(busy=True, resource_id__in=resource_ids).exclude(id__in=without)
-    events = events.overlapping(to_datetime(span.start), to_datetime(span.end))
-    if ignore_all_day:
-        events = events.filter(all_day=False)
+    """As `read_busy`, with the ids of events and holds: for answers that name what is in the way.
+
+    `without`: ids of events and holds that are in nobody's way.
+    """
+    taken, params = taken_rows(
+        resource_ids,
+        span,
+        now=now,
+        ignore_all_day=ignore_all_day,
+        without=without,
+        event=_EVENT_NAMES,
+        hold=_HOLD_NAMES,
+    )
+    statement = _NAMED if connection.vendor == "postgresql" else _NAMED_ROWS
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(taken=taken), params)
+        rows = cursor.fetchall()
     found: dict[uuid.UUID, list[Busy]] = {}
-    rows = events.order_by("start", "id").values_list("resource_id", "start", "end", "id")
-    for resource_id, start, end, event_id in rows:
-        busy = Busy(int(start.timestamp()), int(end.timestamp()), "event", event_id)
-        found.setdefault(resource_id, []).append(busy)
+    for resource_id, start, end, type_, identifier in rows:
+        busy = Busy(start, end, type_, read_id(identifier))
+        found.setdefault(read_id(resource_id), []).append(busy)
     return found
 
 
-def read_closed_days(
+DayCounts = dict[uuid.UUID, dict[date, int]]
+
+
+def read_day_counts(
     zones: Mapping[uuid.UUID, str],
     span: Span,
     *,
     project_id: uuid.UUID,
-    max_per_day: int,
     without: Collection[uuid.UUID] = (),
-) -> dict[uuid.UUID, Pairs]:
-    """The local days on which a resource has its `max_per_day` bookings through the project.
+) -> DayCounts:
+    """How many bookings through the project each resource has on its local days.
 
     A booking counts on every local day that it touches; one query for all resources.
     """
@@ -179,25 +255,27 @@ def read_closed_days(
     events = events.exclude(id__in=without).overlapping(
         to_datetime(span.start) - week, to_datetime(span.end) + week
     )
-    counts: dict[uuid.UUID, dict[object, int]] = {}
+    counts: DayCounts = {}
     for resource_id, start, end in events.values_list("resource_id", "start", "end"):
         days = counts.setdefault(resource_id, {})
-        for day in _local_days(int(start.timestamp()), int(end.timestamp()), zones[resource_id]):
+        for day in local_days(int(start.timestamp()), int(end.timestamp()), zones[resource_id]):
             days[day] = days.get(day, 0) + 1
-    return {
-        resource_id: [
-            (day_start(day, zones[resource_id]), day_start(day + ONE_DAY, zones[resource_id]))
-            for day, count in sorted(days.items())
-            if count >= max_per_day
-        ]
-        for resource_id, days in counts.items()
-    }
+    return counts
+
+
+def closed_days(days: Mapping[date, int], zone: str, max_per_day: int) -> Pairs:
+    """The local days that have their `max_per_day` bookings."""
+    return [
+        (day_start(day, zone), day_start(day + ONE_DAY, zone))
+        for day, count in sorted(days.items())
+        if count >= max_per_day
+    ]
 
 
 ONE_DAY = timedelta(days=1)
 
 
-def _local_days(start: int, end: int, zone: str) -> list:
+def local_days(start: int, end: int, zone: str) -> list[date]:
     """The local dates that the half-open stretch touches."""
     first, last = local_day(start, zone), local_day(end - 1, zone)
     return [first + ONE_DAY * count for count in range((last - first).days + 1)]

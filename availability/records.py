@@ -1,11 +1,13 @@
 """How resources, calendars, events and projects are written in answers."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from availability.models import Calendar, Event, Project, Resource
+from apps_config.models import Account, Credential
+from availability.models import Calendar, Event, Hold, Project, Resource
 from scheduling.api.instants import format_instant, format_stamp
 
 
@@ -30,6 +32,38 @@ def calendar_record(calendar: Calendar) -> dict[str, Any]:
         "provider_primary": False,
         "provider_sync": False,
         **_stamps(calendar),
+    }
+
+
+def credential_record(credential: Credential) -> dict[str, Any]:
+    """Without its secret, unless everybody may read that."""
+    shown = {"key": credential.public_text} if credential.public_text else {}
+    return {
+        "id": str(credential.id),
+        "kind": credential.kind,
+        "prefix": credential.prefix,
+        **shown,
+        "description": credential.description,
+        "resource_id": credential.resource_id and str(credential.resource_id),
+        "expires_at": _stamp(credential.expires_at),
+        "revoked_at": _stamp(credential.revoked_at),
+        "last_used_at": _stamp(credential.last_used_at),
+        "created_at": format_stamp(credential.created_at),
+    }
+
+
+def _stamp(instant: datetime | None) -> str | None:
+    return instant and format_stamp(instant)
+
+
+def log_in_record(person: Account | Resource, credential: Credential, key: str) -> dict[str, Any]:
+    return {
+        "kind": credential.kind,
+        "id": str(person.id),
+        "name": person.name,
+        "email": person.email,
+        "api_token": key,
+        "expires_at": _stamp(credential.expires_at),
     }
 
 
@@ -71,6 +105,29 @@ def resource_record(resource: Resource, includes: Collection[str] = ()) -> dict[
     if "availability_constraints" in includes:
         record["availability_constraints"] = [one.as_json() for one in resource.constraints.all()]
     return record
+
+
+def public_resource_record(resource: Resource) -> dict[str, Any]:
+    """What a widget key sees of a resource: it stands in a public page."""
+    return {
+        "id": str(resource.id),
+        "name": resource.name,
+        "image": resource.image,
+        "timezone": resource.timezone,
+    }
+
+
+def hold_record(
+    hold: Hold, resource: Resource, zone: str, *, is_public: bool = False
+) -> dict[str, Any]:
+    """`zone`: in which the times are written. `is_public`: as a widget key sees it."""
+    return {
+        "reservation_id": str(hold.id),
+        "start": format_instant(hold.start, zone),
+        "end": format_instant(hold.end, zone),
+        "resource": public_resource_record(resource) if is_public else resource_record(resource),
+        "expires_at": format_instant(hold.expires_at, zone),
+    }
 
 
 def event_record(event: Event, zone: str) -> dict[str, Any]:
@@ -124,6 +181,7 @@ def project_record(project: Project, includes: Collection[str] = ()) -> dict[str
         "ui": project.ui,
         "event_notifications": notifications if project.replaces_notifications else None,
         "settings": project.settings,
+        "reservation_time": project.reservation_time,
         "meta": project.meta,
         **_stamps(project),
     }

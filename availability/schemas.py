@@ -49,7 +49,7 @@ def _parameters_schema(name: str) -> dict[str, Any]:
     parameters = _PARAMETERS.get(name.split("_", 1)[1])
     if parameters is None:
         # Clients that can't write an empty object send an empty array.
-        return {"type": ["object", "array"], "maxItems": 0}
+        return {"type": ["object", "array"], "items": {}, "maxItems": 0}
     return {"type": "object", "required": list(parameters), "properties": parameters}
 
 
@@ -150,6 +150,62 @@ RESOURCE = component(
         },
         availability_constraints_=_CONSTRAINTS,
         api_token_=text_of("The resource's own key: only in the answer of POST /v2/resources."),
+    ),
+)
+CREDENTIAL_EXAMPLE = {
+    "id": "0193a4c2-0000-7000-8000-000000000015",
+    "kind": "widget",
+    "prefix": "live_widget_key_1c2d3e4f_",
+    "key": "live_widget_key_1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    "description": "www.example.com",
+    "resource_id": None,
+    "expires_at": None,
+    "revoked_at": None,
+    "last_used_at": "2026-11-20T09:30:00+0000",
+    "created_at": "2026-11-20T09:30:00+0000",
+}
+CREDENTIAL = component(
+    "Credential",
+    _record(
+        CREDENTIAL_EXAMPLE,
+        id=ID,
+        kind={"type": "string", "enum": ["server", "widget", "resource"]},
+        prefix=text_of("How the key begins: enough to know it by, not to use it."),
+        key_=text_of("The whole key: of a widget key always, of others in the answer of POST."),
+        description=TEXT,
+        resource_id=nullable(ID) | {"description": "Whose key it is; null: the app's."},
+        expires_at=nullable(STAMP),
+        revoked_at=nullable(STAMP),
+        last_used_at=nullable(STAMP) | {"description": "To the minute."},
+        created_at=STAMP,
+    ),
+)
+LOG_IN_EXAMPLE = {
+    "kind": "access",
+    "id": "0193a4c2-0000-7000-8000-000000000002",
+    "name": "Ada Berg",
+    "email": "owner@example.com",
+    "api_token": "1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    "expires_at": "2026-12-20T09:30:00+0000",
+}
+LOG_IN = component(
+    "LogIn",
+    _record(
+        LOG_IN_EXAMPLE,
+        kind={"type": "string", "enum": ["access", "resource"]},
+        id=ID | {"description": "Of the account or the resource."},
+        name=TEXT,
+        email=TEXT,
+        api_token=text_of("The password of HTTP Basic beside `email`; shown this once."),
+        expires_at=STAMP,
+    ),
+)
+RESOURCE_ZONE = component(
+    "ResourceZone",
+    _record(
+        {"timezone": "Europe/Berlin", "utc_offset": 1},
+        timezone=TEXT,
+        utc_offset={"type": "number", "description": "In hours, now."},
     ),
 )
 EVENT_EXAMPLE = {
@@ -261,6 +317,12 @@ PROJECT_SETTINGS = component(
     },
     {"min_cancel_time": "1 day"},
 )
+RESERVATION_TIME = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 3600,
+    "description": "Seconds that a hold lasts; 30 where there is none.",
+}
 PROJECT_EXAMPLE = {
     "id": "0193a4c2-0000-7000-8000-000000000014",
     "slug": "check-up",
@@ -273,6 +335,7 @@ PROJECT_EXAMPLE = {
     "ui": {},
     "event_notifications": [EVENT_NOTIFICATION_EXAMPLE],
     "settings": {"min_cancel_time": "1 day"},
+    "reservation_time": None,
     "meta": {},
     "created_at": "2026-11-20T09:30:00+0000",
     "updated_at": "2026-11-20T09:30:00+0000",
@@ -300,8 +363,49 @@ PROJECT = component(
             "description": "Null: the app's.",
         },
         settings=PROJECT_SETTINGS,
+        reservation_time=RESERVATION_TIME | {"type": ["integer", "null"]},
         meta=FREE,
         created_at=STAMP,
         updated_at=STAMP,
+    ),
+)
+PAGE_EXAMPLE = {
+    "id": PROJECT_EXAMPLE["id"],
+    "slug": "check-up",
+    "name": "Check-up",
+    "resources": PROJECT_EXAMPLE["resources"],
+    "availability": PROJECT_EXAMPLE["availability"],
+    "availability_constraints": PROJECT_EXAMPLE["availability_constraints"],
+    "booking": PROJECT_EXAMPLE["booking"],
+    "customer_fields": {
+        "name": {"title": "Name", "required": True},
+        "email": {"title": "E-mail", "format": "email", "required": True},
+    },
+    "ui": {
+        "localization": {
+            "submit_button": "Book",
+            "success_message": "Thank you. A message to %s is on its way.",
+        }
+    },
+}
+_PAGE = {
+    "id": ID,
+    "slug": TEXT,
+    "name": TEXT,
+    "resources_": {"type": "array", "items": ID},
+    "availability_": PROJECT_AVAILABILITY,
+    "availability_constraints_": _CONSTRAINTS,
+    "booking": BOOKING_DEFAULTS,
+    "customer_fields": CUSTOMER_FIELDS,
+    "ui": FREE | {"description": "The project's, over texts for `localization`."},
+    "reservation_time_": RESERVATION_TIME,
+}
+EMBEDDED_PAGE = component("EmbeddedPage", _record(PAGE_EXAMPLE, **_PAGE))
+HOSTED_PAGE = component(
+    "HostedPage",
+    _record(
+        PAGE_EXAMPLE | {"app_key": CREDENTIAL_EXAMPLE["key"]},
+        app_key=text_of("A widget key of the app: what the page calls the service with."),
+        **_PAGE,
     ),
 )

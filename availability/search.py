@@ -17,9 +17,10 @@ from availability.reading import (
     ResourceRow,
     RuleRow,
     Span,
+    closed_days,
     read_busy,
     read_busy_events,
-    read_closed_days,
+    read_day_counts,
     read_project_resources,
     read_resources,
 )
@@ -127,7 +128,7 @@ def prepare(query: Query) -> Prepared:
     whole = _whole(spans.values())
     wide = Span(whole.start - terms.buffer, whole.end + terms.buffer)
     ids = [resource.id for resource in query.resources]
-    busy = read_busy(ids, wide, ignore_all_day=terms.ignore_all_day_events)
+    busy = read_busy(ids, wide, now=query.now, ignore_all_day=terms.ignore_all_day_events)
     closed = _closed_days(query, whole, query.resources)
     agendas = [
         Agenda(
@@ -158,13 +159,12 @@ def _closed_days(
 ) -> dict[uuid.UUID, list[tuple[int, int]]]:
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
-    return read_closed_days(
-        {resource.id: resource.zone for resource in resources},
-        span,
-        project_id=query.project_id,
-        max_per_day=query.terms.max_per_day,
-        without=without,
-    )
+    zones = {resource.id: resource.zone for resource in resources}
+    counts = read_day_counts(zones, span, project_id=query.project_id, without=without)
+    return {
+        resource_id: closed_days(days, zones[resource_id], query.terms.max_per_day)
+        for resource_id, days in counts.items()
+    }
 
 
 def _whole(spans: Collection[Span]) -> Span:
@@ -252,7 +252,7 @@ def explain_query(query: Query) -> list[Explanation]:
 
 
 class Obstacles(NamedTuple):
-    """What stands in the way of each resource: events with their ids, days closed by a limit."""
+    """What stands in the way of each resource: events and holds, days closed by a limit."""
 
     busy: dict[uuid.UUID, list[Busy]]
     closed: dict[uuid.UUID, list[tuple[int, int]]]
@@ -266,13 +266,14 @@ def read_obstacles(
     without: Collection[uuid.UUID] = (),
     against_events: bool = True,
 ) -> Obstacles:
-    """Two queries at most. `without`: the events of the booking itself. Not `against_events`: a
-    booking that may overlap asks only the rules."""
+    """Two queries at most. `without`: the events and holds of the booking itself. Not
+    `against_events`: a booking that may overlap asks only the rules."""
     busy: dict[uuid.UUID, list[Busy]] = {}
     if against_events:
         busy = read_busy_events(
             [resource.id for resource in resources],
             Span(span.start - query.terms.buffer, span.end + query.terms.buffer),
+            now=query.now,
             ignore_all_day=query.terms.ignore_all_day_events,
             without=without,
         )

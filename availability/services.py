@@ -5,13 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, models, transaction
 from django.db.models import Max, Q
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
 from apps_config.models import App, Credential
-from apps_config.services import issue_key, replace_notifications, revoke_key
+from apps_config.services import end_log_ins, issue_key, replace_notifications, revoke_key
 from availability.core.constraints import Rule, render_constraint
 from availability.core.zones import day_start
 from availability.models import (
@@ -62,7 +63,8 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
 
     Raises AlreadyExists where another resource of the app has the e-mail address.
     """
-    resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})))
+    password = hash_password(given.get("password"))
+    resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
     set_fields(resource, given, RESOURCE_TEXTS)
     with transaction.atomic():
         _save_resource(resource)
@@ -72,19 +74,44 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
     return resource, text
 
 
+def hash_password(text: str | None) -> str:
+    """What is kept of a password: a slow hash of it, or nothing where there is none."""
+    return make_password(text) if text else ""
+
+
 def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
-    """A partial change. A new time zone moves the resource's events of whole days with it."""
+    """A partial change. A new time zone moves the resource's events of whole days with it; a new
+    password ends the log-ins that were made with the old one."""
+    # Before the row is locked: it takes a while.
+    password = hash_password(given["password"]) if "password" in given else None
     with transaction.atomic():
         resource = Resource.objects.select_for_update(no_key=True).get(id=resource.id)
         old_zone = resource.timezone
         set_fields(resource, given, RESOURCE_TEXTS)
         resource.meta = merge_free(resource.meta, given.get("meta", {}), path="meta")
+        if password is not None:
+            resource.password = password
+            end_log_ins(resource=resource)
         _save_resource(resource)
         if "availability_constraints" in given:
             replace_constraints(given["availability_constraints"], resource=resource)
         if resource.timezone != old_zone:
             _move_whole_days(resource)
     return resource
+
+
+def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
+    """Set a password in place of the one that `resource` was read with, and end the log-ins that
+    were made with that. False, and nothing is done, where it was changed meanwhile."""
+    password = hash_password(text)
+    with transaction.atomic():
+        rows = Resource.objects.filter(
+            id=resource.id, password=resource.password, email=resource.email, deleted_at=None
+        )
+        is_replaced = rows.update(password=password, updated_at=now) == 1
+        if is_replaced:
+            end_log_ins(resource=resource)
+    return is_replaced
 
 
 def _save_resource(resource: Resource) -> None:
@@ -119,8 +146,8 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
 
 def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
     """Raise InUse while one of the events belongs to a booking that is yet to end."""
-    mine = Q(booking__completed=False, booking__deleted_at=None)
-    companions = Q(main__booking__completed=False, main__booking__deleted_at=None)
+    mine = Q(bookings__completed=False, bookings__deleted_at=None)
+    companions = Q(main__bookings__completed=False, main__bookings__deleted_at=None)
     if events.filter(mine | companions, end__gt=now).exists():
         raise InUse(f"{name} has bookings that are not completed.")
 
@@ -153,7 +180,7 @@ def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
             raise InUse("A resource keeps at least one calendar.")
         _refuse_while_booked(calendar.events.all(), "The calendar", now)
         # A booking that has ended keeps its time: it may yet be moved to a time to come.
-        calendar.events.filter(booking=None, main=None).update(busy=False, exclusive=False)
+        calendar.events.filter(bookings=None, main=None).update(busy=False, exclusive=False)
         Calendar.objects.filter(id=calendar.id).update(deleted_at=now, updated_at=now)
 
 
@@ -220,7 +247,7 @@ def delete_event(event: Event) -> None:
 
 def _refuse_of_booking(event: Event) -> None:
     owner = event.main or event
-    booking = getattr(owner, "booking", None)
+    booking = owner.bookings.filter(owner_booking=None).first()
     if booking:
         raise InUse(f"The event belongs to booking {booking.id}.", booking_id=str(booking.id))
 
@@ -275,6 +302,7 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     # Null is a value here, not an absence: whole free intervals.
     if "length" in given.get("availability", {}):
         project.availability["length"] = given["availability"]["length"]
+    project.reservation_time = given.get("reservation_time", project.reservation_time)
     if "event_notifications" in given:
         project.replaces_notifications = given["event_notifications"] is not None
 

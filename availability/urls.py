@@ -1,15 +1,30 @@
-from django.urls import path
+from django.urls import URLPattern, path
 
-from availability.views import calendars, events, projects, resources, slots
+from availability.views import calendars, credentials, events, pages, projects, resources, slots
+
+
+def resource_paths(name: str) -> list[URLPattern]:
+    """The paths of resources, which are called users too."""
+    return [
+        path(name, resources.ResourcesView.as_view()),
+        path(f"{name}/<uuid:resource_id>", resources.ResourceView.as_view()),
+        path(f"{name}/timezone/<str:email>", resources.ResourceZoneView.as_view()),
+    ]
+
 
 urlpatterns = [
-    path("resources", resources.ResourcesView.as_view()),
-    path("resources/<uuid:resource_id>", resources.ResourceView.as_view()),
+    path("auth", credentials.AuthView.as_view()),
+    path("credentials", credentials.CredentialsView.as_view()),
+    path("credentials/<uuid:credential_id>", credentials.CredentialView.as_view()),
+    *resource_paths("resources"),
+    *resource_paths("users"),
     path("calendars", calendars.CalendarsView.as_view()),
     path("calendars/<uuid:calendar_id>", calendars.CalendarView.as_view()),
     path("events", events.EventsView.as_view()),
     path("events/<uuid:event_id>", events.EventView.as_view()),
     path("projects", projects.ProjectsView.as_view()),
+    path("projects/embed/<uuid:project_id>", pages.EmbeddedPageView.as_view()),
+    path("projects/hosted/<str:project_slug>", pages.HostedPageView.as_view()),
     path("projects/<uuid:project_id>", projects.ProjectView.as_view()),
     path("projects/<uuid:project_id>/resources", projects.ProjectResourcesView.as_view()),
     path(

@@ -39,19 +39,20 @@ _WEEK = 7 * DAY
 
 
 class Busy(NamedTuple):
-    """What takes time: start and end in epoch seconds, type "event" or "hold", the event's id."""
+    """What takes time: start and end in epoch seconds, type "event" or "hold", and its id."""
 
     start: int
     end: int
     type: str
-    event_id: Hashable | None
+    id: Hashable | None
 
 
 class Reason(NamedTuple):
     """Why a segment is not free. type: constraint, event, hold, buffer, notice, past or limit.
 
-    source (resource, project, request) and rules belong to constraints, event_id to event, hold and
-    buffer. The text is one sentence for a person; it never tells what an event is about.
+    source (resource, project, request) and rules belong to constraints; an event or hold that is in
+    the way, or whose buffer is, is named by event_id or reservation_id. The text is one sentence
+    for a person; it never tells what an event is about.
     """
 
     type: str
@@ -59,6 +60,7 @@ class Reason(NamedTuple):
     rules: Rules
     event_id: Hashable | None
     text: str
+    reservation_id: Hashable | None = None
 
 
 class Segment(NamedTuple):
@@ -157,18 +159,22 @@ def _append(segments: list[Segment], segment: Segment) -> None:
 
 
 def _busy_causes(busy: Sequence[Busy], buffer: int) -> Iterator[Cause]:
-    around = f"Within the buffer of {_duration_text(buffer)} around an event."
+    within = f"Within the buffer of {_duration_text(buffer)} around"
     for item in busy:
-        yield (
-            Reason(item.type, None, (), item.event_id, _BUSY_TEXTS[item.type]),
-            [(item.start, item.end)],
-        )
+        yield _busy_reason(item, item.type, _BUSY_TEXTS[item.type]), [(item.start, item.end)]
         if buffer:
             beside = [(item.start - buffer, item.start), (item.end, item.end + buffer)]
-            yield Reason("buffer", None, (), item.event_id, around), beside
+            yield _busy_reason(item, "buffer", f"{within} {_BUSY_WORDS[item.type]}."), beside
+
+
+def _busy_reason(item: Busy, type_: str, text: str) -> Reason:
+    if item.type == "hold":
+        return Reason(type_, None, (), None, text, item.id)
+    return Reason(type_, None, (), item.id, text)
 
 
 _BUSY_TEXTS = {"event": "Overlaps an event.", "hold": "Held for another booking."}
+_BUSY_WORDS = {"event": "an event", "hold": "a hold"}
 
 
 def _constraint_causes(

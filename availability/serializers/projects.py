@@ -181,6 +181,9 @@ class ProjectSerializer(ObjectSerializer):
         help_text="The same as `event_notifications`, which counts where both are given.",
         **CLEARABLE,
     )
+    reservation_time = SmallIntField(
+        1, 3600, help_text="Seconds that a hold lasts; null: 30.", **CLEARABLE
+    )
     meta = MetaField(**OPTIONAL)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:

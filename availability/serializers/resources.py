@@ -1,5 +1,7 @@
 """The shapes of resources and calendars in bodies (api.md section 4)."""
 
+from typing import Any
+
 from availability.serializers.fields import CLEARABLE, OPTIONAL, ConstraintsField
 from scheduling.api.fields import (
     EmailField,
@@ -8,10 +10,15 @@ from scheduling.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
+    StringField,
     TextField,
     UrlField,
     ZoneField,
 )
+
+
+def password_field(**kwargs: Any) -> StringField:
+    return StringField(200, min_length=8, write_only=True, **kwargs)
 
 
 class ResourceSerializer(ObjectSerializer):
@@ -25,6 +32,10 @@ class ResourceSerializer(ObjectSerializer):
     image = UrlField(allow_blank=True, **CLEARABLE)
     tags = ListOf(OneLineField(200), 50, **OPTIONAL)
     meta = MetaField(**OPTIONAL)
+    password = password_field(
+        help_text="For POST /v2/auth. Null takes it away; either ends the log-ins made with it.",
+        **CLEARABLE,
+    )
     availability_constraints = ConstraintsField(**OPTIONAL)
 
 
@@ -33,6 +44,18 @@ class NewResourceSerializer(ResourceSerializer):
 
     name = OneLineField(200)
     timezone = ZoneField()
+
+
+class PasswordSerializer(ObjectSerializer):
+    """What the page behind the mailed link sends."""
+
+    password = password_field()
+
+
+class PasswordResetSerializer(ObjectSerializer):
+    """The body of POST /resources/resetpassword."""
+
+    email = EmailField()
 
 
 class CalendarSerializer(ObjectSerializer):

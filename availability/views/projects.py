@@ -14,9 +14,11 @@ from availability.filters import (
 from availability.models import Project, Resource
 from availability.records import (
     PROJECT_INCLUDES,
+    RESOURCE_INCLUDES,
     project_record,
     resource_record,
     with_project_rows,
+    with_resource_includes,
 )
 from availability.schemas import PROJECT, PROJECT_EXAMPLE, RESOURCE, RESOURCE_EXAMPLE
 from availability.serializers.fields import MAX_RESOURCES
@@ -34,7 +36,7 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.scoped import LISTING, NEWEST_FIRST, found
+from availability.views.scoped import LISTING, NEWEST_FIRST, RESOURCE_INCLUDE, found
 from scheduling.api.bodies import read_body_as, read_values_as
 from scheduling.api.components import ID
 from scheduling.api.pagination import PAGE_NAMES
@@ -141,33 +143,41 @@ class ProjectView(ProjectScopedView):
 
 class ProjectResourcesView(ProjectScopedView):
     paginated = True
-    query_names = {"GET": PAGE_NAMES}
+    query_names = {"GET": (*PAGE_NAMES, "include"), "PUT": ("include",), "POST": ("include",)}
 
-    @described(summary="The resources of a project, in its order", response=page_of(RESOURCE))
+    @described(
+        summary="The resources of a project, in its order",
+        response=page_of(RESOURCE),
+        query=RESOURCE_INCLUDE,
+    )
     def get(self, request: Any, project_id: uuid.UUID) -> Response:
+        includes = self.query.include(RESOURCE_INCLUDES)
         rows = Resource.objects.for_app(self.app).filter(
             project_resources__project=self.find_project(project_id)
         )
         rows = rows.order_by("project_resources__position", "project_resources__id")
-        return self.list_page(request, rows, resource_record)
+        rows = with_resource_includes(rows, includes)
+        return self.list_page(request, rows, lambda row: resource_record(row, includes))
 
     @described(
         summary="Set the resources of a project",
         description="In the order of preference: a bare list of ids, or under `resources`.",
         request=RESOURCE_IDS,
         response=one(PROJECT),
+        query=PROJECT_INCLUDE,
         request_examples={
             "as an object": {"resources": [RESOURCE_EXAMPLE["id"]]},
             "as a list": [RESOURCE_EXAMPLE["id"]],
         },
     )
     def put(self, request: Any, project_id: uuid.UUID) -> Response:
+        includes = self.includes()
         project = self.find_project(project_id)
         body = request.data
         given = {"resources": body} if isinstance(body, list) else body
         ids = read_values_as(ResourceIdsSerializer, given)["resources"]
         set_project_resources(project, ids)
-        return self.answer_project(project_id)
+        return self.answer_project(project_id, includes)
 
     @described(
         summary="Add a resource to a project",
@@ -175,12 +185,14 @@ class ProjectResourcesView(ProjectScopedView):
         request=ResourceIdSerializer,
         response=one(PROJECT),
         status=201,
+        query=PROJECT_INCLUDE,
         request_examples={"one": {"resource_id": RESOURCE_EXAMPLE["id"]}},
     )
     def post(self, request: Any, project_id: uuid.UUID) -> Response:
+        includes = self.includes()
         project = self.find_project(project_id)
         add_project_resource(project, read_body_as(ResourceIdSerializer, request)["resource_id"])
-        return self.answer_project(project_id, status=201)
+        return self.answer_project(project_id, includes, 201)
 
 
 class ProjectResourceView(ProjectScopedView):

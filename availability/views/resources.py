@@ -10,8 +10,9 @@ from availability.filters import (
     RESOURCE_SEARCH,
     apply_search,
 )
+from availability.log_ins import with_email
 from availability.records import RESOURCE_INCLUDES, resource_record, with_resource_includes
-from availability.schemas import CALENDAR_EXAMPLE, RESOURCE, RESOURCE_EXAMPLE
+from availability.schemas import CALENDAR_EXAMPLE, RESOURCE, RESOURCE_EXAMPLE, RESOURCE_ZONE
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import (
     change_resource,
@@ -26,6 +27,8 @@ from availability.views.scoped import (
     found,
 )
 from scheduling.api.bodies import read_body_as
+from scheduling.api.components import text_of
+from scheduling.api.instants import zone
 from scheduling.api.schema import described, one, page_of, search_of
 
 NEW_RESOURCE_EXAMPLE = RESOURCE_EXAMPLE | {
@@ -35,6 +38,7 @@ NEW_RESOURCE_EXAMPLE = RESOURCE_EXAMPLE | {
 
 
 class ResourcesView(ResourceScopedView):
+    tag = "resources"
     paginated = True
     secret_methods = frozenset({"POST"})
     resource_methods = frozenset({"GET"})
@@ -80,6 +84,7 @@ class ResourcesView(ResourceScopedView):
 
 
 class ResourceView(ResourceScopedView):
+    tag = "resources"
     resource_methods = frozenset({"GET", "PUT"})
     query_names = {"GET": ("include",), "PUT": ("include",)}
 
@@ -90,7 +95,8 @@ class ResourceView(ResourceScopedView):
     @described(
         summary="Change a resource",
         description="`availability_constraints` and `tags` are replaced whole. A new time zone"
-        " moves events of whole days with it; what has a time of day stays where it is.",
+        " moves events of whole days with it; what has a time of day stays where it is. A new"
+        " `password` ends the log-ins of POST /v2/auth.",
         request=ResourceSerializer,
         response=one(RESOURCE),
         query=RESOURCE_INCLUDE,
@@ -124,3 +130,22 @@ class ResourceView(ResourceScopedView):
         rows = with_resource_includes(self.resources(), includes)
         row = found(rows.filter(id=resource_id).first(), "Resource")
         return Response({"data": resource_record(row, includes)})
+
+
+class ResourceZoneView(ResourceScopedView):
+    """Which clock the person behind an address goes by."""
+
+    tag = "resources"
+    resource_methods = frozenset({"GET"})
+
+    @described(
+        summary="The time zone of the resource with an e-mail address",
+        description="`utc_offset`: hours ahead of UTC now, such as 5.75.",
+        response=one(RESOURCE_ZONE),
+        path={"email": text_of("In any case.", examples=[RESOURCE_EXAMPLE["email"]])},
+    )
+    def get(self, request: Any, email: str) -> Response:
+        resource = found(with_email(self.resources(), email).first(), "Resource")
+        hours = zone(resource.timezone).utcoffset(self.now).total_seconds() / 3600
+        shown = int(hours) if hours.is_integer() else hours
+        return Response({"data": {"timezone": resource.timezone, "utc_offset": shown}})
