@@ -7,7 +7,15 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps_config.admin import ReadOnlyAdmin
-from bookings.models import Booking, BookingNotification, BookingTally, Customer, StateChange
+from bookings.models import (
+    Booking,
+    BookingNotification,
+    BookingTally,
+    Bulk,
+    Customer,
+    Series,
+    StateChange,
+)
 from bookings.services import Actor, apply_action
 from scheduling.api.errors import Refusal
 
@@ -35,6 +43,17 @@ class StateChangeInline(ReadOnlyInline):
 
 class BookingNotificationInline(ReadOnlyInline):
     model = BookingNotification
+
+
+class SeatInline(ReadOnlyInline):
+    """The seats of a group."""
+
+    model = Booking
+    fk_name = "owner_booking"
+    verbose_name_plural = "seats"
+    fields = ("id", "state", "graph", "created_at")
+    readonly_fields = fields
+    show_change_link = True
 
 
 def offer_action(action: str) -> Any:
@@ -67,8 +86,14 @@ class BookingAdmin(ReadOnlyAdmin):
     search_fields = ("id", "customers__name", "customers__email", "customers__phone")
     show_full_result_count = False
     date_hierarchy = "created_at"
-    actions = [offer_action(action) for action in ("confirm", "decline", "cancel", "complete")]
-    inlines = (CustomerInline, StateChangeInline, BookingNotificationInline)
+    actions = [
+        offer_action(action) for action in ("confirm", "decline", "pay", "cancel", "complete")
+    ]
+    inlines = (CustomerInline, SeatInline, StateChangeInline, BookingNotificationInline)
+
+    def get_inlines(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        is_group = obj is not None and obj.max_seats is not None
+        return [one for one in self.inlines if is_group or one is not SeatInline]
 
     @admin.display(description="start", ordering="event__start")
     def start(self, booking: Booking) -> Any:
@@ -98,6 +123,20 @@ class StateChangeAdmin(ReadOnlyAdmin):
     list_filter = ("source",)
     search_fields = ("booking__id",)
     show_full_result_count = False
+
+
+@admin.register(Series)
+class SeriesAdmin(ReadOnlyAdmin):
+    list_display = ("rrule", "app", "created_at")
+    list_select_related = ("app",)
+    search_fields = ("id", "rrule", "app__slug")
+
+
+@admin.register(Bulk)
+class BulkAdmin(ReadOnlyAdmin):
+    list_display = ("id", "app", "created_at")
+    list_select_related = ("app",)
+    search_fields = ("id", "app__slug")
 
 
 @admin.register(BookingTally)

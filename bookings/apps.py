@@ -9,4 +9,4 @@ class BookingsConfig(AppConfig):
     verbose_name = "Bookings"
 
     def ready(self) -> None:
-        GRAPH_NAMES[:] = [graph.name for graph in GRAPHS.values() if graph.bookable]
+        GRAPH_NAMES[:] = GRAPHS

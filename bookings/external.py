@@ -4,22 +4,17 @@ Looking changes nothing, since mail scanners follow links. Whatever happens is a
 """
 
 import re
-import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.http import HttpResponse
-from django.http.response import HttpResponseBase
-from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
-from django.utils.translation import get_language_bidi, gettext, override
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse
-from rest_framework.renderers import StaticHTMLRenderer
+from drf_spectacular.utils import OpenApiResponse
 
 from availability.answers import reason_record
 from availability.models import Event
@@ -27,22 +22,14 @@ from availability.placement import NotAvailable
 from bookings.graphs import GRAPHS
 from bookings.links import BadLink, read_expiry
 from bookings.models import Booking
+from bookings.pages import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
-from bookings.wording import (
-    SOURCE_LANGUAGE,
-    days_words,
-    known_zone,
-    language_of,
-    one_line,
-    span_words,
-)
-from scheduling.api.components import ID, TEXT, text_of
-from scheduling.api.errors import NotFound, exception_response
+from bookings.wording import days_words, known_zone, one_line, span_words
+from scheduling.api.components import ID, text_of
+from scheduling.api.errors import NotFound
 from scheduling.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
 from scheduling.api.schema import described
-from scheduling.api.views import ApiView
 
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 QUERY_OR_FRAGMENT = re.compile(r"[?#]")
 
 
@@ -136,11 +123,6 @@ EXPIRED = Refused(
 DONE_ALREADY = _("This is done already")
 CLOSE = _("You can close this page.")
 
-PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
-PAGE_HEADERS = {
-    "Cache-Control": TEXT | {"description": "`no-store`."},
-    "Content-Security-Policy": TEXT | {"description": "Nothing from elsewhere."},
-}
 QUERY = {
     "signature": text_of(
         "From the mail: stands for the booking, the action and the event's end, until which it"
@@ -160,10 +142,6 @@ PATH = {
 }
 
 
-def page_response(description: str) -> OpenApiResponse:
-    return OpenApiResponse(TEXT, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
-
-
 FAILURES = {
     400: page_response("The request can't be read."),
     403: page_response("The signature is not right, or the link has expired."),
@@ -177,11 +155,8 @@ FAILURES = {
 }
 
 
-class ExternalActionView(ApiView):
-    public = True
-    json_only = False
+class ExternalActionView(PageView):
     tag = "bookings"
-    renderer_classes = [StaticHTMLRenderer]
     # Others are let pass: mail programs and trackers add their own.
     query_names = {"GET": tuple(QUERY), "POST": tuple(QUERY)}
 
@@ -229,24 +204,6 @@ class ExternalActionView(ApiView):
             return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
         return self._page(200, offer.done, sentence=CLOSE)
 
-    def answer(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """What goes wrong is a page too, in the app's language as soon as the app is known."""
-        self.now = timezone.now()
-        try:
-            return super().answer(request, *args, **kwargs)
-        except Exception as exc:
-            response = exception_response(exc, {"request": request})
-            page = self._refusal_page(exc, response.status_code, response.data["code"])
-            for name, value in response.headers.items():
-                page.headers.setdefault(name, value)
-            return page
-
-    def decorate(self, response: Any) -> None:
-        super().decorate(response)
-        response.headers["Cache-Control"] = "no-store"
-        response.headers["Referrer-Policy"] = "no-referrer"
-        response.headers["X-Robots-Tag"] = "noindex, nofollow"
-
     def _admit_link(self, request: Any, booking_id: str, action: str) -> Offer:
         """The offer of a link that holds. Raises NotFound, BadLink."""
         if action not in OFFERS:
@@ -265,7 +222,8 @@ class ExternalActionView(ApiView):
         self.redirect = allowed_redirect(self.booking, request.GET.get("redirect", ""))
         return OFFERS[action]
 
-    def _refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        """In the app's language as soon as the app is known."""
         heading, sentence = REFUSED.get(code, UNREADABLE)
         if isinstance(exc, BadLink) and self.booking:
             heading, sentence = EXPIRED
@@ -288,26 +246,25 @@ class ExternalActionView(ApiView):
         reasons: Sequence[str] = (),
         button: str | Promise = "",
     ) -> HttpResponse:
-        nonce = secrets.token_urlsafe(16)
         # Where the service is in trouble the page asks nothing of the database.
         booking = self.booking if status < 500 else None
-        with override(language_of(booking.app) if booking else SOURCE_LANGUAGE) as language:
-            page = render_to_string(
-                "bookings/external_action.html",
-                {
-                    "heading": heading,
-                    "sentence": sentence,
-                    "reasons": reasons,
-                    "button": button,
-                    "app": one_line(booking.app.name) if booking else "",
-                    "rows": describe(booking, self.kwargs["action"]) if booking else [],
-                    "language": language,
-                    "direction": "rtl" if get_language_bidi() else "ltr",
-                    "nonce": nonce,
-                },
-            )
-        policy = content_security_policy(nonce, self.redirect if button else "")
-        return HttpResponse(page, status=status, headers={"Content-Security-Policy": policy})
+
+        def values() -> Mapping[str, Any]:
+            return {
+                "heading": heading,
+                "sentence": sentence,
+                "reasons": reasons,
+                "button": button,
+                "rows": describe(booking, self.kwargs["action"]) if booking else [],
+            }
+
+        return self.render_page(
+            "bookings/external_action.html",
+            values,
+            status=status,
+            app=booking.app if booking else None,
+            redirect=self.redirect if button else "",
+        )
 
 
 def leads_to(booking: Booking, action: str, state: str) -> bool:
@@ -354,18 +311,3 @@ def allowed_redirect(booking: Booking, address: str) -> str:
 
 def place_of(address: str) -> str:
     return QUERY_OR_FRAGMENT.split(address, maxsplit=1)[0]
-
-
-def content_security_policy(nonce: str, redirect: str) -> str:
-    """Nothing but the page's own style and its form; where the form leads on to counts too."""
-    origin = ORIGIN.match(redirect)
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"style-src 'nonce-{nonce}'",
-            "img-src data:",
-            " ".join(["form-action 'self'", *([origin[0]] if origin else [])]),
-            "base-uri 'none'",
-            "frame-ancestors 'none'",
-        ]
-    )

@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 INITIALIZED = "initialized"
+# The service does it by itself when a payment does not come in time.
+TIMEOUT = "timeout"
+# Who an event notification goes to: its recipient, or the address of its call.
+CUSTOMER, OWNER, WEBHOOK = "customer", "owner", "webhook"
+EVERYBODY = frozenset({CUSTOMER, OWNER, WEBHOOK})
 # What the customer does: the policies of a project bind these, whoever carries them out.
 CUSTOMER_ACTIONS = frozenset({"cancel_by_customer"})
 
@@ -21,7 +26,10 @@ class Graph:
     blocking: frozenset[str]
     # Blocks too where the project says `pending_blocks`.
     blocking_if_pending: frozenset[str] = frozenset()
-    bookable: bool = True  # False: known, but can't be booked (yet): 422
+    # Of a group's owner: its action -> what its seats do then. Of a seat: the states that take it.
+    seats_follow: Mapping[str, str] = field(default_factory=dict)
+    seated: frozenset[str] = frozenset()
+    reminds: frozenset[str] = EVERYBODY
     _live: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +51,19 @@ class Graph:
         """A live booking takes place: the service completes it, and reminders go out."""
         return state in self._live
 
+    def awaits_payment(self, state: str) -> bool:
+        return (state, TIMEOUT) in self.steps
+
+    @property
+    def is_group(self) -> bool:
+        """An owner's booking, which has seats and no customer."""
+        return bool(self.seats_follow)
+
+    @property
+    def is_seat(self) -> bool:
+        """A seat in a group: its time is the owner's."""
+        return bool(self.seated)
+
     def blocks(self, state: str, *, pending_blocks: bool) -> bool:
         """Whether a booking in `state` keeps others out of its time."""
         return state in self.blocking or (pending_blocks and state in self.blocking_if_pending)
@@ -55,12 +76,13 @@ _CONFIRMED = {("confirmed", action): state for action, state in _ENDS.items()} |
 _PAYMENT = {
     (INITIALIZED, "create"): "tentative",
     ("tentative", "pay"): "paid",
-    ("tentative", "timeout"): "unpaid",
+    ("tentative", TIMEOUT): "unpaid",
     ("tentative", "cancel"): "cancelled",
     **{("paid", action): state for action, state in _ENDS.items()},
     ("paid", "complete"): "completed",
 }
 _BY_OWNER = "cancelled_by_owner"
+_OF_SEATS = frozenset({CUSTOMER, WEBHOOK})
 
 GRAPHS: Mapping[str, Graph] = {
     graph.name: graph
@@ -93,7 +115,6 @@ GRAPHS: Mapping[str, Graph] = {
             start="create",
             steps=_PAYMENT,
             blocking=frozenset({"tentative", "paid"}),
-            bookable=False,
         ),
         Graph(
             name="group_owner",
@@ -104,7 +125,8 @@ GRAPHS: Mapping[str, Graph] = {
                 ("tentative", "complete"): "completed",
             },
             blocking=frozenset({"tentative"}),
-            bookable=False,
+            seats_follow={"cancel": "cancel_by_owner", "complete": "complete"},
+            reminds=frozenset({OWNER}),
         ),
         Graph(
             name="group_customer",
@@ -116,7 +138,8 @@ GRAPHS: Mapping[str, Graph] = {
                 ("confirmed", "complete"): "completed",
             },
             blocking=frozenset(),
-            bookable=False,
+            seated=frozenset({"confirmed", "completed"}),
+            reminds=_OF_SEATS,
         ),
         Graph(
             name="group_customer_payment",
@@ -127,7 +150,8 @@ GRAPHS: Mapping[str, Graph] = {
                 ("paid", "cancel_by_owner"): _BY_OWNER,
             },
             blocking=frozenset(),
-            bookable=False,
+            seated=frozenset({"tentative", "paid", "completed"}),
+            reminds=_OF_SEATS,
         ),
     )
 }
@@ -140,3 +164,5 @@ STATES = tuple(
         for state in (from_state, to_state)
     )
 )
+# The states in which a seat is taken, whatever its graph.
+SEATED = frozenset(state for graph in GRAPHS.values() for state in graph.seated)

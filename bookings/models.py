@@ -15,15 +15,63 @@ class BookingQuerySet(models.QuerySet):
         return self.filter(app=app, deleted_at=None)
 
 
+class Series(models.Model):
+    """A rule by which several bookings were made at once, one for each occurrence."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="series")
+    rrule = models.CharField(max_length=500, help_text="RFC 5545")
+    # [{start, end, reason}], as answered: what could not be booked.
+    skipped = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name_plural = "series"
+
+    def __str__(self) -> str:
+        return self.rrule
+
+
+class Bulk(models.Model):
+    """What the bookings of one request share that was to relate them."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="bulks")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
 class Booking(Owned):
-    """An agreement that runs through a graph of states; its time is its event's."""
+    """An agreement that runs through a graph of states; its time is its event's.
+
+    A group is an owner's booking (`max_seats`) and its seats (`owner_booking`), which share the
+    owner's event.
+    """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="bookings")
     project = models.ForeignKey(
         Project, models.PROTECT, null=True, blank=True, related_name="bookings"
     )
     resource = models.ForeignKey(Resource, models.PROTECT, related_name="bookings")
-    event = models.OneToOneField(Event, models.PROTECT, related_name="booking")
+    event = models.ForeignKey(Event, models.PROTECT, related_name="bookings")
+    owner_booking = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="seats", db_index=False
+    )
+    max_seats = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Of a group's owner: min_cancel_time, min_booking_time, max_booking_time, as they were sent.
+    policies = models.JSONField(default=dict, blank=True)
+    bulk = models.ForeignKey(
+        Bulk, models.PROTECT, null=True, blank=True, related_name="bookings", db_index=False
+    )
+    series = models.ForeignKey(
+        Series, models.PROTECT, null=True, blank=True, related_name="bookings", db_index=False
+    )
     graph = models.CharField(max_length=32)
     state = models.CharField(max_length=32)
     completed = models.BooleanField(default=False, help_text="no action is left")
@@ -31,6 +79,9 @@ class Booking(Owned):
     enforce_availability = models.BooleanField(default=False)
     completes_at = models.DateTimeField(
         null=True, blank=True, help_text="an hour after the end, while the booking is live"
+    )
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="when it times out, while a payment is awaited"
     )
     reschedules = models.PositiveSmallIntegerField(default=0)
     meta = models.JSONField(default=dict, blank=True)
@@ -43,6 +94,13 @@ class Booking(Owned):
 
     class Meta(Owned.Meta):
         abstract = False
+        constraints = [
+            models.UniqueConstraint(
+                fields=["event"],
+                condition=models.Q(owner_booking=None),
+                name="booking_event_once",
+            ),
+        ]
         indexes = [
             models.Index(
                 fields=["app", "-created_at", "-id"],
@@ -70,6 +128,28 @@ class Booking(Owned):
                 fields=["completes_at"],
                 condition=models.Q(completes_at__isnull=False),
                 name="booking_completes",
+            ),
+            # And of those that time out.
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(expires_at__isnull=False),
+                name="booking_expires",
+            ),
+            models.Index(
+                fields=["owner_booking"],
+                condition=models.Q(owner_booking__isnull=False),
+                name="booking_seats",
+            ),
+            models.Index(
+                fields=["app", "-created_at", "-id"],
+                condition=models.Q(max_seats__isnull=False, deleted_at=None),
+                name="booking_groups",
+            ),
+            models.Index(
+                fields=["bulk"], condition=models.Q(bulk__isnull=False), name="booking_bulk"
+            ),
+            models.Index(
+                fields=["series"], condition=models.Q(series__isnull=False), name="booking_series"
             ),
         ]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from apps_config.models import App
 from availability.enforcement import enforced_query, without_rules
-from availability.models import Calendar, Project
+from availability.models import Calendar, Hold, Project
 from availability.placement import Claim
 from availability.search import Query, load_project_resources, load_resources
 from availability.terms import MODES
@@ -28,13 +28,16 @@ class Place:
         calendar: Calendar | None,
         now: datetime,
         others: Sequence[uuid.UUID] = (),
+        holds: Sequence[Hold] = (),
     ) -> None:
-        """`others`: the further resources of a mutual booking that stands already."""
+        """`others`: the further resources of a mutual booking that stands already. `holds`: what
+        keeps the time for the booking, a row for each resource."""
         self.app = app
         self.project = project
         self.calendar = calendar
         self.now = now
         self.others = others
+        self.holds = holds
 
     @cached_property
     def rules(self) -> Query:
@@ -51,6 +54,12 @@ class Place:
         if self.calendar is not None:
             return "mutual" if self.others else "exclusive"
         return self.project.availability.get("mode") or MODES[0]
+
+    @property
+    def held_ids(self) -> list[uuid.UUID]:
+        """The resources that the hold decides for where none is named."""
+        held = [row.resource_id for row in self.holds]
+        return held if self.mode == "mutual" else held[:1]
 
     @property
     def pending_blocks(self) -> bool:
@@ -75,6 +84,8 @@ class Place:
             end=end,
             blocks=blocks,
             exclusive=not allow_double_bookings,
+            now=self.now,
+            holds=[row.id for row in self.holds],
             rules=rules,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")

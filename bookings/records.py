@@ -1,13 +1,30 @@
 """How a booking is written in answers, and which rows each include needs (api.md section 4)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import (
+    Case,
+    Count,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    QuerySet,
+    Subquery,
+    When,
+)
+from django.db.models.functions import Coalesce
 
 from availability.models import Calendar, Resource
-from availability.records import calendar_record, event_record, resource_record
-from bookings.graphs import GRAPHS
+from availability.records import (
+    calendar_record,
+    event_record,
+    public_resource_record,
+    resource_record,
+)
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED
+from bookings.links import action_url
 from bookings.models import Booking, Customer, StateChange
 from scheduling.api.instants import format_instant, format_stamp
 
@@ -48,8 +65,74 @@ def _attributes(booking: Booking, zone: str) -> Record:
         "settings": {
             "allow_double_bookings": booking.allow_double_bookings,
             "enforce_availability": booking.enforce_availability,
+            **booking.policies,
         },
+        "group_booking": _group(booking),
     }
+
+
+def _group(booking: Booking) -> Record | None:
+    """The seats of a group's owner; null for every other booking."""
+    if booking.max_seats is None:
+        return None
+    return {"max_seats": booking.max_seats, "current_seats": booking.current_seats}
+
+
+def _action_links(booking: Booking, zone: str) -> dict[str, str]:
+    """Signed addresses by which the customer can act; none where the state allows nothing."""
+    return {
+        action: action_url(booking, action, booking.event.end)
+        for action in GRAPHS[booking.graph].actions(booking.state)
+        if action in CUSTOMER_ACTIONS
+    }
+
+
+def _entry(booking: Booking) -> Record:
+    """The six fields that every booking is written with."""
+    return {
+        "id": str(booking.id),
+        "state": booking.state,
+        "graph": booking.graph,
+        "completed": booking.completed,
+        "created_at": format_stamp(booking.created_at),
+        "updated_at": format_stamp(booking.updated_at),
+    }
+
+
+def _owner_booking(booking: Booking, zone: str) -> Record | None:
+    owner = booking.owner_booking
+    return _entry(owner) if owner and owner.deleted_at is None else None
+
+
+def _bulked_bookings(booking: Booking, zone: str) -> list[Record]:
+    """The others that the bulk request related to it."""
+    others = booking.bulk.shown_bookings if booking.bulk else ()
+    return [_entry(other) for other in others if other.id != booking.id]
+
+
+def _series(booking: Booking, zone: str) -> Record | None:
+    """The occurrences in the order of their starts: a booking, or why there is none."""
+    series = booking.series
+    if series is None:
+        return None
+    made = [
+        {
+            "start": format_instant(one.event.start, zone),
+            "end": format_instant(one.event.end, zone),
+            "booking_id": str(one.id),
+        }
+        for one in series.shown_bookings
+    ]
+    skipped = [
+        {
+            "start": format_instant(datetime.fromisoformat(one["start"]), zone),
+            "end": format_instant(datetime.fromisoformat(one["end"]), zone),
+            "reason": one["reason"],
+        }
+        for one in series.skipped
+    ]
+    occurrences = sorted(made + skipped, key=lambda one: datetime.fromisoformat(one["start"]))
+    return {"id": str(series.id), "rrule": series.rrule, "occurrences": occurrences}
 
 
 def _log(change: StateChange) -> Record:
@@ -102,6 +185,7 @@ class Include(NamedTuple):
     write: Callable[[Booking, str], Any]
     joins: Sequence[str] = ()
     prefetches: Sequence[Any] = ()
+    counts: Mapping[str, Any] = {}
 
 
 def _calendars() -> Prefetch:
@@ -116,8 +200,37 @@ def _resources() -> Prefetch:
     return Prefetch("project__resources", rows, to_attr="shown_resources")
 
 
+def _siblings(path: str) -> Prefetch:
+    """The bookings of its bulk or series that are still there, in the order of their starts."""
+    rows = Booking.objects.filter(deleted_at=None).select_related("event")
+    return Prefetch(path, rows.order_by("event__start", "id"), to_attr="shown_bookings")
+
+
+# How many seats of a group are taken; nothing is counted for other bookings.
+CURRENT_SEATS: Mapping[str, Any] = {
+    "current_seats": Case(
+        When(
+            max_seats__isnull=False,
+            then=Coalesce(
+                Subquery(
+                    Booking.objects.filter(
+                        owner_booking=OuterRef("id"), state__in=SEATED, deleted_at=None
+                    )
+                    .order_by()
+                    .values("owner_booking")
+                    .annotate(count=Count("id"))
+                    .values("count")
+                ),
+                0,
+            ),
+        ),
+        output_field=IntegerField(),
+    )
+}
+
+
 INCLUDES: dict[str, Include] = {
-    "attributes": Include("attributes", _attributes, ["event"], ["customers"]),
+    "attributes": Include("attributes", _attributes, ["event"], ["customers"], CURRENT_SEATS),
     "event": Include(
         "event",
         lambda booking, zone: event_record(booking.event, zone),
@@ -151,12 +264,20 @@ INCLUDES: dict[str, Include] = {
         "available_actions",
         lambda booking, zone: GRAPHS[booking.graph].actions(booking.state),
     ),
+    "customer_action_links": Include("customer_action_links", _action_links, ["event"]),
     "event_notifications": Include(
         "event_notifications",
         lambda booking, zone: [one.as_json() for one in booking.event_notifications.all()],
         (),
         ["event_notifications"],
     ),
+    "owner_booking": Include("owner_booking", _owner_booking, ["owner_booking"]),
+    "bulked_bookings": Include(
+        "bulked_bookings", _bulked_bookings, ["bulk"], [_siblings("bulk__bookings")]
+    ),
+    "series": Include("series", _series, ["series"], [_siblings("series__bookings")]),
+    # No calendar of a provider is connected.
+    "provider_event": Include("provider_event", lambda booking, zone: None),
 }
 # What GET /bookings/:id carries unasked.
 WHOLE = (
@@ -168,6 +289,7 @@ WHOLE = (
     "project",
     "meta",
     "available_actions",
+    "customer_action_links",
     "event_notifications",
 )
 
@@ -175,17 +297,14 @@ WHOLE = (
 def _public_attributes(booking: Booking, zone: str) -> Record:
     """Without what other people wrote: a widget key stands in a public page."""
     info = _event_info(booking, zone)
-    return {"event_info": {key: info[key] for key in ("start", "end", "what", "where")}}
+    return {
+        "event_info": {key: info[key] for key in ("start", "end", "what", "where")},
+        "group_booking": _group(booking),
+    }
 
 
 def _public_resource(booking: Booking, zone: str) -> Record:
-    resource = booking.resource
-    return {
-        "id": str(resource.id),
-        "name": resource.name,
-        "image": resource.image,
-        "timezone": resource.timezone,
-    }
+    return public_resource_record(booking.resource)
 
 
 def _public_event(booking: Booking, zone: str) -> Record:
@@ -198,7 +317,7 @@ def _public_event(booking: Booking, zone: str) -> Record:
 
 # What a widget key may include, and what it sees of it.
 PUBLIC_INCLUDES: dict[str, Include] = {
-    "attributes": Include("attributes", _public_attributes, ["event"]),
+    "attributes": Include("attributes", _public_attributes, ["event"], (), CURRENT_SEATS),
     "event": Include("event", _public_event, ["event"]),
     "resource": Include("resource", _public_resource, ["resource"]),
     "user": Include("user", _public_resource, ["resource"]),
@@ -210,20 +329,13 @@ def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) ->
     """The rows that the includes need: joined where there is one, else one query each."""
     joins = {join for include in includes for join in include.joins}
     for include in includes:
-        bookings = bookings.prefetch_related(*include.prefetches)
+        bookings = bookings.prefetch_related(*include.prefetches).annotate(**include.counts)
     return bookings.select_related(*joins) if joins else bookings
 
 
 def booking_record(booking: Booking, includes: Collection[Include], zone: str) -> Record:
     """The six fields of a list entry, and what is included; times of events in `zone`."""
-    record = {
-        "id": str(booking.id),
-        "state": booking.state,
-        "graph": booking.graph,
-        "completed": booking.completed,
-        "created_at": format_stamp(booking.created_at),
-        "updated_at": format_stamp(booking.updated_at),
-    }
+    record = _entry(booking)
     for include in includes:
         record[include.key] = include.write(booking, zone)
     return record

@@ -1,41 +1,79 @@
 """From the body of POST /bookings to a booking to be made and the place it goes to."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.models import Calendar, Project, ProjectResource
+from availability.holds import find_hold, with_companions
+from availability.models import Calendar, Hold, Project, ProjectResource
 from availability.placement import Details
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
+from bookings.models import Booking
 from bookings.places import Place
-from bookings.serializers import WIDGET_KEYS, FlatBody, NewBookingSerializer, TargetSerializer
-from bookings.services import NewBooking
+from bookings.recurrence import Recurrence, RecurrenceError
+from bookings.serializers import (
+    WIDGET_KEYS,
+    BookingTargetSerializer,
+    FlatBody,
+    NewBookingSerializer,
+    NewGroupSerializer,
+    NewSeatSerializer,
+)
+from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries, PolicyViolated
+from bookings.services.seats import OWNER_PATH
 from scheduling.api.errors import Invalid
 
 DEFAULT_GRAPH = "instant"
+PUBLIC_CUSTOMERS = 5
+PUBLIC_BOOKINGS = 20
+GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
 
 
 def read_new_booking(
     body: Any, *, app: App, caller: Caller, zone: str, now: datetime
-) -> tuple[NewBooking, Place]:
+) -> tuple[NewBooking | NewSeat, Place]:
     """Shapes checked, ids resolved within the app, defaults filled in.
 
     `zone` reads wall times where no single resource is named. Raises Invalid with the paths that
     the client used.
     """
     flat = FlatBody(body, only=WIDGET_KEYS if caller.is_widget else None)
-    target = flat.read(TargetSerializer)
+    target = flat.read(BookingTargetSerializer)
     project = _find_project(flat, app, target)
+    graph = _read_graph(target, project, caller)
+    if graph.is_seat:
+        return _read_seat(flat, target, project, graph, app=app, caller=caller, now=now)
+    if (target.get("related") or {}).get("owner_booking_id"):
+        raise Invalid.at(OWNER_PATH, "Only seats are taken in a group: see the graph.")
+    calendar = _find_place(flat, app, caller, project, target)
+    holds = _find_holds(flat, app, caller, target)
+    place = Place(app=app, project=project, calendar=calendar, now=now, holds=holds)
+    shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
+    given = flat.read(shape, zone=wall_zone(place, zone))
+    _check_holds(flat, place, given)
+    _check_public_use(given, app, caller, now)
+    return _new_booking(flat, given, graph, place, caller), place
+
+
+def find_target(
+    flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
+) -> tuple[Project | None, Calendar | None]:
+    """The project and the calendar that are named, of which one is needed. Raises Invalid."""
+    project = _find_project(flat, app, target)
+    return project, _find_place(flat, app, caller, project, target)
+
+
+def _find_place(
+    flat: FlatBody, app: App, caller: Caller, project: Project | None, target: Mapping[str, Any]
+) -> Calendar | None:
     calendar = _find_calendar(flat, app, caller, project, target)
     if calendar is None and project is None:
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is needed.")
-    place = Place(app=app, project=project, calendar=calendar, now=now)
-    given = flat.read(NewBookingSerializer, zone=_wall_zone(place, zone))
-    return _new_booking(flat, given, place, caller), place
+    return calendar
 
 
 def _find_project(flat: FlatBody, app: App, target: Mapping[str, Any]) -> Project | None:
@@ -86,7 +124,36 @@ def first_calendar(app: App, **wanted: Any) -> Calendar | None:
     return calendars.order_by("created_at", "id").first()
 
 
-def _wall_zone(place: Place, zone: str) -> str:
+def _find_holds(
+    flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
+) -> Sequence[Hold]:
+    """The rows of the hold that is named, the main one first."""
+    if not target.get("reservation_id"):
+        return ()
+    hold = find_hold(app, target["reservation_id"], resource_id=caller.resource_id)
+    if hold is None:
+        raise Invalid.at(flat.path("reservation_id"), "There is no such hold.")
+    return with_companions(hold)
+
+
+def _check_holds(flat: FlatBody, place: Place, given: Mapping[str, Any]) -> None:
+    """A hold keeps its own resources, for times inside its span. Raises Invalid."""
+    if not place.holds:
+        return
+    held = {row.resource_id for row in place.holds}
+    if place.calendar:
+        fits = place.calendar.resource_id in held
+    else:
+        bookable = {resource.id for resource in place.rules.resources}
+        fits = held == bookable if place.mode == "mutual" else set(place.held_ids) <= bookable
+    if not fits:
+        raise Invalid.at(flat.path("reservation_id"), "Holds another resource.")
+    hold = place.holds[0]
+    if given["start"] < hold.start or given["end"] > hold.end:
+        raise Invalid.at(flat.path("reservation_id"), "Holds another time.")
+
+
+def wall_zone(place: Place, zone: str) -> str:
     """Where wall times are read: in the zone of the resource, if there is just one."""
     if place.calendar:
         return place.calendar.resource.timezone
@@ -95,17 +162,21 @@ def _wall_zone(place: Place, zone: str) -> str:
 
 
 def _new_booking(
-    flat: FlatBody, given: Mapping[str, Any], place: Place, caller: Caller
+    flat: FlatBody, given: Mapping[str, Any], graph: Graph, place: Place, caller: Caller
 ) -> NewBooking:
     project = place.project
     defaults = project.booking if project else {}
     what = given.get("what") or defaults.get("what")
     if not what:
         raise Invalid.at(flat.path("what"), "This field is required.")
-    graph = _read_graph(given, defaults, project, caller)
     where = given.get("where")
     description = given.get("description")
-    return NewBooking(
+    series = _read_series(given)
+    if series and place.holds:
+        raise Invalid.at("reservation_id", "A series can't use a hold.")
+    kind: type[NewBooking] = NewSeries if series else NewBooking
+    return kind(
+        **series,
         start=given["start"],
         end=given["end"],
         details=Details(
@@ -115,33 +186,119 @@ def _new_booking(
             participants=given.get("participants") or [],
             invite=given.get("invite") is not False,
         ),
-        graph=graph,
-        action=_read_action(given, graph),
-        customers=given["customers"],
-        notifications=given.get("event_notifications"),
-        meta={key: value for key, value in (given.get("meta") or {}).items() if value is not None},
-        unmailed=[
+        **_agreement(given, graph),
+        **read_settings(given, project, caller),
+    )
+
+
+def _read_series(given: Mapping[str, Any]) -> dict[str, Any]:
+    if not given.get("recurrence"):
+        return {}
+    try:
+        rule = Recurrence(given["recurrence"])
+    except RecurrenceError as error:
+        raise Invalid.at("recurrence", str(error)) from error
+    return {"rule": rule, "on_conflict": given.get("on_conflict") or ON_CONFLICT[0]}
+
+
+def _agreement(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
+    """What every new booking says, whatever its time."""
+    settings = given.get("settings") or {} if graph.is_group else {}
+    return {
+        "graph": graph,
+        "action": _read_action(given, graph),
+        "customers": [] if graph.is_group else given["customers"],
+        "notifications": given.get("event_notifications"),
+        "meta": {
+            key: value for key, value in (given.get("meta") or {}).items() if value is not None
+        },
+        "unmailed": [
             recipient
             for recipient in ("customer", "owner")
             if (given.get(f"notify_{recipient}_by_email") or {}).get("enabled") is False
         ],
-        **_read_settings(given, project, caller),
-    )
+        "max_seats": settings.get("max_seats"),
+        "policies": {name: settings[name] for name in GROUP_POLICIES if settings.get(name)},
+    }
 
 
-def _read_graph(
-    given: Mapping[str, Any],
-    defaults: Mapping[str, Any],
+def _read_seat(
+    flat: FlatBody,
+    target: Mapping[str, Any],
     project: Project | None,
+    graph: Graph,
+    *,
+    app: App,
     caller: Caller,
-) -> Graph:
-    """The request's, else the project's; a widget key can't choose another than the project's."""
-    asked = None if project and caller.is_widget else given.get("graph")
-    name = asked or defaults.get("graph") or DEFAULT_GRAPH
+    now: datetime,
+) -> tuple[NewSeat, Place]:
+    """A seat in the group that `related` names; what is said of its time must be the group's."""
+    owner_id = (target.get("related") or {}).get("owner_booking_id")
+    if owner_id is None:
+        raise Invalid.at(OWNER_PATH, "This field is required.")
+    if target.get("reservation_id"):
+        raise Invalid.at("reservation_id", "A seat needs no hold.")
+    owner = _find_group(app, caller, owner_id)
+    calendar = owner.event.calendar
+    if project and owner.project_id not in (None, project.id):
+        raise Invalid.at(flat.path("project_id"), "Differs from the group's.")
+    if project and caller.is_widget and owner.project_id is None:
+        check_is_of_project(project.id, calendar)
+    if target.get("calendar_id") not in (None, calendar.id):
+        raise Invalid.at(flat.path("calendar_id"), "Differs from the group's.")
+    given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
+    if given.get("recurrence"):
+        raise Invalid.at("recurrence", "A seat can't repeat.")
+    _check_public_use(given, app, caller, now)
+    seat = NewSeat(
+        owner_id=owner_id,
+        start=given.get("start"),
+        end=given.get("end"),
+        resource_id=target.get("resource_id"),
+        not_begun=caller.is_widget,
+        paths={name: flat.path(name) for name in ("start", "end", "resource_id")},
+        **_agreement(given, graph),
+    )
+    place = Place(app=app, project=owner.project or project, calendar=calendar, now=now)
+    return seat, place
+
+
+def _check_public_use(given: Mapping[str, Any], app: App, caller: Caller, now: datetime) -> None:
+    """What keeps a public key from mailing strangers at will: so many customers in one booking,
+    and so many bookings to come of one address. Raises Invalid, PolicyViolated."""
+    if not caller.is_widget:
+        return
+    customers = given.get("customers") or []
+    if len(customers) > PUBLIC_CUSTOMERS:
+        raise Invalid.at("customers", f"Must have at most {PUBLIC_CUSTOMERS} items.")
+    for address in {customer["email"].lower() for customer in customers}:
+        bookings = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
+        if bookings.filter(customers__email__iexact=address).count() >= PUBLIC_BOOKINGS:
+            raise PolicyViolated("max_bookings_to_come", PUBLIC_BOOKINGS)
+
+
+def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:
+    """The owner's booking, as far as the caller may see it. Raises Invalid."""
+    groups = Booking.objects.for_app(app).filter(id=owner_id, max_seats__isnull=False)
+    if caller.resource_id:
+        groups = groups.filter(resource_id=caller.resource_id)
+    group = groups.select_related("project", "resource", "event__calendar__resource").first()
+    if group is None:
+        raise Invalid.at(OWNER_PATH, "There is no such group.")
+    return group
+
+
+def _read_graph(target: Mapping[str, Any], project: Project | None, caller: Caller) -> Graph:
+    """The request's, else the project's; a widget key can't choose another than the project's,
+    and makes no group, which would hold time without a customer."""
+    own = project.booking.get("graph") if project else None
+    asked = None if project and caller.is_widget else target.get("graph")
+    name = asked or own or DEFAULT_GRAPH
     graph = GRAPHS.get(name)
-    if graph is None or not graph.bookable:
-        names = ", ".join(graph.name for graph in GRAPHS.values() if graph.bookable)
-        raise Invalid.at("graph", f"Must be one of {names}.")
+    if graph is None:
+        raise Invalid.at("graph", f"Must be one of {', '.join(GRAPHS)}.")
+    if graph.is_group and caller.is_widget:
+        raise Invalid.at("graph", "A widget key takes seats, it makes no groups.")
     return graph
 
 
@@ -153,7 +310,7 @@ def _read_action(given: Mapping[str, Any], graph: Graph) -> str:
     return action
 
 
-def _read_settings(
+def read_settings(
     given: Mapping[str, Any], project: Project | None, caller: Caller
 ) -> dict[str, bool]:
     """The request's settings, else the project's, else the contract's default. A widget key has

@@ -9,10 +9,14 @@ from rest_framework import serializers
 from apps_config.serializers import notifications_field
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
+from bookings.recurrence import MAX_LENGTH
+from bookings.services import ON_CONFLICT, SCOPES
 from scheduling.api.bodies import read_values_as
 from scheduling.api.errors import Invalid
 from scheduling.api.fields import (
+    LINES,
     META_KEYS,
+    DurationField,
     EmailField,
     IdField,
     InstantField,
@@ -20,6 +24,7 @@ from scheduling.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
+    SmallIntField,
     StrictBooleanField,
     TextField,
     ZoneField,
@@ -27,6 +32,7 @@ from scheduling.api.fields import (
 )
 
 MAX_CUSTOMERS = 50
+MAX_SEATS = 1000
 EVENT_KEYS = (
     "start",
     "end",
@@ -41,7 +47,8 @@ EVENT_KEYS = (
 WIDGET_KEYS = frozenset(
     {
         *("start", "end", "what", "where", "description", "customer", "customers"),
-        *("participants", "project_id", "resource_id", "graph", "meta"),
+        *("participants", "project_id", "resource_id", "reservation_id", "graph", "related"),
+        "meta",
     }
 )
 
@@ -84,6 +91,34 @@ class BookingSettingsSerializer(ObjectSerializer):
         " with a project and for a widget key.",
         **CLEARABLE,
     )
+    max_seats = SmallIntField(
+        1, MAX_SEATS, help_text="Of a group (graph `group_owner`), which needs it.", **CLEARABLE
+    )
+    min_cancel_time = DurationField(
+        help_text="How long before a group's start its customers may still cancel their seats.",
+        **CLEARABLE,
+    )
+    min_booking_time = DurationField(
+        help_text="How long before a group's start seats can last be taken.", **CLEARABLE
+    )
+    max_booking_time = DurationField(
+        help_text="How long before a group's start seats can first be taken.", **CLEARABLE
+    )
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "enum": [*GRAPHS, None],
+        "description": "`instant` by default. A widget key takes its project's.",
+    }
+)
+class GraphNameField(OneLineField):
+    """Any name: which ones can be booked is asked later."""
+
+
+class RelatedSerializer(ObjectSerializer):
+    owner_booking_id = IdField(help_text="The group in which a seat is to be taken.", **CLEARABLE)
 
 
 class TargetSerializer(ObjectSerializer):
@@ -95,17 +130,17 @@ class TargetSerializer(ObjectSerializer):
     )
     resource_id = IdField(help_text="The booking goes into its first calendar.", **CLEARABLE)
     calendar_id = IdField(**CLEARABLE)
+    reservation_id = IdField(
+        help_text="The hold of POST /v2/bookings/reserve that keeps this time; it is used up.",
+        **CLEARABLE,
+    )
 
 
-@extend_schema_field(
-    {
-        "type": "string",
-        "enum": [*(graph.name for graph in GRAPHS.values() if graph.bookable), None],
-        "description": "`instant` by default. A widget key takes its project's.",
-    }
-)
-class GraphNameField(OneLineField):
-    """Any name: which ones can be booked is asked later."""
+class BookingTargetSerializer(TargetSerializer):
+    """And by which workflow: what else is needed depends on it."""
+
+    graph = GraphNameField(32, **CLEARABLE)
+    related = RelatedSerializer(help_text="Needed for a seat in a group.", **CLEARABLE)
 
 
 @extend_schema_field(
@@ -127,6 +162,8 @@ class MailSwitchSerializer(ObjectSerializer):
 class NewBookingSerializer(ObjectSerializer):
     """The flat form; what may come from a project's defaults is not demanded here."""
 
+    needs_customer = True
+
     start = InstantField()
     end = InstantField()
     what = OneLineField(200, **OPTIONAL)
@@ -134,7 +171,6 @@ class NewBookingSerializer(ObjectSerializer):
     description = TextField(8000, allow_blank=True, **CLEARABLE)
     invite = StrictBooleanField(**CLEARABLE)
     participants = ListOf(OneLineField(254), 100, **CLEARABLE)
-    graph = GraphNameField(32, **CLEARABLE)
     action = StartActionField(32, **CLEARABLE)
     customer = CustomerSerializer(**OPTIONAL)
     customers = ListOf(CustomerSerializer(), MAX_CUSTOMERS, allow_empty=False, **OPTIONAL)
@@ -143,6 +179,19 @@ class NewBookingSerializer(ObjectSerializer):
         help_text="Instead of the project's or the app's; `[]` for none.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
+    recurrence = OneLineField(
+        MAX_LENGTH,
+        help_text="RFC 5545: a booking for each occurrence of `FREQ=WEEKLY;COUNT=52`, on the"
+        " resource's wall clock. DAILY to YEARLY with COUNT or UNTIL, at most 366 within 10 years;"
+        " `start` is the first.",
+        **CLEARABLE,
+    )
+    on_conflict = serializers.ChoiceField(
+        ON_CONFLICT,
+        help_text="An occurrence that can't be booked fails the series (the default), or is left"
+        " out.",
+        **CLEARABLE,
+    )
     notify_customer_by_email = MailSwitchSerializer(
         help_text="Whether the customers are mailed about its making.", **CLEARABLE
     )
@@ -151,17 +200,41 @@ class NewBookingSerializer(ObjectSerializer):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        check_span(given["start"], given["end"])
+        if "start" in given and "end" in given:
+            check_span(given["start"], given["end"])
         if "customer" in given and "customers" in given:
             raise serializers.ValidationError({"customers": ["Give `customer` or `customers`."]})
         if "customer" in given:
             given["customers"] = [given.pop("customer")]
-        if "customers" not in given:
+        if "customers" not in given and self.needs_customer:
             raise serializers.ValidationError({"customer": ["This field is required."]})
         return given
 
 
-class BookingEventSerializer(TargetSerializer, NewBookingSerializer):
+class NewGroupSerializer(NewBookingSerializer):
+    """An owner's booking: it has seats, and no customer of its own."""
+
+    needs_customer = False
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        given = super().validate(given)
+        if not (given.get("settings") or {}).get("max_seats"):
+            raise serializers.ValidationError({"settings.max_seats": ["This field is required."]})
+        return given
+
+
+class NewSeatSerializer(NewBookingSerializer):
+    """A seat: its time, if it is given at all, is checked against the group's."""
+
+    start = InstantField(**CLEARABLE)
+    end = InstantField(**CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        times = {name: given.pop(name) for name in ("start", "end") if name in given}
+        return super().validate(given) | times
+
+
+class BookingEventSerializer(BookingTargetSerializer, NewBookingSerializer):
     """The nested form, for the API's description: FlatBody reads it."""
 
     start = InstantField(**OPTIONAL)
@@ -172,7 +245,7 @@ class BookingEventSerializer(TargetSerializer, NewBookingSerializer):
         return {name: fields[name] for name in EVENT_KEYS}
 
 
-class BookingBodySerializer(TargetSerializer, NewBookingSerializer):
+class BookingBodySerializer(BookingTargetSerializer, NewBookingSerializer):
     """Both forms, for the API's description: FlatBody reads them."""
 
     event = BookingEventSerializer(
@@ -228,6 +301,35 @@ class FlatBody:
         return f"event.{key}" if nested else key
 
 
+class ScopeSerializer(ObjectSerializer):
+    scope = serializers.ChoiceField(
+        SCOPES,
+        help_text="How much of its series goes along: `this` booking alone (the default), the"
+        " `following` with it, or `all`; what is completed stays.",
+        **CLEARABLE,
+    )
+
+
+class ActionBodySerializer(ScopeSerializer):
+    """What stands beside an action's inputs."""
+
+    apply_to_bulked_bookings = StrictBooleanField(
+        help_text="Those that a bulk request related to it go along, all or none; true by default.",
+        **CLEARABLE,
+    )
+
+
+ACTIONS = frozenset(action for graph in GRAPHS.values() for _, action in graph.steps)
+ACTION_INPUT = {
+    "type": ["object", "array", "null"],
+    "items": {},
+    "maxItems": 0,
+    "properties": {
+        "message": {"type": ["string", "null"], "maxLength": 8000, "pattern": LINES},
+    },
+}
+
+
 class ActionInputSerializer(ObjectSerializer):
     """What stands under an action's name."""
 
@@ -238,7 +340,7 @@ class RescheduleTargetSerializer(ObjectSerializer):
     resource_id = IdField(help_text="Where it moves to; absent: it stays.", **CLEARABLE)
 
 
-class RescheduleSerializer(RescheduleTargetSerializer):
+class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
     start = InstantField()
     end = InstantField()
     message = TextField(8000, allow_blank=True, **CLEARABLE)
@@ -252,3 +354,84 @@ class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
     meta = MetaField(**OPTIONAL)
+
+
+class AddressSerializer(ObjectSerializer):
+    """Whose data it is about."""
+
+    email = EmailField()
+
+
+MAX_BULK = 100
+
+
+class BulkBodySerializer(ObjectSerializer):
+    stop_on_first_error = StrictBooleanField(
+        help_text="Those after one that fails are not tried.", **CLEARABLE
+    )
+    delete_all_on_error = StrictBooleanField(
+        help_text="Nothing stays where one fails.", **CLEARABLE
+    )
+
+
+class AnyField(serializers.JSONField):
+    """Read on its own, so that one that is wrong fails alone."""
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        """Also null, which is none of its values."""
+        return (True, None) if data is None else super().validate_empty_values(data)
+
+
+@extend_schema_field(BookingBodySerializer)
+class BookingBodyField(AnyField):
+    pass
+
+
+class BulkChangeSerializer(ObjectSerializer):
+    """One change: of the meta, or an action with its inputs under the action's name."""
+
+    id = IdField()
+    meta = MetaField(**OPTIONAL)
+    action = OneLineField(32, **OPTIONAL)
+    apply_to_bulked_bookings = StrictBooleanField(**CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if ("meta" in given) == ("action" in given):
+            raise serializers.ValidationError({"action": ["Give `meta` or an `action`."]})
+        return given
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "required": ["id"],
+        "description": "`meta`, or an `action` with its inputs under the action's name.",
+        "properties": {
+            "id": {"type": "string", "format": "uuid"},
+            "meta": {"type": "object", "additionalProperties": True, "maxProperties": META_KEYS},
+            "action": {"type": "string", "enum": sorted(ACTIONS)},
+            "apply_to_bulked_bookings": {
+                "type": ["boolean", "null"],
+                "description": "Those that were related to it go along; false by default here.",
+            },
+            **dict.fromkeys(sorted(ACTIONS), ACTION_INPUT),
+        },
+    }
+)
+class BulkChangeField(AnyField):
+    pass
+
+
+class NewBulkSerializer(BulkBodySerializer):
+    """The body of POST /bookings/bulk."""
+
+    bookings = ListOf(BookingBodyField(), MAX_BULK, allow_empty=False)
+    relate_bookings = StrictBooleanField(
+        help_text="An action on one of them is done to all.", **CLEARABLE
+    )
+
+
+class BulkChangesSerializer(BulkBodySerializer):
+    """The body of PUT /bookings/bulk."""
+
+    bookings = ListOf(BulkChangeField(), MAX_BULK, allow_empty=False)

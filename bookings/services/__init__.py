@@ -1,7 +1,7 @@
 """The only doors through which a booking's state changes: create, apply an action, reschedule.
 
-Each is one transaction: lock (the booking first, then its resources in the order of their ids),
-check, write the event, the booking and the line of its history.
+Each is one transaction: lock (bookings first, then their resources, each in the order of their
+ids), check, write the events, the bookings and the lines of their history.
 """
 
 from bookings.services.changes import (
@@ -10,25 +10,42 @@ from bookings.services.changes import (
     change_meta,
     complete_ended_bookings,
     delete_booking,
-    reschedule,
+    time_out_payments,
 )
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.history import COMPLETES_AFTER, Actor, Step, listens
+from bookings.services.locks import SCOPES, THIS
+from bookings.services.making import make_booking
+from bookings.services.moving import reschedule
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated
+from bookings.services.reserve import NewHold, reserve_time
+from bookings.services.seats import NewSeat, create_seat
+from bookings.services.series import ON_CONFLICT, NewSeries, create_series
 
 __all__ = [
     "BATCH",
     "COMPLETES_AFTER",
+    "ON_CONFLICT",
+    "SCOPES",
+    "THIS",
     "ActionNotAllowed",
     "Actor",
     "NewBooking",
+    "NewHold",
+    "NewSeat",
+    "NewSeries",
     "PolicyViolated",
     "Step",
     "apply_action",
     "change_meta",
     "complete_ended_bookings",
     "create_booking",
+    "create_seat",
+    "create_series",
     "delete_booking",
     "listens",
+    "make_booking",
     "reschedule",
+    "reserve_time",
+    "time_out_payments",
 ]

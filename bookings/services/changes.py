@@ -1,8 +1,8 @@
-"""Lead a booking on, move it, complete it, hide it: always under its lock."""
+"""Lead bookings on, complete them, hide them: always under their locks."""
 
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,37 +19,29 @@ from availability.placement import (
     block_event,
     free_event,
     guarded_transaction,
-    lock_calendars,
     lock_resources,
-    move_event,
 )
-from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
 from bookings.places import Place
-from bookings.services.history import TIMER, Actor, Step, completes_at_of, log_step, tell
+from bookings.services.history import (
+    TIMER,
+    Actor,
+    Step,
+    completes_at_of,
+    expires_at_of,
+    new_change,
+    write_steps,
+)
+from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.errors import NotFound
 from scheduling.api.merging import merge_free
 
 logger = logging.getLogger(__name__)
 
 BATCH = 500
-CUSTOMER_SOURCES = frozenset({"widget", "link"})
-
-
-def lock_booking(app: App, booking_id: uuid.UUID) -> Booking:
-    """The app's booking under lock, with its event, resource and project. Raises NotFound.
-
-    Two queries: had the first waited for its lock, rows joined to it would be those of before.
-    """
-    bookings = Booking.objects.for_app(app)
-    locked = bookings.select_for_update(no_key=True).filter(id=booking_id).values_list("id")
-    if not locked:
-        raise NotFound("Booking")
-    return bookings.select_related("event__calendar", "resource", "project", "app").get(
-        id=booking_id
-    )
 
 
 def apply_action(
@@ -60,29 +52,122 @@ def apply_action(
     actor: Actor,
     now: datetime,
     message: str = "",
+    scope: str = THIS,
+    with_bulk: bool = False,
+    only_resource: uuid.UUID | None = None,
 ) -> Booking:
-    """Lead a booking to its next state.
+    """Lead a booking to its next state, and those that go with it: all or none.
 
-    Raises NotFound, ActionNotAllowed, PolicyViolated; SlotTaken or NotAvailable where the new
-    state blocks and the time is gone: the booking stays as it was.
+    `scope`, `with_bulk`, `only_resource`: as `lock_together`. Raises NotFound, ActionNotAllowed,
+    PolicyViolated; SlotTaken or NotAvailable where the new state blocks and the time is gone: the
+    bookings stay as they were.
     """
-    booking = place = None
+    wanted: list[tuple[Claim, Place]] = []
     try:
         with guarded_transaction():
-            booking = lock_booking(app, booking_id)
-            if GRAPHS[booking.graph].next_state(booking.state, action) is None:
-                raise ActionNotAllowed(booking, action)
-            if action in CUSTOMER_ACTIONS:
-                _check_notice(booking, "min_cancel_time", now)
-            place = _place_of(booking, now)
-            _advance(booking, action, place, actor, now, message)
-            return booking
+            bookings = lock_together(
+                app, booking_id, scope=scope, with_bulk=with_bulk, only_resource=only_resource
+            )
+            for booking in bookings:
+                if GRAPHS[booking.graph].next_state(booking.state, action) is None:
+                    raise ActionNotAllowed(booking, action)
+                if action in CUSTOMER_ACTIONS:
+                    check_notice(booking, "min_cancel_time", now)
+            _lead_on(bookings, action, actor, now, message, wanted=wanted)
+            return next(booking for booking in bookings if booking.id == booking_id)
     except (SlotTaken, NotAvailable) as refusal:
-        offer_alternatives(refusal, _claim_of(booking, place), place)
+        offer_alternatives(refusal, *wanted[-1])
         raise
 
 
-def _place_of(booking: Booking, now: datetime, calendar: Calendar | None = None) -> Place:
+def _lead_on(
+    bookings: Sequence[Booking],
+    action: str,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+    *,
+    wanted: list[tuple[Claim, Place]],
+) -> None:
+    """Take or free the time as the next state wants it, and write the states: under lock.
+
+    `wanted` is told whose time is being taken.
+    """
+    places = {booking.id: place_of(booking, now) for booking in bookings}
+    takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
+    if takers:
+        lock_resources(
+            {
+                resource_id
+                for booking in takers
+                for resource_id in (booking.event.resource_id, *places[booking.id].others)
+            }
+        )
+    for booking in takers:
+        place = places[booking.id]
+        claim = _claim_of(booking, place)
+        wanted.append((claim, place))
+        block_event(claim, booking.event)
+    steps = [_step(booking, action, actor, now, message) for booking in bookings]
+    followers = _followers(bookings, action)
+    steps += [_step(seat, follow, actor, now, message, told=[OWNER]) for seat, follow in followers]
+    for booking in bookings:
+        blocks = GRAPHS[booking.graph].blocks(
+            booking.state, pending_blocks=places[booking.id].pending_blocks
+        )
+        if booking.owner_booking_id is None and booking.event.busy and not blocks:
+            free_event(booking.event)
+    save_all(
+        [step.booking for step in steps],
+        ["state", "completed", "completes_at", "expires_at", "updated_at"],
+    )
+    write_steps(steps)
+
+
+def _takes_time(booking: Booking, action: str, place: Place) -> bool:
+    graph = GRAPHS[booking.graph]
+    blocks = graph.blocks(graph.steps[booking.state, action], pending_blocks=place.pending_blocks)
+    return blocks and not booking.event.busy
+
+
+def _followers(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
+    """The seats of the groups among the bookings that can do what is theirs to do then."""
+    owners = [booking for booking in bookings if GRAPHS[booking.graph].seats_follow.get(action)]
+    follows = {owner.id: GRAPHS[owner.graph].seats_follow[action] for owner in owners}
+    return [
+        (seat, follows[seat.owner_booking_id])
+        for seat in lock_seats(owners)
+        if GRAPHS[seat.graph].next_state(seat.state, follows[seat.owner_booking_id])
+    ]
+
+
+def _step(
+    booking: Booking,
+    action: str,
+    actor: Actor,
+    now: datetime,
+    message: str,
+    told: Collection[str] = (),
+) -> Step:
+    """Put the booking into its next state."""
+    graph, from_state = GRAPHS[booking.graph], booking.state
+    booking.state = graph.steps[from_state, action]
+    booking.completed = graph.is_completed(booking.state)
+    booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
+    booking.expires_at = expires_at_of(graph, booking.state, now)
+    booking.updated_at = now
+    change = new_change(booking, action, from_state, actor, now, message)
+    return Step(booking, change, told=told)
+
+
+def save_all(bookings: Sequence[Booking], fields: Sequence[str]) -> None:
+    if len(bookings) == 1:
+        bookings[0].save(update_fields=fields)
+    else:
+        Booking.objects.bulk_update(bookings, fields, batch_size=500)
+
+
+def place_of(booking: Booking, now: datetime, calendar: Calendar | None = None) -> Place:
     """Where the booking is, or would be in another calendar."""
     event = booking.event
     others = [companion.resource_id for companion in event.companions.all()]
@@ -106,104 +191,14 @@ def _claim_of(booking: Booking, place: Place) -> Claim:
     )
 
 
-def _advance(
-    booking: Booking,
-    action: str,
-    place: Place,
-    actor: Actor,
-    now: datetime,
-    message: str = "",
-) -> None:
-    """Take or free the time as the next state wants it, and write the state: under lock."""
-    graph, from_state = GRAPHS[booking.graph], booking.state
-    booking.state = graph.steps[from_state, action]
-    blocks = graph.blocks(booking.state, pending_blocks=place.pending_blocks)
-    if blocks and not booking.event.busy:
-        lock_resources({booking.event.resource_id, *place.others})
-        block_event(_claim_of(booking, place), booking.event)
-    elif booking.event.busy and not blocks:
-        free_event(booking.event)
-    booking.completed = graph.is_completed(booking.state)
-    booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
-    booking.updated_at = now
-    booking.save(update_fields=["state", "completed", "completes_at", "updated_at"])
-    tell(Step(booking, log_step(booking, action, from_state, actor, now, message)))
-
-
-def _check_notice(booking: Booking, policy: str, now: datetime) -> None:
-    """Raise PolicyViolated where the project wants more time before the start than is left."""
-    limit = booking.project.settings.get(policy) if booking.project else None
+def check_notice(booking: Booking, policy: str, now: datetime) -> None:
+    """Raise PolicyViolated where the project, or a seat's group, wants more time before the start
+    than is left."""
+    own = booking.owner_booking.policies if booking.owner_booking_id else {}
+    of_project = booking.project.settings if booking.project else {}
+    limit = own.get(policy) or of_project.get(policy)
     if limit is not None and now > booking.event.start - timedelta(seconds=elapsed_seconds(limit)):
         raise PolicyViolated(policy, limit)
-
-
-def reschedule(
-    *,
-    app: App,
-    booking_id: uuid.UUID,
-    start: datetime,
-    end: datetime,
-    calendar: Calendar | None,
-    actor: Actor,
-    now: datetime,
-    message: str = "",
-) -> Booking:
-    """Move a booking to another time, and to another calendar if one is given.
-
-    Checked as at its making, by its own settings. Raises NotFound, ActionNotAllowed (completed),
-    PolicyViolated, Invalid (a mutual booking's resources stay); SlotTaken or NotAvailable: the
-    old time is kept.
-    """
-    claim = place = None
-    try:
-        with guarded_transaction():
-            booking = lock_booking(app, booking_id)
-            if booking.completed:
-                raise ActionNotAllowed(booking, "reschedule")
-            if actor.source in CUSTOMER_SOURCES:
-                _check_reschedule_policies(booking, now)
-            place = _place_of(booking, now, calendar)
-            enforced = booking.enforce_availability or actor.source in CUSTOMER_SOURCES
-            claim = place.claim(
-                start,
-                end,
-                blocks=booking.event.busy,
-                allow_double_bookings=booking.allow_double_bookings,
-                rules=place.rules if enforced else None,
-            )
-            _move(booking, claim, place, actor, now, message)
-            return booking
-    except (SlotTaken, NotAvailable) as refusal:
-        offer_alternatives(refusal, claim, place)
-        raise
-
-
-def _check_reschedule_policies(booking: Booking, now: datetime) -> None:
-    _check_notice(booking, "min_reschedule_time", now)
-    most = booking.project.settings.get("max_reschedules") if booking.project else None
-    if most is not None and booking.reschedules >= most:
-        raise PolicyViolated("max_reschedules", most)
-
-
-def _move(
-    booking: Booking, claim: Claim, place: Place, actor: Actor, now: datetime, message: str
-) -> None:
-    event, calendar = booking.event, place.calendar
-    if place.others and calendar.id != event.calendar_id:
-        raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
-    resource_ids = {event.resource_id, calendar.resource_id, *place.others}
-    all_there = len(lock_resources(resource_ids)) == len(resource_ids)
-    if not all_there or (calendar.id != event.calendar_id and not lock_calendars([calendar])):
-        raise Invalid.at("resource_id", "There is no such resource any more.")
-    moved_from = (event.start, event.end)
-    move_event(claim, event, calendar=calendar)
-    booking.resource_id = event.resource_id
-    booking.reschedules += 1
-    booking.completes_at = completes_at_of(GRAPHS[booking.graph], booking.state, claim.end)
-    booking.updated_at = now
-    booking.save(update_fields=["resource", "reschedules", "completes_at", "updated_at"])
-    change = log_step(booking, "reschedule", booking.state, actor, now, message)
-    tell(Step(booking, change, moved_from=moved_from))
 
 
 def change_meta(
@@ -229,31 +224,42 @@ def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
 
 
 def complete_ended_bookings(*, now: datetime) -> int:
-    """Complete live bookings that ended an hour ago, each in a transaction; returns how many.
+    """Complete live bookings that ended an hour ago; returns how many."""
+    return _act_when_due("completes_at", "complete", now)
 
-    Two at once do no harm: what the other has completed is no longer due under the lock. One that
-    can't be completed holds up no other.
+
+def time_out_payments(*, now: datetime) -> int:
+    """Give up bookings whose payment did not come in time; returns how many."""
+    return _act_when_due("expires_at", TIMEOUT, now)
+
+
+def _act_when_due(column: str, action: str, now: datetime) -> int:
+    """Lead on the bookings whose time in `column` has come, each in a transaction.
+
+    Two at once do no harm: what the other has led on is no longer due under the lock. One that
+    can't be led on holds up no other.
     """
-    due = Booking.objects.filter(completes_at__lte=now, deleted_at=None).order_by("completes_at")
+    due = Booking.objects.filter(**{f"{column}__lte": now}, deleted_at=None).order_by(column)
     done = 0
     for booking_id, app in [(row.id, row.app) for row in due.select_related("app")[:BATCH]]:
         try:
-            done += _complete(app, booking_id, now)
+            done += _act_if_due(app, booking_id, column, action, now)
         except (OperationalError, InterfaceError, SoftTimeLimitExceeded):
             raise  # the database is busy or away, or the task's time over: so it is for the others
         except Exception:
-            logger.exception("booking %s can't be completed", booking_id)
+            logger.exception("booking %s can't do %s", booking_id, action)
     return done
 
 
-def _complete(app: App, booking_id: uuid.UUID, now: datetime) -> bool:
-    """Whether it was still to be completed."""
+def _act_if_due(app: App, booking_id: uuid.UUID, column: str, action: str, now: datetime) -> bool:
+    """Whether it was still due."""
     with transaction.atomic():
         try:
             booking = lock_booking(app, booking_id)
         except NotFound:
-            return False  # completed and hidden since it was listed
-        if booking.completes_at is None or booking.completes_at > now:
-            return False  # cancelled or moved since then
-        _advance(booking, "complete", _place_of(booking, now), TIMER, now)
+            return False  # hidden since it was listed
+        due_at = getattr(booking, column)
+        if due_at is None or due_at > now:
+            return False  # paid, cancelled or moved since then
+        _lead_on([booking], action, TIMER, now, wanted=[])
         return True

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from django.conf import settings
+
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from scheduling.api.sql import insert_rows
@@ -25,7 +27,8 @@ class Step:
     """One change of a booking, as it is told to the listeners inside its transaction.
 
     moved_from: the former start and end of a booking that was moved. unmailed: the recipients
-    ("customer", "owner") that the mails of this step were switched off for.
+    ("customer", "owner") that the mails of this step were switched off for. told: those who hear
+    of it by another step: the owner of a group by its own booking's, not by each seat's.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Step:
         *,
         moved_from: tuple[datetime, datetime] | None = None,
         unmailed: Collection[str] = (),
+        told: Collection[str] = (),
         customers: Sequence[Customer] | None = None,
         notifications: Sequence[BookingNotification] | None = None,
     ) -> None:
@@ -42,6 +46,7 @@ class Step:
         self.change = change
         self.moved_from = moved_from
         self.unmailed = unmailed
+        self.told = told
         self._customers = customers
         self._notifications = notifications
 
@@ -58,12 +63,15 @@ class Step:
         return self._notifications
 
 
-Listener = Callable[[Step], None]
+Listener = Callable[[Sequence[Step]], None]
 LISTENERS: list[Listener] = []
 
 
 def listens(listener: Listener) -> Listener:
-    """Have the function called with every step of every booking, in the step's transaction."""
+    """Have the function called with every step of every booking, in the step's transaction.
+
+    Steps that are taken at once (of a group, a bulk, a series; all of one app) come together.
+    """
     LISTENERS.append(listener)
     return listener
 
@@ -72,7 +80,13 @@ def completes_at_of(graph: Graph, state: str, end: datetime) -> datetime | None:
     return end + COMPLETES_AFTER if graph.is_live(state) else None
 
 
-def log_step(
+def expires_at_of(graph: Graph, state: str, now: datetime) -> datetime | None:
+    """When a booking that has just come into `state` times out: while its payment is awaited."""
+    wait = timedelta(seconds=settings.PAYMENT_TIMEOUT)
+    return now + wait if graph.awaits_payment(state) else None
+
+
+def new_change(
     booking: Booking,
     action: str,
     from_state: str,
@@ -80,8 +94,8 @@ def log_step(
     now: datetime,
     message: str = "",
 ) -> StateChange:
-    """Write the line of the booking's history."""
-    change = StateChange(
+    """The line of the booking's history, not written yet."""
+    return StateChange(
         booking=booking,
         from_state=from_state,
         to_state=booking.state,
@@ -91,11 +105,10 @@ def log_step(
         message=message,
         created_at=now,
     )
-    insert_rows([change])
-    return change
 
 
-def tell(step: Step) -> None:
-    """Let every listener do its part, after all rows of the step are written."""
+def write_steps(steps: Sequence[Step]) -> None:
+    """Write the lines of history, and let every listener do its part: after all other rows."""
+    insert_rows([step.change for step in steps])
     for listener in LISTENERS:
-        listener(step)
+        listener(steps)

@@ -43,7 +43,9 @@ def offer_alternatives(refusal: SlotTaken | NotAvailable, claim: Claim, place: P
     resources = place.rules.resources
     # The database's guard refuses without a word on what is in the way.
     if isinstance(refusal, SlotTaken) and not refusal.fields["conflicts"]:
-        conflicts = find_conflicts(claim, [resource.id for resource in resources])
+        conflicts = find_conflicts(
+            claim, [resource.id for resource in resources], without=claim.holds
+        )
         refusal.fields["conflicts"] = [render_span(*conflict) for conflict in conflicts]
     refusal.fields["alternatives"] = find_alternatives(
         claim, resources, mode=place.mode, now=place.now

@@ -1,0 +1,101 @@
+"""Pages for people behind links in mails: no key, no cookie, no script, nothing from elsewhere."""
+
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.translation import get_language_bidi, override
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework.renderers import StaticHTMLRenderer
+
+from apps_config.models import App
+from bookings.wording import SOURCE_LANGUAGE, language_of, one_line
+from scheduling.api.components import TEXT
+from scheduling.api.errors import exception_response
+from scheduling.api.views import ApiView
+
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
+
+PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
+PAGE_HEADERS = {
+    "Cache-Control": TEXT | {"description": "`no-store`."},
+    "Content-Security-Policy": TEXT | {"description": "Nothing from elsewhere."},
+}
+
+
+def page_response(description: str) -> OpenApiResponse:
+    return OpenApiResponse(TEXT, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
+
+
+class PageView(ApiView):
+    """Whatever happens is answered as a page: subclasses say how a refusal reads."""
+
+    public = True
+    json_only = False
+    renderer_classes = [StaticHTMLRenderer]
+
+    def answer(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.now = timezone.now()
+        try:
+            return super().answer(request, *args, **kwargs)
+        except Exception as exc:
+            response = exception_response(exc, {"request": request})
+            page = self.refusal_page(exc, response.status_code, response.data["code"])
+            for name, value in response.headers.items():
+                page.headers.setdefault(name, value)
+            return page
+
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        raise NotImplementedError
+
+    def decorate(self, response: Any) -> None:
+        super().decorate(response)
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["X-Robots-Tag"] = "noindex, nofollow"
+
+    def render_page(
+        self,
+        template: str,
+        values: Callable[[], Mapping[str, Any]],
+        *,
+        status: int,
+        app: App | None,
+        redirect: str = "",
+    ) -> HttpResponse:
+        """The template in the app's language; `values` are asked for while that is spoken.
+
+        `redirect`: where the page's form may lead on to.
+        """
+        nonce = secrets.token_urlsafe(16)
+        language = language_of(app) if app else SOURCE_LANGUAGE
+        with override(language):
+            shown = {
+                "app": one_line(app.name) if app else "",
+                "language": language,
+                "direction": "rtl" if get_language_bidi() else "ltr",
+                "nonce": nonce,
+            }
+            page = render_to_string(template, {**values(), **shown})
+        policy = content_security_policy(nonce, redirect)
+        return HttpResponse(page, status=status, headers={"Content-Security-Policy": policy})
+
+
+def content_security_policy(nonce: str, redirect: str) -> str:
+    """Nothing but the page's own style and its form; where the form leads on to counts too."""
+    origin = ORIGIN.match(redirect)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src 'nonce-{nonce}'",
+            "img-src data:",
+            " ".join(["form-action 'self'", *([origin[0]] if origin else [])]),
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )

@@ -1,0 +1,104 @@
+"""Many changes in one request: each for itself, or all or none."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import OperationalError, transaction
+
+from apps_config.models import App
+from bookings.models import Booking, Bulk
+from scheduling.api.errors import Refusal, refusal_of
+
+logger = logging.getLogger(__name__)
+
+Change = Callable[[], Booking]
+
+
+class NotAttempted(Refusal):
+    """An earlier change of the request failed, and it was to stop there."""
+
+    code = "not_attempted"
+
+    def __init__(self) -> None:
+        super().__init__("Not attempted: an earlier one failed.")
+
+
+class NotKept(Refusal):
+    """It would have gone well, but another change of the request failed."""
+
+    code = "not_kept"
+
+    def __init__(self) -> None:
+        super().__init__("Taken back: another one failed.")
+
+
+class Outcome(NamedTuple):
+    """What came of one change: its booking, or why there is none."""
+
+    booking: Booking | None
+    refusal: Refusal | None
+
+
+class _TakenBack(Exception):
+    """Undoes the transaction around all changes."""
+
+
+def change_all(
+    changes: Sequence[Change], *, stop_on_first_error: bool, all_or_none: bool
+) -> list[Outcome]:
+    """The outcomes in order. Every change is a transaction of its own; with `all_or_none` one
+    that fails takes the others back.
+
+    A database that is busy or away fails one change like any other refusal, since those before it
+    stand; where all go together it fails the request, which may be sent again.
+    """
+    if not all_or_none:
+        return _outcomes(changes, stop_on_first_error, ())
+    outcomes: list[Outcome] = []
+    try:
+        with transaction.atomic():
+            outcomes += _outcomes(changes, stop_on_first_error, (OperationalError,))
+            if any(outcome.refusal for outcome in outcomes):
+                raise _TakenBack
+    except _TakenBack:
+        return [outcome if outcome.refusal else Outcome(None, NotKept()) for outcome in outcomes]
+    return outcomes
+
+
+def _outcomes(
+    changes: Sequence[Change], stop_on_first_error: bool, fatal: tuple[type[Exception], ...]
+) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for change in changes:
+        if stop_on_first_error and any(outcome.refusal for outcome in outcomes):
+            outcomes.append(Outcome(None, NotAttempted()))
+        else:
+            outcomes.append(_try(change, fatal))
+    return outcomes
+
+
+def _try(change: Change, fatal: tuple[type[Exception], ...]) -> Outcome:
+    try:
+        with transaction.atomic():
+            return Outcome(change(), None)
+    except fatal:
+        raise
+    except Exception as error:
+        refusal = refusal_of(error)
+        if refusal.code == "internal":
+            logger.exception("UNEXPECTED_ERROR in one of many changes")
+        return Outcome(None, refusal)
+
+
+@contextmanager
+def related(app: App, *, wanted: bool, now: datetime) -> Iterator[Bulk | None]:
+    """What the bookings of one request share, if they are to be related; gone where none is."""
+    bulk = Bulk.objects.create(app=app, created_at=now) if wanted else None
+    try:
+        yield bulk
+    finally:
+        if bulk:
+            Bulk.objects.filter(id=bulk.id, bookings=None).delete()

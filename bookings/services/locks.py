@@ -1,0 +1,97 @@
+"""Bookings under lock, always in the order of their ids: two who want several never deadlock."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from apps_config.models import App
+from bookings.models import Booking
+from scheduling.api.errors import NotFound
+
+# How far an action on one occurrence of a series reaches.
+THIS, FOLLOWING, ALL = SCOPES = ("this", "following", "all")
+
+
+def lock_bookings(app: App, booking_ids: Collection[uuid.UUID]) -> list[Booking]:
+    """The app's bookings of these ids that are still there, each with its event, its resource and
+    its project.
+
+    Two queries: had the first waited for its lock, rows joined to it would be those of before.
+    """
+    bookings = Booking.objects.for_app(app).filter(id__in=booking_ids).order_by("id")
+    locked = list(bookings.select_for_update(no_key=True).values_list("id", flat=True))
+    if not locked:
+        return []
+    return list(bookings.select_related("event__calendar", "resource", "project", "app"))
+
+
+def lock_booking(app: App, booking_id: uuid.UUID) -> Booking:
+    """One of them. Raises NotFound."""
+    for booking in lock_bookings(app, [booking_id]):
+        return booking
+    raise NotFound("Booking")
+
+
+def lock_together(
+    app: App,
+    booking_id: uuid.UUID,
+    *,
+    scope: str = THIS,
+    with_bulk: bool = False,
+    only_resource: uuid.UUID | None = None,
+) -> list[Booking]:
+    """The booking and those that go with it, in the order of their starts; the completed ones only
+    if they are named. Raises NotFound.
+
+    scope: of its series. with_bulk: those of the bulk request that related them. only_resource:
+    none but this resource's, as far as the key of a resource reaches.
+    """
+    bookings = Booking.objects.for_app(app)
+    named = (
+        bookings.filter(id=booking_id).values_list("series_id", "bulk_id", "event__start").first()
+    )
+    if named is None:
+        raise NotFound("Booking")
+    ids = {booking_id, *_companions(bookings, *named, scope=scope, with_bulk=with_bulk)}
+    found = [
+        booking
+        for booking in lock_bookings(app, ids)
+        if booking.id == booking_id
+        or not (booking.completed or (only_resource and booking.resource_id != only_resource))
+    ]
+    if all(booking.id != booking_id for booking in found):
+        raise NotFound("Booking")
+    return sorted(found, key=lambda booking: (booking.event.start, booking.id))
+
+
+def _companions(
+    bookings: Any,
+    series_id: uuid.UUID | None,
+    bulk: uuid.UUID | None,
+    start: datetime,
+    *,
+    scope: str,
+    with_bulk: bool,
+) -> set[uuid.UUID]:
+    ids: set[uuid.UUID] = set()
+    if series_id and scope != THIS:
+        series = bookings.filter(series=series_id, completed=False)
+        if scope == FOLLOWING:
+            series = series.filter(event__start__gte=start)
+        ids.update(series.values_list("id", flat=True))
+    if bulk and with_bulk:
+        ids.update(bookings.filter(bulk=bulk, completed=False).values_list("id", flat=True))
+    return ids
+
+
+def lock_seats(owners: Sequence[Booking]) -> list[Booking]:
+    """The seats of groups that are not completed; the owners are under lock already, so that no
+    seat is added meanwhile."""
+    groups = [owner for owner in owners if owner.max_seats is not None]
+    if not groups:
+        return []
+    seats = Booking.objects.filter(owner_booking__in=groups, completed=False)
+    locked = lock_bookings(groups[0].app, list(seats.values_list("id", flat=True)))
+    # One may have been cancelled while its lock was waited for.
+    return [seat for seat in locked if not seat.completed]

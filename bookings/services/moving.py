@@ -1,0 +1,214 @@
+"""Move bookings to another time: under their locks and those of their resources."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from apps_config.models import App
+from availability.models import Calendar
+from availability.placement import (
+    Claim,
+    NotAvailable,
+    SlotTaken,
+    free_event,
+    guarded_transaction,
+    lock_calendars,
+    lock_resources,
+    move_event,
+    set_blocking,
+)
+from bookings.graphs import GRAPHS, OWNER
+from bookings.models import Booking
+from bookings.places import Place
+from bookings.services.changes import check_notice, place_of, save_all
+from bookings.services.history import Actor, Step, completes_at_of, new_change, write_steps
+from bookings.services.locks import THIS, lock_seats, lock_together
+from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
+from scheduling.api.errors import Forbidden, Invalid
+from scheduling.api.instants import InstantError, check_year, wall_to_utc_or_gap_end, zone
+
+CUSTOMER_SOURCES = frozenset({"widget", "link"})
+# Where the project does not say: every move is mailed, and a public key must not mail without end.
+MOST_BY_CUSTOMERS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One booking, where it goes, and what it claims there."""
+
+    booking: Booking
+    place: Place
+    claim: Claim
+    was: tuple[datetime, datetime]
+
+    @property
+    def resource_ids(self) -> set[uuid.UUID]:
+        event, calendar = self.booking.event, self.place.calendar
+        return {event.resource_id, calendar.resource_id, *self.place.others}
+
+
+def reschedule(
+    *,
+    app: App,
+    booking_id: uuid.UUID,
+    start: datetime,
+    end: datetime,
+    calendar: Calendar | None,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+    scope: str = THIS,
+    only_resource: uuid.UUID | None = None,
+) -> Booking:
+    """Move a booking to another time, and to another calendar if one is given.
+
+    With a wider `scope` its series moves along, by the same difference on the wall clock: all or
+    none. Checked as at its making, by its own settings. Raises NotFound, ActionNotAllowed
+    (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (a mutual booking's
+    resources stay); SlotTaken or NotAvailable: the old times are kept.
+    """
+    wanted: list[_Move] = []
+    try:
+        with guarded_transaction():
+            bookings = lock_together(app, booking_id, scope=scope, only_resource=only_resource)
+            named = next(booking for booking in bookings if booking.id == booking_id)
+            _check_may_move(bookings, actor, now)
+            moves = [
+                _plan_move(booking, times, calendar, actor, now)
+                for booking, times in _targets(named, bookings, start, end)
+            ]
+            _lock_places(moves)
+            _free_all(moves)
+            for move in moves:
+                wanted.append(move)
+                _place(move)
+            _write(moves, actor, now, message)
+            return named
+    except (SlotTaken, NotAvailable) as refusal:
+        offer_alternatives(refusal, wanted[-1].claim, wanted[-1].place)
+        raise
+
+
+def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) -> None:
+    for booking in bookings:
+        if booking.completed:
+            raise ActionNotAllowed(booking, "reschedule")
+        if booking.owner_booking_id:
+            raise PolicyViolated("seat_moves_with_its_group", None)
+        if actor.source in CUSTOMER_SOURCES:
+            if booking.max_seats is not None:
+                # Its id is no secret: pages list groups.
+                raise Forbidden("A group is moved by its owner.")
+            _check_reschedule_policies(booking, now)
+
+
+def _check_reschedule_policies(booking: Booking, now: datetime) -> None:
+    check_notice(booking, "min_reschedule_time", now)
+    most = booking.project.settings.get("max_reschedules") if booking.project else None
+    most = MOST_BY_CUSTOMERS if most is None else most
+    if booking.reschedules >= most:
+        raise PolicyViolated("max_reschedules", most)
+
+
+def _targets(
+    named: Booking, bookings: Sequence[Booking], start: datetime, end: datetime
+) -> list[tuple[Booking, tuple[datetime, datetime]]]:
+    """The new start and end of each: the others move by the named one's difference on the wall
+    clock. Raises Invalid where one would leave the years that the service knows."""
+    zone_name = named.resource.timezone
+    earlier, later = (_wall(one, zone_name) for one in (named.event.start, named.event.end))
+    by_start, by_end = _wall(start, zone_name) - earlier, _wall(end, zone_name) - later
+    targets = []
+    for booking in bookings:
+        if booking is named:
+            targets.append((booking, (start, end)))
+            continue
+        first = _shifted(booking.event.start, by_start, booking.resource.timezone)
+        last = _shifted(booking.event.end, by_end, booking.resource.timezone)
+        # Both in one gap of the clock: it keeps the length that was asked for.
+        targets.append((booking, (first, last if last > first else first + (end - start))))
+    return targets
+
+
+def _wall(instant: datetime, zone_name: str) -> datetime:
+    return instant.astimezone(zone(zone_name)).replace(tzinfo=None)
+
+
+def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
+    """A wall time that the clock skips means the end of the gap."""
+    try:
+        return check_year(wall_to_utc_or_gap_end(_wall(instant, zone_name) + by, zone_name))
+    except (InstantError, OverflowError) as error:
+        raise Invalid.at("start", "Leads beyond the years 1970 to 2199.") from error
+
+
+def _plan_move(
+    booking: Booking,
+    times: tuple[datetime, datetime],
+    calendar: Calendar | None,
+    actor: Actor,
+    now: datetime,
+) -> _Move:
+    event = booking.event
+    place = place_of(booking, now, calendar)
+    if place.others and place.calendar.id != event.calendar_id:
+        raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
+    enforced = booking.enforce_availability or actor.source in CUSTOMER_SOURCES
+    claim = place.claim(
+        *times,
+        blocks=event.busy,
+        allow_double_bookings=booking.allow_double_bookings,
+        rules=place.rules if enforced else None,
+    )
+    return _Move(booking, place, claim, (event.start, event.end))
+
+
+def _lock_places(moves: Sequence[_Move]) -> None:
+    resource_ids = set().union(*(move.resource_ids for move in moves))
+    all_there = len(lock_resources(resource_ids)) == len(resource_ids)
+    calendars = {
+        move.place.calendar.id: move.place.calendar
+        for move in moves
+        if move.place.calendar.id != move.booking.event.calendar_id
+    }
+    if not all_there or (calendars and not lock_calendars(calendars.values())):
+        raise Invalid.at("resource_id", "There is no such resource any more.")
+
+
+def _free_all(moves: Sequence[_Move]) -> None:
+    """Where several move, none stands in another's way from its old time."""
+    if len(moves) > 1:
+        for move in moves:
+            free_event(move.booking.event)
+
+
+def _place(move: _Move) -> None:
+    event = move.booking.event
+    move_event(move.claim, event, calendar=move.place.calendar)
+    if move.claim.blocks and not event.busy:
+        set_blocking(event, move.claim)
+
+
+def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) -> None:
+    """The bookings with their seats, which share the event that has moved."""
+    by_id = {move.booking.id: move for move in moves}
+    seats = lock_seats([move.booking for move in moves])
+    steps = []
+    for booking in [*(move.booking for move in moves), *seats]:
+        move = by_id[booking.owner_booking_id or booking.id]
+        booking.event = move.booking.event
+        booking.resource_id = booking.event.resource_id
+        booking.reschedules += 1
+        booking.completes_at = completes_at_of(
+            GRAPHS[booking.graph], booking.state, booking.event.end
+        )
+        booking.updated_at = now
+        change = new_change(booking, "reschedule", booking.state, actor, now, message)
+        told = [OWNER] if booking.owner_booking_id else []
+        steps.append(Step(booking, change, moved_from=move.was, told=told))
+    save_all(
+        [step.booking for step in steps],
+        ["resource", "reschedules", "completes_at", "updated_at"],
+    )
+    write_steps(steps)

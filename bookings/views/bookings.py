@@ -1,0 +1,177 @@
+"""Endpoints of bookings: the list, making one, one."""
+
+import uuid
+from typing import Any
+
+from rest_framework.response import Response
+
+from bookings.filters import (
+    DIRECTIONS,
+    FILTER_NAMES,
+    ORDERS,
+    SEARCH_FIELDS,
+    BookingFilter,
+    read_order,
+    search_bookings,
+)
+from bookings.graphs import GRAPHS, STATES
+from bookings.listing import page_rows, tallied_total
+from bookings.records import INCLUDES, WHOLE, booking_record, with_includes
+from bookings.requests import read_new_booking
+from bookings.schemas import BOOKING, CUSTOMER_EXAMPLE, WHOLE_BOOKING_EXAMPLE
+from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
+from bookings.services import change_meta, delete_booking, make_booking
+from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
+from scheduling.api.bodies import read_body_as
+from scheduling.api.components import FLAG, text_of
+from scheduling.api.errors import NotFound
+from scheduling.api.fields import INSTANT_SCHEMA
+from scheduling.api.filters import apply_filters
+from scheduling.api.pagination import PAGE_NAMES, Page, envelope
+from scheduling.api.schema import described, one, page_of, search_of
+
+SERIES = INCLUDES["series"]
+NEW_BOOKING_WORDS = (
+    "Takes the time or leaves nothing behind. Two forms, freely mixed: the keys of the event under"
+    " `event`, or beside the others. Needed are `start`, `end` (at most 366 days later), a"
+    " customer, one of `calendar_id`, `resource_id` and `project_id`, and `what` unless the project"
+    " has one.\n\n409 `slot_taken`: the time overlaps what blocks the resource; `not_available`:"
+    " availability is enforced, and the time breaks a rule. Both name the next free times."
+    " `hold_expired`: the hold of `reservation_id` was used already, or has lapsed.\n\n"
+    "With a widget key only start, end, what, where, description, customer(s), participants,"
+    " project_id, resource_id, reservation_id, graph and meta count; its rules are always enforced."
+)
+
+
+class BookingsView(BookingScopedView):
+    paginated = True
+    widget_methods = frozenset({"POST"})
+    query_names = {
+        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", "orderBy", "sortedBy"),
+        "POST": ("include",),
+    }
+
+    @described(
+        summary="List bookings",
+        response=page_of(BOOKING),
+        description="Filters narrow together. `start` and `end`: bookings whose event overlaps"
+        " the range, each bound open if absent.",
+        query={
+            "state": text_of("Only bookings in this state.", enum=list(STATES)),
+            "graph": text_of("Only bookings of this graph.", enum=list(GRAPHS)),
+            "completed": FLAG | {"description": "Only those with no action left, or with one."},
+            "start": INSTANT_SCHEMA,
+            "end": INSTANT_SCHEMA,
+            "updated_since": INSTANT_SCHEMA,
+            "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
+            **INCLUDE_QUERY,
+            "orderBy": text_of("What to sort by.", enum=list(ORDERS), default=ORDERS[0]),
+            "sortedBy": text_of(
+                "Ties go by the id, the same way.", enum=list(DIRECTIONS), default="desc"
+            ),
+        },
+    )
+    def get(self, request: Any) -> Response:
+        page = Page.read(request)
+        includes = self.includes()
+        order = read_order(self.query)
+        rows = self._narrowed()
+        total = self._total(rows)
+        found = page_rows(rows, order, page, total, with_includes(rows, includes))
+        records = [booking_record(booking, includes, self.zone) for booking in found]
+        return Response(envelope(request, page, total, records))
+
+    def _narrowed(self) -> Any:
+        terms = self.query.search(SEARCH_FIELDS)
+        rows = search_bookings(self.bookings(), terms)
+        return apply_filters(BookingFilter, self.query.values, rows, zone=self.input_zone)
+
+    def _total(self, rows: Any) -> int:
+        narrowing = self.query.values.keys() & {*FILTER_NAMES, "search"}
+        if narrowing <= {"state"} and not self.caller.resource_id:
+            return tallied_total(self.app, self.query.text("state"))
+        return rows.count()
+
+    @described(
+        summary="Make a booking",
+        description=NEW_BOOKING_WORDS,
+        request=BookingBodySerializer,
+        response=one(BOOKING),
+        status=201,
+        query=INCLUDE_QUERY,
+        request_examples={
+            "nested": {
+                "graph": "instant",
+                "action": "confirm",
+                "event": {
+                    "start": "2026-11-23T09:00:00+01:00",
+                    "end": "2026-11-23T09:30:00+01:00",
+                    "what": "Check-up",
+                    "where": "Harbour Dental",
+                    "calendar_id": "0193a4c2-0000-7000-8000-000000000012",
+                },
+                "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email", "timezone")},
+            },
+            "flat": {
+                "start": "2026-11-23 09:00:00",
+                "end": "2026-11-23 09:30:00",
+                "what": "Check-up",
+                "project_id": "0193a4c2-0000-7000-8000-000000000014",
+                "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email")},
+            },
+        },
+    )
+    def post(self, request: Any) -> Response:
+        includes = self.includes()
+        new, place = read_new_booking(
+            request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
+        )
+        booking = make_booking(new, place=place, actor=self.actor, now=self.now)
+        if booking.series_id and SERIES not in includes:
+            includes = [*includes, SERIES]
+        return self.answer_booking(booking, includes, 201)
+
+
+class BookingView(BookingScopedView):
+    query_names = {"GET": ("include",), "PUT": ("include",)}
+
+    @described(
+        summary="A booking, whole",
+        description="With attributes, event, calendar, resource, customers, project, meta,"
+        " available_actions and event_notifications; `include` adds the others.",
+        response=one(BOOKING),
+        query=INCLUDE_QUERY,
+        examples={"whole": {"data": WHOLE_BOOKING_EXAMPLE}},
+    )
+    def get(self, request: Any, booking_id: uuid.UUID) -> Response:
+        includes = self.includes(WHOLE)
+        booking = with_includes(self.bookings(), includes).filter(id=booking_id).first()
+        if booking is None:
+            raise NotFound("Booking")
+        return Response({"data": booking_record(booking, includes, self.zone)})
+
+    @described(
+        summary="Change a booking's meta",
+        request=BookingChangeSerializer,
+        response=one(BOOKING),
+        query=INCLUDE_QUERY,
+        request_examples={"a note": {"meta": {"invoice": "4711"}}},
+    )
+    def put(self, request: Any, booking_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        given = read_body_as(BookingChangeSerializer, request)
+        self.check_is_visible(booking_id)
+        booking = change_meta(
+            app=self.app, booking_id=booking_id, meta=given.get("meta", {}), now=self.now
+        )
+        return self.answer_booking(booking, includes, 200)
+
+    @described(
+        summary="Hide a completed booking",
+        description="It is gone from every answer. 409 `action_not_allowed` before that.",
+        status=204,
+    )
+    def delete(self, request: Any, booking_id: uuid.UUID) -> Response:
+        self.check_is_visible(booking_id)
+        delete_booking(app=self.app, booking_id=booking_id, now=self.now)
+        return Response(status=204)

@@ -1,0 +1,73 @@
+"""What the endpoints of bookings share."""
+
+import uuid
+from typing import Any
+
+from rest_framework.response import Response
+
+from apps_config.endpoints import TenantView
+from availability.answers import reason_record
+from availability.placement import NotAvailable
+from bookings.models import Booking
+from bookings.records import (
+    INCLUDES,
+    PUBLIC_INCLUDES,
+    Include,
+    booking_record,
+    with_includes,
+)
+from bookings.services import Actor
+from scheduling.api.errors import NotFound
+from scheduling.api.schema import include_of
+
+# What a resource's key may include: not the other resources of a project.
+OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
+OWN_INCLUDES = {name: one for name, one in INCLUDES.items() if name not in OTHERS}
+INCLUDE_QUERY = {"include": include_of(INCLUDES)}
+
+
+class BookingScopedView(TenantView):
+    """What all booking endpoints share: whose bookings, which includes, who acts."""
+
+    resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
+
+    def bookings(self) -> Any:
+        """The bookings that the caller may see."""
+        rows = Booking.objects.for_app(self.app)
+        only = self.caller.resource_id
+        return rows.filter(resource_id=only) if only else rows
+
+    def includes(self, default: tuple[str, ...] = ()) -> list[Include]:
+        known = PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
+        known = OWN_INCLUDES if self.caller.resource_id else known
+        names = dict.fromkeys([*default, *self.query.include(known)])
+        return [known[name] for name in names]
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(name=self.caller.actor, source=self.caller.source)
+
+    def check_is_visible(self, booking_id: uuid.UUID) -> None:
+        """A resource's key may touch that resource's bookings only."""
+        if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
+            raise NotFound("Booking")
+
+    def answer(self, request: Any, *args: Any, **kwargs: Any) -> Any:
+        """Reasons are written here: what they say depends on who asks."""
+        try:
+            return super().answer(request, *args, **kwargs)
+        except NotAvailable as refusal:
+            self.write_reasons(refusal)
+            raise
+
+    def write_reasons(self, refusal: NotAvailable) -> None:
+        records = [reason_record(reason) for reason in refusal.reasons]
+        if self.caller.is_widget:
+            records = [{key: one[key] for key in ("type", "text")} for one in records]
+        refusal.fields["reasons"] = records
+
+    def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
+        if includes:
+            booking = with_includes(Booking.objects.all(), includes).get(id=booking.id)
+        record = booking_record(booking, includes, self.zone)
+        return Response({"data": record}, status=status)
