@@ -7,5 +7,6 @@ class NotificationsConfig(AppConfig):
     verbose_name = "Notifications"
 
     def ready(self) -> None:
-        # Planning listens to the steps of bookings from its import on.
-        autodiscover_modules("planning")
+        # From their import on planning listens to the steps of bookings, and people's data in
+        # deliveries is a part of theirs.
+        autodiscover_modules("planning", "people")

@@ -26,10 +26,10 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from apps_config.models import EventNotification
+from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, BookingNotification, Customer
 from notifications.lateness import late_deliveries
 from notifications.models import Attempt, Delivery, Plan
-from notifications.planning import CUSTOMER, OWNER
 
 # A lease that lapsed so long ago should have been taken over by another worker.
 LOST_AFTER = timedelta(minutes=10)

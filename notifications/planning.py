@@ -5,17 +5,17 @@ Runs in the transaction of the change and sends nothing: it writes rows. Whether
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Count
 
 from apps_config.models import EventNotification
-from bookings.graphs import GRAPHS, INITIALIZED
-from bookings.models import Booking, Customer
+from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER
+from bookings.models import Booking, Customer, StateChange
 from bookings.records import INCLUDES, WHOLE, booking_record, with_includes
 from bookings.services import Step, listens
 from notifications.breaker import endpoint_of
@@ -25,7 +25,6 @@ from scheduling.api.instants import format_instant
 from scheduling.api.sql import insert_rows, raw_id
 
 RESCHEDULED = "rescheduled"
-CUSTOMER, OWNER = "customer", "owner"
 # Whom a state is mailed to; the tentative state of payment graphs says nothing yet.
 MAILS: Mapping[str, tuple[str, ...]] = {
     "tentative": (OWNER, CUSTOMER),
@@ -47,16 +46,30 @@ REMINDER_GRACE = timedelta(minutes=5)
 
 
 @listens
-def plan_deliveries(step: Step) -> None:
-    """Write the deliveries of one step, in the order in which they are to leave."""
-    event = RESCHEDULED if step.moved_from else step.change.to_state
-    rows = [*_state_mails(step, event), *_state_calls(step, event), *_reminders(step)]
-    for number, row in enumerate(rows):
-        row.number = number
+def plan_deliveries(steps: Sequence[Step]) -> None:
+    """Write the deliveries of the steps, each step's in the order in which they are to leave."""
+    _call_off(steps)
+    calls = _Calls(steps)
+    companies = _companies(steps)
+    plans, rows = [], []
+    for step in steps:
+        event = event_of(step)
+        company = companies.get(step.booking.id, [step])
+        own = [*_state_mails(step, event, company), *calls.of(step, event), *_reminders(step)]
+        for number, row in enumerate(own):
+            row.number = number
+        if own:
+            plans.append(Plan(change=step.change, planned=len(own)))
+            rows += own
     if rows:
-        insert_rows([Plan(change=step.change, planned=len(rows))])
+        insert_rows(plans)
         insert_rows(rows)
-        wake_after_commit(rows, now=step.change.created_at)
+        wake_after_commit(rows, now=steps[0].change.created_at)
+
+
+def event_of(step: Step) -> str:
+    """What happened, as mails and calls name it: the new state, or that the booking was moved."""
+    return RESCHEDULED if step.moved_from else step.change.to_state
 
 
 def _delivery(step: Step, **values: Any) -> Delivery:
@@ -79,14 +92,31 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, Any]:
 
 
 # --- Mails ----------------------------------------------------------------------------------------
-def _state_mails(step: Step, event: str) -> Iterator[Delivery]:
+def _companies(steps: Sequence[Step]) -> dict[UUID, list[Step]]:
+    """By booking: the steps that are mailed as one, of a series that does the same at once.
+
+    The mails are those of the first; the others have an empty list, as nothing is left to tell.
+    """
+    alike: dict[tuple[UUID, str], list[Step]] = {}
+    for step in steps:
+        if step.booking.series_id:
+            alike.setdefault((step.booking.series_id, event_of(step)), []).append(step)
+    companies: dict[UUID, list[Step]] = {}
+    for company in alike.values():
+        companies |= {step.booking.id: [] for step in company}
+        companies[company[0].booking.id] = company
+    return companies
+
+
+def _state_mails(step: Step, event: str, company: Sequence[Step]) -> Iterator[Delivery]:
     graph = step.booking.graph
     is_draft = step.change.to_state == INITIALIZED
     if is_draft or (event == "tentative" and graph not in TENTATIVE_GRAPHS):
         return
-    facts = _facts(step)
+    recipients = [one for one in MAILS.get(event, ()) if company and one not in step.told]
+    facts = _facts(step, company) if recipients else {}
     now = step.change.created_at
-    for recipient in MAILS.get(event, ()):
+    for recipient in recipients:
         for customer in _addressees(step, recipient):
             switched_off = _final(Delivery.SKIPPED, "Switched off for this booking.", now)
             yield _delivery(
@@ -106,7 +136,7 @@ def _addressees(step: Step, recipient: str) -> list[Customer | None]:
     return list(step.customers) if recipient == CUSTOMER else [None]
 
 
-def _facts(step: Step) -> dict[str, Any]:
+def _facts(step: Step, company: Sequence[Step]) -> dict[str, Any]:
     """The change as a mail tells it, however the booking goes on."""
     event, change = step.booking.event, step.change
     facts = {
@@ -120,40 +150,79 @@ def _facts(step: Step) -> dict[str, Any]:
     if step.moved_from:
         old_start, old_end = step.moved_from
         facts |= {"old_start": format_instant(old_start), "old_end": format_instant(old_end)}
+    if len(company) > 1:
+        facts |= _repetition(company)
+    if OWNER not in step.told and step.booking.owner_booking:
+        # The owner's calendar has one entry for the whole group.
+        facts["group_sequence"] = step.booking.owner_booking.reschedules
     return facts
 
 
+def _repetition(company: Sequence[Step]) -> dict[str, Any]:
+    """How often and until when; and those that stand in calendars, or did: booking, start, end,
+    and how many changes it had seen before."""
+    graph = GRAPHS[company[0].booking.graph]
+    noted = [
+        step.booking
+        for step in company
+        if graph.is_live(step.change.to_state) or graph.is_live(step.change.from_state)
+    ]
+    changes = StateChange.objects.filter(booking__in=noted).order_by()
+    seen = dict(changes.values_list("booking").annotate(Count("id")))
+    return {
+        "times": len(company),
+        "until": format_instant(max(step.booking.event.start for step in company)),
+        "occurrences": [
+            [
+                str(booking.id),
+                format_instant(booking.event.start),
+                format_instant(booking.event.end),
+                seen[booking.id] - 1,
+            ]
+            for booking in noted
+        ],
+    }
+
+
 # --- Webhooks -------------------------------------------------------------------------------------
-def _state_calls(step: Step, event: str) -> list[Delivery]:
-    """One call for each subscription to the booking's graph and state.
+class _Calls:
+    """One call of each step for each subscription to its booking's graph and state.
 
     A move is told to those who want the state that the booking is in, and to those who want
-    `rescheduled`.
+    `rescheduled`. What is needed is read once for all steps.
     """
-    booking, now = step.booking, step.change.created_at
-    if not _has_webhooks(booking.app_id):
-        return []
-    wanted = {event, booking.state}
-    webhooks = [
-        webhook
-        for webhook in Webhook.objects.for_app(booking.app)
-        .filter(Q(graph="") | Q(graph=booking.graph), active=True)
-        .order_by("id")
-        if not webhook.states or wanted & set(webhook.states)
-    ]
-    body = render_body(booking) if webhooks else ""
-    return [
-        _delivery(
-            step,
-            type=Delivery.WEBHOOK,
-            kind=event,
-            webhook=webhook,
-            body=body,
-            endpoint=endpoint_of(webhook.url),
-            expires_at=now + CALL_EXPIRES_AFTER,
-        )
-        for webhook in webhooks
-    ]
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        app = steps[0].booking.app
+        self.webhooks: list[Webhook] = []
+        if _has_webhooks(app.id):
+            self.webhooks = list(Webhook.objects.for_app(app).filter(active=True).order_by("id"))
+        told = [step.booking.id for step in steps if self._webhooks_of(step, event_of(step))]
+        self.bodies = render_bodies(told) if told else {}
+
+    def _webhooks_of(self, step: Step, event: str) -> list[Webhook]:
+        booking = step.booking
+        wanted = {event, booking.state}
+        return [
+            webhook
+            for webhook in self.webhooks
+            if webhook.graph in ("", booking.graph)
+            and (not webhook.states or wanted & set(webhook.states))
+        ]
+
+    def of(self, step: Step, event: str) -> list[Delivery]:
+        return [
+            _delivery(
+                step,
+                type=Delivery.WEBHOOK,
+                kind=event,
+                webhook=webhook,
+                body=self.bodies[step.booking.id],
+                endpoint=endpoint_of(webhook.url),
+                expires_at=step.change.created_at + CALL_EXPIRES_AFTER,
+            )
+            for webhook in self._webhooks_of(step, event)
+        ]
 
 
 # By hand, because most apps have none and every booking asks (docs/benchmarks.md, P6).
@@ -168,10 +237,11 @@ def _has_webhooks(app_id: UUID) -> bool:
         return cursor.fetchone() is not None
 
 
-def render_body(booking: Booking) -> str:
-    """The record of GET /bookings/:id, without its wrapper, as it is now; times in UTC."""
+def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """By booking: the record of GET /bookings/:id, without its wrapper, as it is now; in UTC."""
     includes = [INCLUDES[name] for name in WHOLE]
-    return render_record(with_includes(Booking.objects.all(), includes).get(id=booking.id))
+    bookings = with_includes(Booking.objects.filter(id__in=booking_ids), includes)
+    return {booking.id: render_record(booking) for booking in bookings}
 
 
 def render_record(booking: Booking) -> str:
@@ -182,24 +252,36 @@ def render_record(booking: Booking) -> str:
 
 # --- Event notifications --------------------------------------------------------------------------
 def _reminders(step: Step) -> Iterator[Delivery]:
-    """Those that the change plans, after it has called off those that no longer hold."""
+    """Those that the step plans: of a booking that becomes live, or is and was moved."""
     graph, change = GRAPHS[step.booking.graph], step.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
-    if step.moved_from:
-        if is_live:
-            _call_off(step, "The booking was moved.")
-            yield from _planned_reminders(step)
-    elif is_live and not was_live:
+    if is_live and (step.moved_from or not was_live):
         yield from _planned_reminders(step)
-    elif was_live and not is_live and change.action != "complete":
-        _call_off(step, f"The booking is {change.to_state}.")
 
 
-def _call_off(step: Step, reason: str) -> None:
-    """What is in a worker's hands this moment is looked at there again before it is sent."""
-    Delivery.objects.filter(
-        booking=step.booking, kind=Delivery.REMINDER, state=Delivery.SCHEDULED
-    ).update(**_final(Delivery.CANCELLED, reason, step.change.created_at))
+def _call_off(steps: Sequence[Step]) -> None:
+    """End those that no longer hold.
+
+    What is in a worker's hands this moment is looked at there again before it is sent.
+    """
+    reasons: dict[str, list[UUID]] = {}
+    for step in steps:
+        if reason := _reason_to_call_off(step):
+            reasons.setdefault(reason, []).append(step.booking.id)
+    for reason, booking_ids in reasons.items():
+        Delivery.objects.filter(
+            booking__in=booking_ids, kind=Delivery.REMINDER, state=Delivery.SCHEDULED
+        ).update(**_final(Delivery.CANCELLED, reason, steps[0].change.created_at))
+
+
+def _reason_to_call_off(step: Step) -> str:
+    graph, change = GRAPHS[step.booking.graph], step.change
+    is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
+    if step.moved_from and is_live:
+        return "The booking was moved."
+    if was_live and not is_live and change.action != "complete":
+        return f"The booking is {change.to_state}."
+    return ""
 
 
 def _planned_reminders(step: Step) -> Iterator[Delivery]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
@@ -17,7 +18,7 @@ from notifications.breaker import SLOW_SECONDS, note_results
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.queue import database_now
 from notifications.services import note_webhook_results
-from scheduling.api.sql import among, insert_rows, raw_moment
+from scheduling.api.sql import among, insert_rows, raw_moment, read_id
 
 # After the first try, as Standard Webhooks advises: 10 tries in three days. Jitter is added.
 CALL_DELAYS = tuple(
@@ -56,7 +57,7 @@ class Verdict(NamedTuple):
 
 def give_back(rows: Sequence[Delivery]) -> None:
     """Return claimed rows that were not tried: the try is not counted."""
-    _mine(rows).update(
+    mine_alone(rows).update(
         state=Delivery.SCHEDULED,
         next_at=F("due_at"),
         lease_token=None,
@@ -70,7 +71,7 @@ def drop(verdicts: Sequence[tuple[Delivery, Verdict]]) -> None:
     with transaction.atomic():
         for row, verdict in verdicts:
             final = _final(verdict.state, verdict.reason, now)
-            _mine([row]).update(**final, tries=F("tries") - 1)
+            mine_alone([row]).update(**final, tries=F("tries") - 1)
 
 
 def finish(results: Sequence[tuple[Delivery, Outcome]]) -> None:
@@ -81,16 +82,19 @@ def finish(results: Sequence[tuple[Delivery, Outcome]]) -> None:
         if row.webhook_id and row.type == Delivery.WEBHOOK:
             webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
     with transaction.atomic():
-        insert_rows([_attempt(row, outcome, now) for row, outcome in results])
-        _end_delivered([row for row, outcome in results if outcome.ok], now)
+        ended = _end_delivered([row for row, outcome in results if outcome.ok], now)
         for row, outcome in results:
-            if not outcome.ok:
-                _mine([row]).update(**_after_failure(row, outcome, now))
+            if not outcome.ok and mine_alone([row]).update(**_after_failure(row, outcome, now)):
+                ended.add(row.id)
+        # Under the rows' locks, where an erasure finds them; of what was taken away meanwhile
+        # nothing is kept that may repeat it.
+        attempts = [_attempt(row, outcome, now, row.id in ended) for row, outcome in results]
+        insert_rows(attempts)
         _note_endpoints(results, now)
         note_webhook_results(webhooks, now=now)
 
 
-def _mine(rows: Sequence[Delivery]) -> QuerySet[Delivery]:
+def mine_alone(rows: Sequence[Delivery]) -> QuerySet[Delivery]:
     """Those of the rows that are still under the lease with which they were claimed."""
     return Delivery.objects.filter(
         id__in=[row.id for row in rows],
@@ -103,19 +107,22 @@ def _mine(rows: Sequence[Delivery]) -> QuerySet[Delivery]:
 _END = """
 UPDATE notifications_delivery SET state = 'delivered', reason = '', next_at = NULL,
 finished_at = %s, lease_token = NULL
-WHERE id {ids} AND lease_token {tokens} AND state = 'sending'
+WHERE id {ids} AND lease_token {tokens} AND state = 'sending' RETURNING id
 """
 
 
-def _end_delivered(rows: Sequence[Delivery], now: datetime) -> None:
-    if rows:
-        ids, id_params = among(row.id for row in rows)
-        tokens, token_params = among({row.lease_token for row in rows})
-        with connection.cursor() as cursor:
-            cursor.execute(
-                _END.format(ids=ids, tokens=tokens),
-                [raw_moment(now), *id_params, *token_params],
-            )
+def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
+    """The ids of those that were still this worker's."""
+    if not rows:
+        return set()
+    ids, id_params = among(row.id for row in rows)
+    tokens, token_params = among({row.lease_token for row in rows})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _END.format(ids=ids, tokens=tokens),
+            [raw_moment(now), *id_params, *token_params],
+        )
+        return {read_id(found) for (found,) in cursor.fetchall()}
 
 
 def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
@@ -128,14 +135,14 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
     }
 
 
-def _attempt(row: Delivery, outcome: Outcome, now: datetime) -> Attempt:
+def _attempt(row: Delivery, outcome: Outcome, now: datetime, is_mine: bool) -> Attempt:
     return Attempt(
         delivery=row,
         at=now - timedelta(seconds=outcome.seconds),
         response_code=outcome.response_code,
         seconds=round(outcome.seconds, 3),
         error=outcome.error[:300],
-        excerpt=outcome.excerpt,
+        excerpt=outcome.excerpt if is_mine else "",
     )
 
 

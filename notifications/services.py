@@ -12,15 +12,18 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import App
+from availability.log_ins import with_email
+from availability.models import Resource
 from bookings.models import Booking
 from bookings.schemas import WHOLE_BOOKING_EXAMPLE
 from notifications.breaker import endpoint_of
 from notifications.models import Delivery, Webhook
-from notifications.planning import REMINDER_GRACE, render_body
+from notifications.password_links import LINK_LASTS
+from notifications.planning import REMINDER_GRACE, render_bodies
 from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
 from scheduling.api.errors import Invalid, NotFound
-from scheduling.api.ids import new_id
+from scheduling.api.ids import least_id, new_id
 from scheduling.api.secrets import decrypt_text, encrypt_text
 
 MOST_WEBHOOKS = 100  # of an app
@@ -32,6 +35,8 @@ FAILS_TIMES = 20
 GONE = 410
 DISABLED = "webhook_disabled"
 TEST = "test"
+FORGOTTEN = "password_reset"
+MOST_PASSWORD_MAILS = 3  # an hour and resource
 EXPIRES_AFTER = timedelta(hours=76)
 
 
@@ -111,22 +116,25 @@ def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
 
 def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
     """Call the webhook, through the queue, with the app's newest booking or a made-up one."""
-    bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
-    newest = bookings.first()
-    delivery = Delivery(
-        app_id=webhook.app_id,
-        booking=newest,
-        webhook=webhook,
-        type=Delivery.WEBHOOK,
-        kind=TEST,
-        body=render_body(newest) if newest else json.dumps(WHOLE_BOOKING_EXAMPLE),
-        endpoint=endpoint_of(webhook.url),
-        due_at=now,
-        next_at=now,
-        expires_at=now + EXPIRES_AFTER,
-        created_at=now,
-    )
     with transaction.atomic():
+        bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
+        # Its lock is held until the body is written: an erasure meanwhile would not find it.
+        newest = bookings.select_for_update(no_key=True).first()
+        delivery = Delivery(
+            app_id=webhook.app_id,
+            booking=newest,
+            webhook=webhook,
+            type=Delivery.WEBHOOK,
+            kind=TEST,
+            body=render_bodies([newest.id])[newest.id]
+            if newest
+            else json.dumps(WHOLE_BOOKING_EXAMPLE),
+            endpoint=endpoint_of(webhook.url),
+            due_at=now,
+            next_at=now,
+            expires_at=now + EXPIRES_AFTER,
+            created_at=now,
+        )
         delivery.save(force_insert=True)
         wake_after_commit([delivery], now=now)
     return delivery
@@ -156,6 +164,8 @@ def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
 
 
 def _expiry_again(delivery: Delivery, now: datetime) -> datetime:
+    if delivery.kind == FORGOTTEN:
+        return now + LINK_LASTS
     if delivery.kind == Delivery.REMINDER and delivery.type == Delivery.EMAIL:
         return max(delivery.expires_at, now + REMINDER_GRACE)
     return now + EXPIRES_AFTER
@@ -208,3 +218,37 @@ def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
         )
         mail.save(force_insert=True)
         wake_after_commit([mail], now=now)
+
+
+def mail_password_link(*, app: App, email: str, now: datetime) -> None:
+    """Let the resource with that address have a link by which it chooses a password.
+
+    Nothing happens where there is none, or where it has had three in the last hour. The link itself
+    is made when the mail is sent, and stands in no row.
+    """
+    with transaction.atomic():
+        rows = with_email(Resource.objects.for_app(app), email).select_for_update(no_key=True)
+        resource = rows.first()
+        if resource is None or _has_had_its_links(resource, now):
+            return
+        mail = Delivery(
+            id=new_id(),
+            app=app,
+            type=Delivery.EMAIL,
+            kind=FORGOTTEN,
+            recipient="owner",
+            content={"resource_id": str(resource.id)},
+            due_at=now,
+            next_at=now,
+            expires_at=now + LINK_LASTS,
+            created_at=now,
+        )
+        mail.save(force_insert=True)
+        wake_after_commit([mail], now=now)
+
+
+def _has_had_its_links(resource: Resource, now: datetime) -> bool:
+    since = now - timedelta(hours=1)
+    lately = Delivery.objects.filter(app=resource.app_id, id__gte=least_id(since), kind=FORGOTTEN)
+    mails = lately.filter(created_at__gt=since, content__resource_id=str(resource.id))
+    return mails.count() >= MOST_PASSWORD_MAILS

@@ -1,9 +1,11 @@
 import time
+import uuid
 from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
 
+from bookings import people
 from notifications import (
     heartbeat,
     retention,
@@ -40,4 +42,22 @@ def purge_deliveries() -> None:
             return
         if time.monotonic() > ends:
             purge_deliveries.apply_async(expires=3600, retry=False)
+            return
+
+
+@shared_task
+def purge_people(after: str | None = None) -> None:
+    """Empty people's data of bookings that ended more than PEOPLE_RETENTION_DAYS ago.
+
+    A successor goes on after the last booking that was done.
+    """
+    if not settings.PEOPLE_RETENTION_DAYS:
+        return
+    before = database_now() - timedelta(days=settings.PEOPLE_RETENTION_DAYS)
+    ends = time.monotonic() + PURGE_SECONDS
+    for purged in people.purge(before, after=uuid.UUID(after) if after else None):
+        if is_stopping():
+            return
+        if time.monotonic() > ends:
+            purge_people.apply_async(args=[str(purged.last)], expires=3600, retry=False)
             return

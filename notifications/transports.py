@@ -21,15 +21,17 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App, Membership
+from availability.models import Resource
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, StateChange
 from bookings.records import INCLUDES, WHOLE, with_includes
 from notifications import safe_http
-from notifications.mail import Letter, compose, compose_notice
+from notifications.mail import Letter, compose, compose_notice, compose_password_mail
 from notifications.models import Delivery, EmailTemplate, Webhook
+from notifications.password_links import LINK_LASTS, password_url
 from notifications.planning import render_record
-from notifications.results import Outcome, Verdict
-from notifications.services import DISABLED, TEST, secrets_of
+from notifications.results import Outcome, Verdict, mine_alone
+from notifications.services import DISABLED, FORGOTTEN, TEST, secrets_of
 from notifications.signing import signature_headers
 from notifications.watchdog import watched
 from scheduling.api.secrets import SecretUnreadable
@@ -91,6 +93,7 @@ class _Batch:
             (one.app_id, one.role, one.account.email)
             for one in _if_any(members.select_related("account").order_by("id"), mailed)
         ]
+        self.resources = self._read_resources(rows)
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
 
@@ -100,6 +103,12 @@ class _Batch:
         includes = [INCLUDES[name] for name in WHOLE]
         whole = with_includes(Booking.objects.filter(id__in=ids), includes)
         return {booking.id: booking for booking in _if_any(whole.select_related("app"), ids)}
+
+    def _read_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
+        """Those that are mailed a link, by id, if they may still log in."""
+        ids = {row.content.get("resource_id") for row in rows if row.kind == FORGOTTEN} - {None}
+        found = Resource.objects.filter(id__in=ids, deleted_at=None).exclude(email=None)
+        return {str(resource.id): resource for resource in _if_any(found, ids)}
 
     def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[int, int]:
         """How many changes its booking had seen before each: the SEQUENCE of its calendar entry."""
@@ -150,12 +159,15 @@ class _Batch:
         return self.secrets[webhook.id]
 
     def keep_bodies(self) -> None:
-        """What was rendered now is what every later try sends too."""
+        """What was rendered now is what every later try sends too; unless its lease is gone, with
+        what an erasure has emptied meanwhile."""
         if self.rendered:
-            Delivery.objects.bulk_update(self.rendered, ["body"])
+            mine_alone(self.rendered).bulk_update(self.rendered, ["body"])
 
     # --- Mails ------------------------------------------------------------------------------------
     def _mail(self, row: Delivery, app: App) -> Send:
+        if row.kind == FORGOTTEN:
+            return self._password_mail(row, app)
         if row.kind == DISABLED:
             to = self._fit_addresses(app, self._owners(app))
             notice = compose_notice(
@@ -181,11 +193,24 @@ class _Batch:
                 booking=booking,
                 recipient=row.recipient,
                 to=self._fit_addresses(app, to),
-                customers=customers,
+                # Those whose data was erased are nobody any more.
+                customers=[one for one in customers if one.email],
                 customer=customer,
                 facts={**row.content, "sequence": self.sequences[row.change_id]},
                 template=self.templates.get((app.id, slug)),
             )
+        )
+        return partial(send_mail, message)
+
+    def _password_mail(self, row: Delivery, app: App) -> Send:
+        resource = self.resources.get(row.content.get("resource_id", ""))
+        if resource is None:
+            raise Unfit(Delivery.SKIPPED, "There is no address to send it to.")
+        message = compose_password_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._fit_addresses(app, [resource.email]),
+            url=password_url(resource, row.due_at + LINK_LASTS),
         )
         return partial(send_mail, message)
 

@@ -1,8 +1,12 @@
 from django.urls import path
 
-from notifications.views import deliveries, templates, webhooks
+from notifications.views import deliveries, passwords, templates, webhooks
 
 urlpatterns = [
+    path("resources/resetpassword", passwords.ResetPasswordView.as_view()),
+    path("users/resetpassword", passwords.ResetPasswordView.as_view()),
+    # Any text: a link that was mangled on its way is answered by a page too.
+    path("resources/<str:resource_id>/password", passwords.PasswordPageView.as_view()),
     path("webhooks", webhooks.WebhooksView.as_view()),
     path("webhooks/<uuid:webhook_id>", webhooks.WebhookView.as_view()),
     path("webhooks/<uuid:webhook_id>/rotate", webhooks.RotateView.as_view()),

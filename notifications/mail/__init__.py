@@ -5,7 +5,7 @@ comes out.
 """
 
 from notifications.mail.letters import Letter, compose, merge_words, render
-from notifications.mail.notices import compose_notice
+from notifications.mail.notices import compose_notice, compose_password_mail
 from notifications.mail.templates import (
     BLOCKS,
     PLACEHOLDERS,
@@ -23,6 +23,7 @@ __all__ = [
     "Words",
     "compose",
     "compose_notice",
+    "compose_password_mail",
     "default_words",
     "find_faults",
     "merge_words",

@@ -12,7 +12,7 @@ from icalendar import Calendar, Event, vCalAddress, vText
 from notifications.mail.envelope import is_address, service_host
 
 PRODUCT = "-//Scheduling and booking service//EN"
-STATUS = {"REQUEST": "CONFIRMED", "CANCEL": "CANCELLED"}
+STATUS = {"REQUEST": "CONFIRMED", "PUBLISH": "CONFIRMED", "CANCEL": "CANCELLED"}
 
 
 class Guest(NamedTuple):
@@ -20,16 +20,22 @@ class Guest(NamedTuple):
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class Invitation:
-    """What an entry says. `method` is REQUEST or CANCEL; start and end are aware datetimes, or
-    dates of whole days, the end exclusive. hosts: the owners that the entry is sent to."""
+class Occurrence(NamedTuple):
+    """One entry: aware datetimes, or dates of whole days, the end exclusive."""
 
-    method: str
     booking_id: uuid.UUID
     sequence: int
     start: datetime | date
     end: datetime | date
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What entries say. `method` is REQUEST or CANCEL, or PUBLISH for several: a REQUEST knows one
+    UID (RFC 5546, 3.2.2). hosts: the owners that they are sent to."""
+
+    method: str
+    occurrences: Sequence[Occurrence]
     what: str
     where: str
     description: str
@@ -39,24 +45,25 @@ class Invitation:
 
 
 def invitation(given: Invitation) -> str:
-    """The entry as text with CRLF. All entries of a booking have one UID, so that each replaces
+    """The entries as text with CRLF. All entries of a booking have one UID, so that each replaces
     the one before it."""
     calendar = Calendar()
     calendar.add("PRODID", PRODUCT)
     calendar.add("VERSION", "2.0")
     calendar.add("CALSCALE", "GREGORIAN")
     calendar.add("METHOD", given.method)
-    calendar.add_component(_event(given))
+    for occurrence in given.occurrences:
+        calendar.add_component(_event(given, occurrence))
     return calendar.to_ical().decode()
 
 
-def _event(given: Invitation) -> Event:
+def _event(given: Invitation, occurrence: Occurrence) -> Event:
     event = Event()
-    event.add("UID", f"{given.booking_id}@{service_host()}")
-    event.add("SEQUENCE", given.sequence)
+    event.add("UID", f"{occurrence.booking_id}@{service_host()}")
+    event.add("SEQUENCE", occurrence.sequence)
     event.add("DTSTAMP", timezone.now().replace(microsecond=0))
-    event.add("DTSTART", _moment(given.start))
-    event.add("DTEND", _moment(given.end))
+    event.add("DTSTART", _moment(occurrence.start))
+    event.add("DTEND", _moment(occurrence.end))
     event.add("SUMMARY", given.what)
     if given.where:
         event.add("LOCATION", given.where)
@@ -65,6 +72,8 @@ def _event(given: Invitation) -> Event:
     event.add("STATUS", STATUS[given.method])
     event.add("TRANSP", "OPAQUE")
     event.add("ORGANIZER", _person(given.organizer))
+    if given.method == "PUBLISH":
+        return event  # nobody is asked, so nobody is named (RFC 5546, 3.2.1)
     for role, people in (("CHAIR", given.hosts), ("REQ-PARTICIPANT", given.guests)):
         for person in people:
             if is_address(person.address):

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -28,7 +28,7 @@ from bookings.wording import (
     time_words,
 )
 from notifications.mail.envelope import Sender, new_message
-from notifications.mail.invitations import Guest, Invitation, invitation
+from notifications.mail.invitations import Guest, Invitation, Occurrence, invitation
 from notifications.mail.layout import buttons_html, details_html, quote_html
 from notifications.mail.templates import Words, default_words, fill
 from notifications.models import EmailTemplate
@@ -80,7 +80,9 @@ class Letter:
     addresses. customers: all of the booking; customer: whom it is written to, if to a customer.
     facts: as of the change, each absent one is the booking's own: `start`, `end`, `old_start`,
     `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
-    `subject` (of a reminder). template: the app's own words.
+    `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
+    and `occurrences` ([booking id, start, end, sequence], those that stand in calendars); of a
+    seat, `group_sequence`. template: the app's own words.
     """
 
     slug: str
@@ -260,6 +262,15 @@ class Values:
         start, end = self.letter.instant("old_start"), self.letter.instant("old_end")
         return self.letter.span(start, end) if start and end else ""
 
+    def repeats(self) -> str:
+        """`52 times, until Monday, 15 November 2027`, of a series."""
+        until = self.letter.instant("until")
+        if until is None:
+            return ""
+        day = date_words(until.astimezone(zone(self.letter.zone)))
+        times = self.letter.facts["times"]
+        return _("%(times)s times, until %(day)s") % {"times": times, "day": day}
+
     def details(self) -> list[tuple[str, str]]:
         """(label, value), the value in one or several lines; empty ones are left out."""
         letter = self.letter
@@ -268,6 +279,7 @@ class Values:
             (_("What"), one_line(letter.fact("what"))),
             (_("New time") if old_when else _("When"), letter.span(letter.start, letter.end)),
             (_("Old time"), old_when),
+            (_("Repeats"), self.repeats()),
             (_("Where"), one_line(letter.fact("where"))),
             (
                 _("Resource") if letter.recipient == OWNER else _("With"),
@@ -328,11 +340,19 @@ def choice_labels() -> dict[str, str]:
 
 # --- Invitations ----------------------------------------------------------------------------------
 def method_of(letter: Letter) -> str | None:
-    """What the mail does to the recipient's calendar: REQUEST, CANCEL or nothing.
+    """What the mail does to the recipient's calendar: REQUEST, CANCEL or nothing; several entries
+    are published instead of requested.
 
     A booking that was never agreed on is in nobody's calendar: moving it invites no one, and there
-    is nothing to take back.
+    is nothing to take back. A seat that its owner loses leaves the group where it is.
     """
+    several = letter.facts.get("occurrences")
+    if several is not None:
+        asks = "REQUEST" if len(several) == 1 else "PUBLISH"
+        method = "CANCEL" if letter.slug in TAKES_BACK else asks
+        return method if several and letter.slug in INVITES | TAKES_BACK else None
+    if letter.slug in TAKES_BACK and _is_of_group(letter):
+        return None
     is_live = GRAPHS[letter.booking.graph].is_live
     if letter.slug.startswith("confirmed"):
         return "REQUEST"
@@ -343,24 +363,48 @@ def method_of(letter: Letter) -> str | None:
     return None
 
 
+def _is_of_group(letter: Letter) -> bool:
+    """A seat as its owner hears of it, who has one entry for the whole group."""
+    return letter.recipient == OWNER and letter.booking.owner_booking_id is not None
+
+
 def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
-    event, booking = letter.booking.event, letter.booking
+    booking = letter.booking
     guests = [Guest(one_line(one.name), one.email) for one in letter.customers]
     hosts = [Guest(one_line(booking.resource.name), one) for one in letter.to]
-    sequence = letter.facts.get("sequence")
-    if sequence is None:
-        sequence = booking.reschedules + (method == "CANCEL")
-    place = zone(known_zone(booking.resource.timezone))
     return Invitation(
         method=method,
-        booking_id=booking.id,
-        sequence=int(sequence),
-        start=letter.start.astimezone(place).date() if event.all_day else letter.start,
-        end=letter.end.astimezone(place).date() if event.all_day else letter.end,
+        occurrences=list(_occurrences(letter, method)),
         what=one_line(letter.fact("what")),
         where=one_line(letter.fact("where")),
         description=lines_of(letter.fact("description")),
         organizer=Guest(sender.name, sender.address),
-        guests=guests,
+        guests=() if _is_of_group(letter) else guests,
         hosts=hosts if letter.recipient == OWNER else (),
     )
+
+
+def _occurrences(letter: Letter, method: str) -> Iterator[Occurrence]:
+    booking = letter.booking
+    place = zone(known_zone(booking.resource.timezone))
+
+    def occurrence(
+        booking_id: uuid.UUID, sequence: int, start: datetime, end: datetime
+    ) -> Occurrence:
+        if not booking.event.all_day:
+            return Occurrence(booking_id, sequence, start, end)
+        first, last = (one.astimezone(place).date() for one in (start, end))
+        return Occurrence(booking_id, sequence, first, last)
+
+    if letter.facts.get("occurrences"):
+        for booking_id, start, end, sequence in letter.facts["occurrences"]:
+            times = (datetime.fromisoformat(one) for one in (start, end))
+            yield occurrence(uuid.UUID(booking_id), sequence, *times)
+    elif _is_of_group(letter):
+        sequence = letter.facts.get("group_sequence") or 0
+        yield occurrence(booking.owner_booking_id, sequence, letter.start, letter.end)
+    else:
+        sequence = letter.facts.get("sequence")
+        if sequence is None:
+            sequence = booking.reschedules + (method == "CANCEL")
+        yield occurrence(booking.id, int(sequence), letter.start, letter.end)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from apps_config.models import App
 from bookings.wording import lines_of, one_line, speaking_language_of
 from notifications.mail.envelope import Sender, new_message
-from notifications.mail.layout import WAITING, details_html, page
+from notifications.mail.layout import WAITING, buttons_html, details_html, page
 from notifications.mail.letters import as_html, details_text, direction
 from notifications.mail.templates import Words, fill
 
@@ -35,25 +35,57 @@ def compose_notice(
             (_("Reason"), lines_of(reason)),
             (_("App"), one_line(app.name)),
         ]
-        sentence = one_line(sentence, 1000)
-        html = page(
-            tone=WAITING,
-            badge=escape(_("Notice")),
-            heading="{{ subject }}",
-            preheader="{{ sentence }}",
-            body='<p class="ink" style="margin:0;">{{ sentence }}</p>\n{{ details }}',
-        )
-        values = {
-            "subject": as_html(one_line(subject)),
-            "sentence": as_html(sentence),
-            "details": details_html([(label, as_html(value)) for label, value in rows if value]),
-            "app": as_html(one_line(app.name)),
-            "language": language,
-            "direction": direction(),
-        }
-        words = Words(
+        rows = [(label, value) for label, value in rows if value]
+        words = _words(
+            app,
+            language,
+            badge=_("Notice"),
             subject=one_line(subject),
-            text=f"{sentence}\n\n{details_text([row for row in rows if row[1]])}\n",
-            html=fill(html, values),
+            sentence=one_line(sentence, 1000),
+            html=details_html([(label, as_html(value)) for label, value in rows]),
+            text=details_text(rows),
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def compose_password_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], url: str
+) -> EmailMultiAlternatives:
+    """The link by which a resource chooses a password. Raises ValueError as above."""
+    with speaking_language_of(app) as language:
+        closing = _("If you did not ask for it, do nothing: your password stays as it is.")
+        words = _words(
+            app,
+            language,
+            badge=_("Password"),
+            subject=_("Choose a new password"),
+            sentence=_(
+                "This link leads to a page where you choose it. It works once, for an hour."
+            ),
+            html=buttons_html([(_("Choose a password"), url, True)])
+            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
+            text=f"{url}\n\n{closing}",
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def _words(
+    app: App, language: str, *, badge: str, subject: str, sentence: str, html: str, text: str
+) -> Words:
+    """A mail of one sentence and what follows it: `html` in the one part, `text` in the other."""
+    whole = page(
+        tone=WAITING,
+        badge=escape(badge),
+        heading="{{ subject }}",
+        preheader="{{ sentence }}",
+        body='<p class="ink" style="margin:0;">{{ sentence }}</p>\n{{ rest }}',
+    )
+    values = {
+        "subject": as_html(subject),
+        "sentence": as_html(sentence),
+        "rest": html,
+        "app": as_html(one_line(app.name)),
+        "language": language,
+        "direction": direction(),
+    }
+    return Words(subject=subject, text=f"{sentence}\n\n{text}\n", html=fill(whole, values))

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps_config.serializers import MethodField
+from apps_config.serializers import MethodField, in_any_case
 from availability.serializers.fields import CLEARABLE, OPTIONAL
 from bookings.graphs import GRAPHS, STATES
 from notifications.models import Webhook
@@ -28,7 +28,8 @@ CODES = (100, 599)
     {
         "type": "string",
         "description": "In any case.",
-        "enum": [*Webhook.METHODS, *(method.upper() for method in Webhook.METHODS)],
+        "pattern": in_any_case(Webhook.METHODS),
+        "examples": list(Webhook.METHODS),
     }
 )
 class CallMethodField(MethodField):
