@@ -280,6 +280,8 @@ INSTANT_PLACES = [
     ("POST /v2/bookings", "event.end"),
     ("POST /v2/bookings/{booking_id}/reschedule", "start"),
     ("POST /v2/bookings/{booking_id}/reschedule", "end"),
+    ("POST /v2/bookings/reserve", "start"),
+    ("POST /v2/bookings/reserve", "end"),
     ("POST /v2/events", "start"),
     ("PUT /v2/events/{event_id}", "end"),
 ]
@@ -355,6 +357,66 @@ WRONG = {
         Wrong("POST /v2/events", "end", "2026-12-01T09:00:00+01:00"),
         Wrong("POST /v2/events", "end", "2028-12-01T09:00:00+01:00"),
     ],
+    "seconds of a hold": everywhere(
+        [
+            ("POST /v2/bookings/reserve", "reservation_time"),
+            ("PUT /v2/bookings/reserve/extend", "reservation_time"),
+        ],
+        [0, -1, 3601, 2**62, 30.0, "30", "", True, [], {}],
+    ),
+    "addresses": everywhere(
+        [
+            ("POST /v2/customers/erase", "email"),
+            ("POST /v2/resources/resetpassword", "email"),
+            ("POST /v2/users/resetpassword", "email"),
+        ],
+        ["", None, 5, True, [], {}, "x" * 5000],
+    ),
+    "log-ins": everywhere(
+        [("POST /v2/auth", "email"), ("POST /v2/auth", "password")],
+        [None, 5, True, [], {}, "x" * 9000],
+    ),
+    "keys": everywhere(
+        [("POST /v2/credentials", "kind")], ["", "access", "SERVER", "x", None, 5, [], {}]
+    )
+    + everywhere(
+        [("POST /v2/credentials", "expires_at")], ["", "x", 5, [], {}, "1970-01-01T00:00:00Z"]
+    )
+    + everywhere([("POST /v2/credentials", "resource_id")], [*NO_ID, UNKNOWN_ID, 5, [], {}]),
+    "bulk": everywhere(
+        [("POST /v2/bookings/bulk", "bookings"), ("PUT /v2/bookings/bulk", "bookings")],
+        [None, 5, "x", True, {}, {"0": {}}, [], [{}] * 101],
+    )
+    + everywhere(
+        [
+            ("POST /v2/bookings/bulk", "relate_bookings"),
+            ("POST /v2/bookings/bulk", "stop_on_first_error"),
+            ("POST /v2/bookings/bulk", "delete_all_on_error"),
+            ("PUT /v2/bookings/bulk", "stop_on_first_error"),
+            ("PUT /v2/bookings/bulk", "delete_all_on_error"),
+        ],
+        ["true", "", 0, 1, 5, [], {"x": 1}],
+    ),
+    "series": everywhere(
+        [(_BOOKING, "recurrence")],
+        [
+            "", "x", 5, [], {"x": 1}, "FREQ=SECONDLY;COUNT=2", "FREQ=MINUTELY;COUNT=2",
+            "FREQ=HOURLY;COUNT=2", "FREQ=DAILY", "FREQ=DAILY;COUNT=0", "FREQ=DAILY;COUNT=-1",
+            "FREQ=DAILY;COUNT=367", "FREQ=DAILY;COUNT=99999999999999999999", "COUNT=2",
+            "FREQ=DAILY;INTERVAL=0;COUNT=2", "FREQ=YEARLY;COUNT=12", "FREQ=DAILY;COUNT=2;X=1",
+            "FREQ=DAILY;UNTIL=20260101T000000Z", "FREQ=DAILY;UNTIL=99991231T235959Z",
+            "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;COUNT=2", "FREQ=DAILY;" * 2000,
+            "FREQ=DAILY;COUNT=2\nRRULE:FREQ=DAILY", "FREQ=WEEKLY;BYDAY=XX;COUNT=2",
+        ],
+    )
+    + everywhere(
+        [("PUT /v2/bookings/{booking_id}/{action}", "scope"), (_MOVE, "scope")],
+        ["", "x", "ALL", 5, True, [], {}, ["all"]],
+    )
+    + everywhere(
+        [("PUT /v2/bookings/{booking_id}/{action}", "apply_to_bulked_bookings")],
+        ["true", "", 0, 1, 5, [], {"x": 1}],
+    ),
     "constraints": [
         Wrong(operation, place, [{"allow_weekdays": []}, value], f"{place}.1{error}")
         for operation, place in CONSTRAINT_PLACES
@@ -385,7 +447,7 @@ WRONG = {
         Wrong(_BOOKING, "event", {}, "event.calendar_id"),
         Wrong(_BOOKING, "event.what", ""),
         Wrong(_BOOKING, "event.calendar_id", None),
-        Wrong(_BOOKING, "graph", "instant_payment"),
+        Wrong(_BOOKING, "graph", "instant_payment", "action"),
         Wrong(_BOOKING, "graph", "__class__"),
         Wrong(_BOOKING, "action", "cancel"),
         Wrong(_BOOKING, "action", "create_booking"),
@@ -397,6 +459,10 @@ WRONG = {
                 (_BOOKING, "project_id"),
                 (_BOOKING, "event.calendar_id"),
                 (_MOVE, "resource_id"),
+                (_BOOKING, "reservation_id"),
+                ("POST /v2/bookings/reserve", "resource_id"),
+                ("POST /v2/bookings/reserve", "project_id"),
+                ("PUT /v2/bookings/reserve/extend", "reservation_id"),
                 ("POST /v2/calendars", "resource_id"),
                 ("POST /v2/events", "calendar_id"),
                 ("POST /v2/projects/{project_id}/resources", "resource_id"),
@@ -442,7 +508,7 @@ WRONG = {
         *everywhere([("POST /v2/projects", "settings.min_cancel_time")], ["1 month", "-1 day", 5]),
         *everywhere([("POST /v2/projects", "settings.max_per_day")], [0, -1, 1001, "5", 1.0]),
         *everywhere([("POST /v2/projects", "settings.max_reschedules")], [-1, 1001, True]),
-        *everywhere([("POST /v2/projects", "booking.graph")], ["x", "group_owner", 5]),
+        *everywhere([("POST /v2/projects", "booking.graph")], ["x", "group", 5]),
         *everywhere([("POST /v2/projects", "customer_fields")], [{"x": 5}, {"x": {"title": 5}}]),
     ],
     "webhooks": [

@@ -25,7 +25,7 @@ KEYS = """
 import json
 from apps_config.models import Account
 from apps_config.services import create_app, issue_key
-owner = Account.objects.create_user("{slug}@example.com")
+owner = Account.objects.create_user("{slug}@example.com", "correct horse battery")
 app = create_app(slug="{slug}", name="Demo", mode="{mode}", owner=owner)
 keys = [issue_key(kind, mode=app.mode, app=app)[1] for kind in ("server", "widget")]
 print(json.dumps([*keys, issue_key("access", account=owner)[1]]))
@@ -135,7 +135,9 @@ class LiveApp(LiveCaller):
 
     def make_ids(self, project: Mapping[str, Any] | None = None) -> dict[str, str]:
         """One of everything, free of bookings in the way: name of a path's parameter -> id."""
-        resource = self.post("/v2/resources", {"name": "Ada", "timezone": "Europe/Berlin"}).data
+        email = f"{uuid.uuid4().hex}@example.com"
+        ada = {"name": "Ada", "timezone": "Europe/Berlin", "email": email}
+        resource = self.post("/v2/resources", ada).data
         calendar_id = resource["calendars"][0]["id"]
         event = {
             "calendar_id": calendar_id,
@@ -150,20 +152,43 @@ class LiveApp(LiveCaller):
             "start": "2031-01-02 09:00:00",
             "end": "2031-01-02 10:00:00",
         }
-        wanted = {"name": "Check-up", "resources": [resource["id"]], **(project or {})}
+        hold = {
+            "resource_id": resource["id"],
+            "start": "2031-01-03 09:00:00",
+            "end": "2031-01-03 10:00:00",
+            "reservation_time": 3600,
+        }
+        wanted = {"name": "Check-up", "slug": uuid.uuid4().hex, "resources": [resource["id"]]}
         booking_id = self.post("/v2/bookings", booking).data["id"]
+        widget_key = self.post("/v2/credentials", {"kind": "widget"}).data
+        group = {
+            "resource_id": resource["id"],
+            "what": "Course",
+            "graph": "group_owner",
+            "settings": {"max_seats": 5},
+            "start": "2031-01-04 09:00:00",
+            "end": "2031-01-04 10:00:00",
+        }
         for earlier in self.get("/v2/webhooks").data[WEBHOOKS_KEPT:]:
             self.call("DELETE", f"/v2/webhooks/{earlier['id']}")
         deliveries = self.get(f"/v2/deliveries?booking={booking_id}&limit=1").data
+        project = self.post("/v2/projects", wanted | dict(project or {})).data
         return {
             "resource_id": resource["id"],
             "calendar_id": calendar_id,
+            "credential_id": widget_key["id"],
             "event_id": self.post("/v2/events", event).data["id"],
-            "project_id": self.post("/v2/projects", wanted).data["id"],
+            "project_id": project["id"],
+            "project_slug": project["slug"],
             "booking_id": booking_id,
+            "reservation_id": self.post("/v2/bookings/reserve", hold).data["reservation_id"],
+            "group_id": self.post("/v2/bookings", group).data["id"],
             "webhook_id": self.post("/v2/webhooks", WEBHOOK).data["id"],
             "delivery_id": deliveries[0]["id"],
             "slug": self.slug,
+            "owner_email": self.owner_email,
+            "email": email,
+            "new_email": f"{uuid.uuid4().hex}@example.com",
         }
 
 

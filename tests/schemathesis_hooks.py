@@ -58,7 +58,7 @@ def lead(value: Any, number: int) -> Any:
     if not isinstance(value, dict):
         return value
     led = {key: lead(one, number) for key, one in value.items()}
-    for key in led.keys() & {"resource_id", "calendar_id", "project_id"}:
+    for key in led.keys() & {"resource_id", "calendar_id", "project_id", "reservation_id"}:
         # All of one number belong together.
         led[key] = choose(number, WORLD[key])
     for key in led.keys() & LISTS.keys():

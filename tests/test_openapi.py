@@ -13,8 +13,15 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.validation import validate_schema
 
-from availability.schemas import CALENDAR_EXAMPLE, EVENT_EXAMPLE, PROJECT_EXAMPLE, RESOURCE_EXAMPLE
-from bookings.schemas import BOOKING_EXAMPLE
+from availability.schemas import (
+    CALENDAR_EXAMPLE,
+    CREDENTIAL_EXAMPLE,
+    EVENT_EXAMPLE,
+    LOG_IN_EXAMPLE,
+    PROJECT_EXAMPLE,
+    RESOURCE_EXAMPLE,
+)
+from bookings.schemas import BOOKING_EXAMPLE, HOLD_EXAMPLE
 from notifications.schemas import DELIVERY_EXAMPLE, WEBHOOK_EXAMPLE
 from scheduling.api.views import ApiView
 from tests.description import Operation, description, examples_of, subschemas
@@ -31,6 +38,13 @@ WITHOUT_BODY = {
     "POST /v2/webhooks/{webhook_id}/test",
     "POST /v2/deliveries/{delivery_id}/redeliver",
     "POST /v2/bookings/{booking_id}/external_action/{action}",
+    "POST /v2/resources/{resource_id}/password",
+}
+# What is sent as a form.
+FORMS = {
+    "POST /v2/resources/{resource_id}/password": (
+        b"password=correct+horse+battery&again=correct+horse+battery"
+    )
 }
 WITH_BODY = {"413", "415"}
 
@@ -216,15 +230,23 @@ def test_examples_of_components_fit_them():
 EXAMPLE_IDS = {
     "resource_id": RESOURCE_EXAMPLE["id"],
     "calendar_id": CALENDAR_EXAMPLE["id"],
+    "credential_id": CREDENTIAL_EXAMPLE["id"],
     "event_id": EVENT_EXAMPLE["id"],
     "project_id": PROJECT_EXAMPLE["id"],
     "booking_id": BOOKING_EXAMPLE["id"],
+    "reservation_id": HOLD_EXAMPLE["reservation_id"],
     "webhook_id": WEBHOOK_EXAMPLE["id"],
     "delivery_id": DELIVERY_EXAMPLE["id"],
+    "owner_email": LOG_IN_EXAMPLE["email"],
+    "new_email": RESOURCE_EXAMPLE["email"],
 }
 EXAMPLE_PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
 EXAMPLE_MONDAY = date(2026, 11, 23)
-EXAMPLE_VALUES = {"action": "cancel", "template_slug": "confirmed_customer"}
+EXAMPLE_VALUES = {
+    "action": "cancel",
+    "template_slug": "confirmed_customer",
+    "project_slug": "no-such-project",
+}
 
 
 def filled(text: str, ids: dict[str, str]) -> str:
@@ -245,6 +267,14 @@ def needed_query(operation: Operation) -> str:
     return f"?{query}" if query else ""
 
 
+PASSWORD_LINK = """
+from datetime import timedelta
+from django.utils import timezone
+from availability.models import Resource
+from notifications.password_links import password_url
+resource = Resource.objects.get(id="{resource_id}")
+print(password_url(resource, timezone.now() + timedelta(hours=1)))
+"""
 SIGNED_LINK = """
 from bookings.links import action_url
 from bookings.models import Booking
@@ -255,9 +285,11 @@ print(action_url(booking, "cancel_by_customer", booking.event.end))
 
 def path_of(app: LiveApp, operation: Operation, ids: dict[str, str]) -> str:
     """The path and query of an operation; a link in a mail only the service itself can sign."""
-    if not operation.path.endswith("/external_action/{action}"):
+    links = {"external_action/{action}": SIGNED_LINK, "{resource_id}/password": PASSWORD_LINK}
+    scripts = [script for end, script in links.items() if operation.path.endswith(end)]
+    if not scripts:
         return filled(operation.path, ids) + needed_query(operation)
-    code = filled(SIGNED_LINK, ids)
+    code = filled(scripts[0], ids)
     printed = app.service.manage("shell", "--no-imports", "--command", code)
     parts = urlsplit(printed.splitlines()[-1])
     return f"{parts.path}?{parts.query}"
@@ -280,6 +312,7 @@ def prepare(app: LiveApp, operation: Operation, ids: dict[str, str]) -> None:
         app.post("/v2/calendars", {"name": "Second", "resource_id": ids["resource_id"]})
     if str(operation).startswith("DELETE"):
         app.post(f"/v2/bookings/{ids['booking_id']}/cancel", {})
+        app.post(f"/v2/bookings/{ids['group_id']}/cancel", {})
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
@@ -295,7 +328,9 @@ def test_examples_are_accepted_and_answers_are_as_described(operation, live_app)
             assert caller.post("/v2/apps", {"slug": ids["slug"], "name": "Second"}).status == 201
         prepare(live_app, operation, ids)
         path = path_of(live_app, operation, ids)
-        sent = None if example is None else filled(json.dumps(example), ids).encode()
+        sent = FORMS.get(str(operation))
+        if example is not None:
+            sent = filled(json.dumps(example), ids).encode()
 
         answer = caller.call(operation.method, path, sent)
 

@@ -15,6 +15,7 @@ from availability.models import Calendar, Event, Resource
 from availability.services import create_project, create_resource
 from bookings.records import INCLUDES
 from notifications.models import Attempt, Delivery
+from tests.bookings.group_world import make_group, seat_in
 from tests.world import Tenant
 
 OPENING = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}]
@@ -118,6 +119,20 @@ def make_deliveries(tenant: Tenant, count: int) -> None:
     )
 
 
+def make_groups(tenant: Tenant, count: int) -> None:
+    """Each with seats left, and with up to three taken."""
+    for number, resource in enumerate(make_resources(tenant, count)):
+        group = make_group(
+            tenant,
+            {"id": str(resource.id)},
+            max_seats=count + 1,
+            start=START.isoformat(),
+            end=(START + timedelta(hours=1)).isoformat(),
+        )
+        for _ in range(min(number, 3)):
+            seat_in(tenant, group)
+
+
 ROWS = (1, 3, 30)
 LISTINGS = {
     make_resources: (
@@ -132,8 +147,15 @@ LISTINGS = {
         "/bookings",
         "/bookings?state=confirmed",
         "/bookings?search=customer.email:ann@*&orderBy=event.start",
+        "/customers",
+        "/customers?search=email:ANN@*;name:a*",
         *(f"/bookings?include={name}" for name in INCLUDES),
         f"/bookings?include={','.join(INCLUDES)}",
+    ),
+    make_groups: (
+        "/bookings/groups",
+        f"/bookings/groups?include={','.join(INCLUDES)}",
+        "/bookings?include=owner_booking",
     ),
     make_deliveries: ("/webhooks", "/deliveries", "/deliveries?type=webhook&state=scheduled"),
 }

@@ -28,9 +28,9 @@ class Answer:
     def __init__(self, response: HttpResponse) -> None:
         self.status = response.status_code
         self.headers = response.headers
-        self.content = response.content
+        self.content = b"".join(response) if response.streaming else response.content
         is_json = response.headers.get("Content-Type", "").startswith("application/json")
-        self.json: Any = json.loads(response.content) if is_json and response.content else None
+        self.json: Any = json.loads(self.content) if is_json and self.content else None
 
     @property
     def data(self) -> Any:

@@ -1,5 +1,7 @@
 """The first admin: every model has a list, a search, a page; changes go through services."""
 
+from typing import Any
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -8,6 +10,7 @@ from django.urls import reverse
 
 from apps_config.models import Account
 from bookings.models import Booking
+from tests.bookings.group_world import make_group, seat_in
 from tests.world import Tenant
 
 OURS = ("apps_config", "availability", "bookings")
@@ -81,6 +84,56 @@ def test_a_refused_action_is_said_and_changes_nothing(staff: Client) -> None:
 
     assert b"Cannot apply action" in answer.content
     assert list(booking.logs.values_list("action", flat=True)) == ["create"]
+
+
+@pytest.fixture
+def group(staff: Client, tenant: Tenant) -> Any:
+    return make_group(tenant, tenant.make_resource("Bob"))
+
+
+def do(staff: Client, action: str, booking: Any) -> None:
+    staff.post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": f"apply_{action}", "_selected_action": [booking["id"]]},
+    )
+
+
+def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> None:
+    seats = [seat_in(tenant, group) for _ in range(2)]
+
+    pages = [
+        staff.get(reverse("admin:bookings_booking_change", args=[one["id"]])).content.decode()
+        for one in (group, *seats)
+    ]
+
+    links = [reverse("admin:bookings_booking_change", args=[one["id"]]) for one in seats]
+    assert [link in pages[0] for link in links] == [True, True]
+    assert [group["id"] in page for page in pages] == [True] * 3
+    assert ['id="seats-group"' in page for page in pages] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("action", "states"),
+    [("cancel", ["cancelled", "cancelled_by_owner"]), ("complete", ["completed", "completed"])],
+)
+def test_what_staff_does_to_a_group_its_seats_do(
+    staff: Client, tenant: Tenant, group: Any, action: str, states: list[str]
+) -> None:
+    seat = seat_in(tenant, group)
+
+    do(staff, action, group)
+
+    found = [Booking.objects.get(id=one["id"]) for one in (group, seat)]
+    assert [one.state for one in found] == states
+    assert {one.logs.last().actor for one in found} == {"staff@example.com"}
+
+
+def test_staff_can_say_that_it_was_paid(staff: Client, tenant: Tenant, group: Any) -> None:
+    seat = seat_in(tenant, group, graph="group_customer_payment")
+
+    do(staff, "pay", seat)
+
+    assert Booking.objects.get(id=seat["id"]).state == "paid"
 
 
 def test_no_secret_is_shown(staff: Client, tenant: Tenant) -> None:

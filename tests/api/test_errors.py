@@ -27,6 +27,7 @@ CODES = {
     413: ["too_large"],
     415: ["unsupported_media_type"],
     422: ["idempotency_mismatch", "invalid"],
+    424: ["not_attempted", "not_kept"],
     429: ["rate_limited"],
     500: ["internal"],
     503: ["unavailable"],

@@ -31,6 +31,7 @@ EVENT = {"start": "2026-11-25T09:00:00Z", "end": "2026-11-25T10:00:00Z"}
 CUSTOMER = {"name": "Marty", "email": "marty@example.com"}
 READ = ("resource", "widget")  # who may not even read
 WRITE = ("viewer", *READ)
+OWNER = ("editor", *WRITE)
 QUERY = {"project_id": "{project}", "resources": ["{resource}"], "from": "now", "to": "1 hour"}
 ASK = {"resources": ["{resource}"], "from": "now", "to": "1 hour"}
 
@@ -41,11 +42,23 @@ TABLE = [
     Row("GET", "/apps/{slug}", None, 200, READ),
     Row("PUT", "/apps/{slug}", {"name": "Other"}, 200, WRITE),
     Row("DELETE", "/apps/{slug}", None, 204, ("editor", *WRITE)),
+    Row("GET", "/credentials", None, 200, OWNER),
+    Row("POST", "/credentials", {"kind": "server"}, 201, OWNER),
+    Row("DELETE", "/credentials/{credential}", None, 204, OWNER),
     Row("GET", "/resources", None, 200, ("widget",)),
     Row("POST", "/resources", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("GET", "/resources/{resource}", None, 200, ("widget",)),
     Row("PUT", "/resources/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
     Row("DELETE", "/resources/{spare}", None, 204, WRITE),
+    Row("GET", "/resources/timezone/{email}", None, 200, ("widget",)),
+    Row("POST", "/resources/resetpassword", {"email": "{email}"}, 200, WRITE),
+    Row("GET", "/users", None, 200, ("widget",)),
+    Row("POST", "/users", {"name": "B", "timezone": "UTC"}, 201, WRITE),
+    Row("GET", "/users/{resource}", None, 200, ("widget",)),
+    Row("PUT", "/users/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("DELETE", "/users/{spare}", None, 204, WRITE),
+    Row("GET", "/users/timezone/{email}", None, 200, ("widget",)),
+    Row("POST", "/users/resetpassword", {"email": "{email}"}, 200, WRITE),
     Row("GET", "/calendars", None, 200, ("widget",)),
     Row("POST", "/calendars", {"name": "B", "resource_id": "{resource}"}, 201,
         ("viewer", "widget")),
@@ -61,6 +74,7 @@ TABLE = [
     Row("DELETE", "/events/{event}", None, 204, ("viewer", "widget")),
     Row("GET", "/projects", None, 200, READ),
     Row("POST", "/projects", {"name": "B"}, 201, WRITE),
+    Row("GET", "/projects/embed/{project}", None, 200, ("resource",)),
     Row("GET", "/projects/{project}", None, 200, READ),
     Row("PUT", "/projects/{project}", {"name": "B"}, 200, WRITE),
     Row("DELETE", "/projects/{unused}", None, 204, WRITE),
@@ -82,6 +96,14 @@ TABLE = [
     Row("POST", "/bookings",
         {"resource_id": "{resource}", "what": "A", "customer": CUSTOMER, **EVENT}, 201,
         ("viewer",)),
+    Row("POST", "/bookings/reserve", {"resource_id": "{resource}", **EVENT}, 201, ("viewer",)),
+    Row("PUT", "/bookings/reserve/extend", {"reservation_id": "{hold}"}, 200, ("viewer",)),
+    Row("DELETE", "/bookings/reserve/{hold}", None, 204, ("viewer",)),
+    Row("POST", "/bookings/bulk", {"bookings": [{}]}, 200, ("viewer", "widget")),
+    Row("PUT", "/bookings/bulk", {"bookings": [{"id": "{booking}", "meta": {}}]}, 200,
+        ("viewer", "widget")),
+    Row("GET", "/bookings/groups", None, 200, ()),
+    Row("GET", "/bookings/groups/{group}", None, 200, ()),
     Row("GET", "/bookings/{booking}", None, 200, ("widget",)),
     Row("PUT", "/bookings/{booking}", {"meta": {"a": 1}}, 200, ("viewer", "widget")),
     Row("DELETE", "/bookings/{done}", None, 204, ("viewer", "widget")),
@@ -89,6 +111,9 @@ TABLE = [
     Row("PUT", "/bookings/{booking}/reschedule", EVENT, 200, ("viewer", "widget")),
     Row("PUT", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
     Row("POST", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
+    Row("GET", "/customers", None, 200, READ),
+    Row("GET", "/customers/export?email=marty@example.com", None, 200, READ),
+    Row("POST", "/customers/erase", {"email": "marty@example.com"}, 200, WRITE),
     Row("GET", "/webhooks", None, 200, READ),
     Row("POST", "/webhooks", {"url": "https://example.com/hook"}, 201, WRITE),
     Row("GET", "/webhooks/{webhook}", None, 200, READ),
@@ -119,10 +144,23 @@ class World:
         other = tenant.book(start="2026-11-23T11:00:00Z", end="2026-11-23T12:00:00Z", **booked)
         tenant.put(f"/bookings/{other.data['id']}/cancel")
         event = tenant.make_event(calendar, "2026-11-24T09:00:00Z", "2026-11-24T10:00:00Z")
+        hold = tenant.post(
+            "/bookings/reserve",
+            {"start": "2026-11-23T14:00:00Z", "end": "2026-11-23T15:00:00Z", **booked},
+        )
+        group = tenant.book(
+            graph="group_owner",
+            settings={"max_seats": 5},
+            start="2026-11-23T16:00:00Z",
+            end="2026-11-23T17:00:00Z",
+            **booked,
+        )
         self.names = {
+            "group": group.data["id"],
             "slug": tenant.app.slug,
             "resource": resource["id"],
             "spare": tenant.make_resource("Spare")["id"],
+            "credential": tenant.post("/credentials", {"kind": "widget"}).data["id"],
             "calendar": calendar,
             "second": second.data["id"],
             "event": event["id"],
@@ -130,9 +168,11 @@ class World:
             "unused": tenant.make_project(name="Unused")["id"],
             "booking": first.data["id"],
             "done": other.data["id"],
+            "hold": hold.data["reservation_id"],
             "webhook": tenant.post("/webhooks", {"url": "https://example.com/"}).data["id"],
             "delivery": tenant.get("/deliveries").data[0]["id"],
             "template": "confirmed_customer",
+            "email": "desk@example.com",
         }
         self.callers = {
             "server": tenant,
@@ -252,13 +292,17 @@ def route(path: str) -> str:
 ROUTES = {
     "str:slug": ("slug",),
     "uuid:resource_id": ("resource", "spare"),
+    "uuid:credential_id": ("credential",),
     "uuid:calendar_id": ("calendar", "second"),
     "uuid:event_id": ("event",),
     "uuid:project_id": ("project", "unused"),
     "uuid:booking_id": ("booking", "done"),
+    "uuid:group_id": ("group",),
+    "uuid:reservation_id": ("hold",),
     "uuid:webhook_id": ("webhook",),
     "uuid:delivery_id": ("delivery",),
     "str:template_slug": ("template",),
+    "str:email": ("email",),
 }
 
 
@@ -270,7 +314,10 @@ def resource_key(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
     calendar = other["calendars"][0]["id"]
     event = tenant.make_event(calendar, "2026-11-24T09:00:00Z", "2026-11-24T10:00:00Z")
     booking = tenant.book(resource_id=other["id"], **EVENT).data["id"]
+    times = {"start": "2026-11-26T09:00:00Z", "end": "2026-11-26T10:00:00Z"}
+    hold = tenant.post("/bookings/reserve", {"resource_id": other["id"], **times}).data
     names = {"resource": other["id"], "calendar": calendar, "event": event["id"]}
+    names["hold"] = hold["reservation_id"]
     caller = Caller(mine["api_token"], user="mine@example.com")
     return caller, names | {"booking": booking, "unknown": str(uuid.uuid4())}
 
@@ -291,6 +338,7 @@ def resource_key(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
         ("DELETE", "/bookings/{booking}", None, "Booking"),
         ("PUT", "/bookings/{booking}/cancel", None, "Booking"),
         ("POST", "/bookings/{booking}/reschedule", EVENT, "Booking"),
+        ("DELETE", "/bookings/reserve/{hold}", None, "Hold"),
     ],
 )
 def test_a_resources_key_does_not_see_what_is_anothers(
@@ -315,6 +363,11 @@ def test_a_resources_key_does_not_see_what_is_anothers(
         ("/bookings",
          {"event": {"calendar_id": "{calendar}", "what": "A", **EVENT}, "customer": CUSTOMER},
          "event.calendar_id"),
+        ("/bookings/reserve", {"resource_id": "{resource}", **EVENT}, "resource_id"),
+        ("/bookings/reserve", {"calendar_id": "{calendar}", **EVENT}, "calendar_id"),
+        ("/bookings",
+         {"what": "A", "customer": CUSTOMER, "reservation_id": "{hold}", **EVENT},
+         "reservation_id"),
         ("/availability", ASK, "resources.0"),
         ("/findtime", {"resource_ids": ["{resource}"]}, "resource_ids.0"),
     ],
@@ -328,7 +381,9 @@ def test_a_resources_key_cant_name_what_is_anothers(
 
     answer = caller.post(path, world.fill(body))
 
-    noun = "calendar" if "calendar" in where else "resource"
+    noun = {"calendar_id": "calendar", "reservation_id": "hold"}.get(
+        where.split(".")[-1], "resource"
+    )
     assert (answer.status, answer.error["errors"]) == (
         422,
         {where: [f"There is no such {noun}."]},
@@ -353,3 +408,24 @@ def test_listings_of_a_resources_key_hold_its_own_alone(tenant: Tenant) -> None:
     )
     assert found["resources"]["data"][0]["name"] == "Mine"
     assert found["bookings"]["data"][0]["id"] == booking
+
+
+def test_a_resources_key_does_not_see_who_else_is_in_its_projects(tenant: Tenant) -> None:
+    caller, names = resource_key(tenant)
+    mine = caller.get("/resources").data[0]["id"]
+    project = tenant.make_project(mine, names["resource"])["id"]
+    body = {"project_id": project, "what": "A", "customer": CUSTOMER, **EVENT}
+
+    booked = caller.post("/bookings?include=resource,project", body)
+    refused = caller.get("/bookings?include=project.resources")
+
+    assert (booked.status, booked.data["resource"]["id"], booked.data["project"]["id"]) == (
+        201,
+        mine,
+        project,
+    )
+    assert names["resource"] not in booked.content.decode()
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        {"include": ["project.resources can't be included."]},
+    )

@@ -58,6 +58,7 @@ FULL: dict[str, Any] = {
         "max_reschedules": 2,
         "max_per_day": 5,
     },
+    "reservation_time": 90,
     "meta": {"branch": 7},
 }
 
@@ -76,6 +77,7 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
         "ui": {},
         "event_notifications": None,
         "settings": {},
+        "reservation_time": None,
         "meta": {},
         "created_at": STAMP,
         "updated_at": STAMP,
@@ -102,6 +104,9 @@ def test_a_project_with_everything(tenant: Tenant) -> None:
 
 LONG = ["Ensure this field has no more than 200 characters."]
 CHOICE = '"{}" is not a valid choice.'
+GRAPHS = (
+    "instant, confirm_decline, instant_payment, group_owner, group_customer, group_customer_payment"
+)
 DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 MODE = {"availability.mode": [CHOICE.format("random")]}
 
@@ -156,8 +161,8 @@ MODE = {"availability.mode": [CHOICE.format("random")]}
             {"availability.round_to_nearest_hour": ["Must be true or false."]},
         ),
         (
-            {"booking": {"graph": "group_owner"}},
-            {"booking.graph": ["Must be one of instant, confirm_decline."]},
+            {"booking": {"graph": "no_such_graph"}},
+            {"booking.graph": ["Must be one of " + GRAPHS + "."]},
         ),
         ({"booking": {"what": "x" * 201}}, {"booking.what": LONG}),
         (
@@ -454,12 +459,27 @@ def test_included_resources_are_whole(tenant: Tenant) -> None:
         tenant.put(f"{path}?include=resources", {}),
         tenant.get("/projects?include=resources"),
         tenant.post("/projects?include=resources", {"name": "New", "resources": ids}),
+        tenant.put(f"{path}/resources?include=resources", ids),
+        tenant.post(f"{path}/resources?include=resources", {"resource_id": ids[0]}),
     ]
 
+    expected = {**made, "resources": whole}
     shown = [answer.json["data"] for answer in answers]
-    assert [answer.status for answer in answers] == [200, 200, 200, 201]
-    assert shown[:3] == [{**made, "resources": whole}] * 2 + [[{**made, "resources": whole}]]
+    assert [answer.status for answer in answers] == [200, 200, 200, 201, 200, 201]
+    assert [shown[0], shown[1], *shown[2], *shown[4:]] == [expected] * 5
     assert shown[3]["resources"] == whole
+
+
+def test_resources_of_a_project_with_includes(tenant: Tenant) -> None:
+    rules = [{"allow_hours": {"start": 9, "end": 17}}]
+    resource = tenant.make_resource(availability_constraints=rules)
+    path = f"/projects/{tenant.make_project(resource['id'])['id']}/resources"
+    includes = "include=calendars,availability_constraints"
+
+    answer = tenant.get(f"{path}?{includes}")
+
+    assert answer.data == [tenant.get(f"/resources/{resource['id']}?{includes}").data]
+    assert tenant.get(f"{path}?include=projects").status == 422
 
 
 def test_unknown_includes(tenant: Tenant) -> None:

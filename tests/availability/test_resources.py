@@ -82,7 +82,7 @@ def test_a_resource_of_two_words(tenant: Tenant) -> None:
 
 def test_a_resource_with_everything(tenant: Tenant) -> None:
     rules = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": "17:30"}}]
-    body = {**FULL, "availability_constraints": rules, "password": "ignored", "unknown": 1}
+    body = {**FULL, "availability_constraints": rules, "unknown": 1}
 
     answer = tenant.post("/resources?include=availability_constraints", body)
 

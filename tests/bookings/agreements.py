@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from bookings.links import action_url
+from bookings.models import Booking
 from tests.world import STAMP, Answer, Tenant
 
 MONDAY = "2026-11-23"  # three days after NOW
@@ -11,6 +13,14 @@ ACTIONS_OF = {
     ("instant", "confirmed"): ["cancel", "cancel_by_customer", "complete"],
     ("confirm_decline", "tentative"): ["confirm", "decline", "cancel", "cancel_by_customer"],
     ("confirm_decline", "confirmed"): ["cancel", "cancel_by_customer", "complete"],
+    ("instant_payment", "tentative"): ["pay", "timeout", "cancel"],
+    ("instant_payment", "paid"): ["cancel", "cancel_by_customer", "complete"],
+    ("group_owner", "tentative"): ["cancel", "complete"],
+    ("group_customer", "confirmed"): ["cancel_by_customer", "cancel_by_owner", "complete"],
+    ("group_customer_payment", "tentative"): ["pay", "timeout", "cancel", "cancel_by_owner"],
+    ("group_customer_payment", "paid"): [
+        *("cancel", "cancel_by_customer", "complete", "cancel_by_owner"),
+    ],
 }
 
 
@@ -38,6 +48,12 @@ def entry(booking: Any, state: str, graph: str = "instant", **given: Any) -> dic
         "updated_at": STAMP,
         **given,
     }
+
+
+def links(booking: Any) -> dict[str, str]:
+    """The addresses by which the customer of a live booking can act: they work until its end."""
+    row = Booking.objects.select_related("event").get(id=booking["id"])
+    return {"cancel_by_customer": action_url(row, "cancel_by_customer", row.event.end)}
 
 
 def act(tenant: Tenant, booking: Any, action: str, body: Any = None) -> Answer:

@@ -1,8 +1,9 @@
 """The service with faults that a request asks for in its header `Fault`, a JSON object.
 
-    unlocked: true          takes no lock: no row locks, and on SQLite, whose lock is the
-                            transaction, no transaction
-    pause: seconds          between the check and the write of an event
+    unlocked: true          takes no lock: no row locks, no advisory ones, and on SQLite, whose
+                            lock is the transaction, no transaction
+    pause: seconds          between the check and the write of an event or a hold, or before the
+                            statement of `at`
     meet: folder            at the same place, until half a dozen requests have come so far
     patience: milliseconds  how long a lock is waited for
     at: pattern             the statement at which one of these happens:
@@ -27,7 +28,7 @@ from typing import Any
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 
-WRITES_EVENT = re.compile(r'(INSERT INTO|UPDATE) "availability_event"')
+TAKES_TIME = re.compile(r'(INSERT INTO|UPDATE) "availability_(event|hold)"')
 LOCKS = re.compile(r"\sFOR (SHARE|NO KEY UPDATE|UPDATE).*", re.DOTALL)
 TRANSACTION = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK TO")
 MEETING = 6  # more than a project of these tests has resources: two of them want the same one
@@ -64,7 +65,7 @@ class Faults:
     def __call__(self, execute: Callable, sql: str, params: Any, many: bool, context: dict) -> Any:
         if self.patience:
             self.shorten_waits()
-        if WRITES_EVENT.match(sql):
+        if (self.at or TAKES_TIME).match(sql):
             time.sleep(self.pause)
             if self.meet:
                 self.meet_others()
@@ -109,7 +110,7 @@ class Faults:
 def without_locks(sql: str) -> str:
     if connection.vendor == "sqlite":
         return "SELECT 1" if sql.startswith(TRANSACTION) else sql
-    return LOCKS.sub("", sql)
+    return LOCKS.sub("", sql).replace("pg_advisory_xact_lock", "")
 
 
 def kill_service() -> None:

@@ -1,5 +1,6 @@
 """Actions on one booking at the same time: as if one had come after the other."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,50 @@ def test_control_without_lock_an_action_is_done_twice(
 
     assert (first.result().outcome, second.outcome) == ("200", "200")
     assert unguarded_tenant.steps_of(booking) == [CREATED, CONFIRMED, CONFIRMED]
+
+
+# --- Payments -------------------------------------------------------------------------------------
+PAID = ("tentative", "pay", "paid")
+UNPAID = ("tentative", "timeout", "unpaid")
+TIME_OUT = """
+from datetime import timedelta
+from django.utils import timezone
+from bookings.services import time_out_payments
+time_out_payments(now=timezone.now() + timedelta(hours=1))
+"""
+
+
+def test_a_payment_and_a_timeout_at_once_are_one_of_the_two(lock_alone: LiveTenant) -> None:
+    (resource,) = lock_alone.make_resources(1)
+    bookings = [
+        lock_alone.book(graph="instant_payment", resource_id=resource, **span(n))["id"]
+        for n in range(5)
+    ]
+
+    answers = lock_alone.race_each(
+        [lock_alone.act(one, do) for one in bookings for do in ("pay", "timeout")]
+    )
+
+    assert count_outcomes(answers) == {"200": 5, "409 action_not_allowed": 5}
+    histories = [tuple(lock_alone.steps_of(one)) for one in bookings]
+    assert set(histories) <= {(CREATED, PAID), (CREATED, UNPAID)}
+    assert len(lock_alone.held([resource])) == histories.count((CREATED, PAID))
+
+
+def test_the_timer_waits_for_a_payment_under_way(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
+    (resource,) = faulty_tenant.make_resources(1)
+    booking = faulty_tenant.book(graph="instant_payment", resource_id=resource, **span(10))["id"]
+    pay = faulty_tenant.act(booking, "pay")
+
+    with ThreadPoolExecutor(1) as pool:
+        writes = 'UPDATE "bookings_booking"'
+        with faulty_tenant.held_up(pay, at=writes, folder=tmp_path) as paid:
+            manage = faulty_tenant.service.manage
+            timer = pool.submit(manage, "shell", "-v", "0", "-c", TIME_OUT)
+            if not faulty_tenant.is_sqlite:
+                faulty_tenant.wait_for_a_waiter()
+        timer.result()
+
+    assert paid.result().outcome == "200"
+    assert faulty_tenant.steps_of(booking) == [CREATED, PAID]
+    assert len(faulty_tenant.held([resource])) == 1

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from bookings import views
 from bookings.models import Booking
+from bookings.views import bookings as views
 from tests.bookings.conftest import FAULTY
 from tests.bookings.race_clients import Request, call
 from tests.bookings.race_tenant import CUSTOMER, LiveTenant, open_database, span
@@ -229,15 +229,15 @@ def test_a_deadlock_is_tried_once_more(
     tries: int,
 ) -> None:
     calls = []
-    create_booking = views.create_booking
+    make_booking = views.make_booking
 
     def fail_first(*args: object, **kwargs: object) -> Booking:
         calls.append(args)
         if len(calls) <= failures:
             raise OperationalError("as asked") from psycopg.errors.lookup(sqlstate)()
-        return create_booking(*args, **kwargs)
+        return make_booking(*args, **kwargs)
 
-    monkeypatch.setattr(views, "create_booking", fail_first)
+    monkeypatch.setattr(views, "make_booking", fail_first)
     resource = tenant.make_resource()["id"]
     body = {"what": "Race", "customer": CUSTOMER, "resource_id": resource, **span(10)}
 

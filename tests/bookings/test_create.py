@@ -83,6 +83,7 @@ def test_the_briefs_booking(tenant: Tenant, calendar: str) -> None:
         },
         "customer": customer,
         "settings": {"allow_double_bookings": False, "enforce_availability": False},
+        "group_booking": None,
     }
 
 

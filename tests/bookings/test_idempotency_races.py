@@ -145,7 +145,10 @@ def test_a_second_call_does_not_wait_for_ever_for_the_first(
 ) -> None:
     """The first has written its key and not come to an end: another transaction plays it."""
     (resource,) = faulty_tenant.make_resources(1)
-    credential = faulty_tenant.rows("SELECT id FROM apps_config_credential WHERE kind = 'server'")
+    credential = faulty_tenant.rows(
+        "SELECT key.id FROM apps_config_credential AS key JOIN apps_config_app AS app"
+        f" ON app.id = key.app_id WHERE key.kind = 'server' AND app.slug = '{faulty_tenant.slug}'"
+    )
     impatient = faulty_tenant.with_faults(patience=200)
     book = booking_with(impatient, key, resource_id=resource, **span(10))
     before = faulty_tenant.count_rows()

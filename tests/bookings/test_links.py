@@ -437,3 +437,11 @@ def test_redirects_only_after_success(tenant: Tenant) -> None:
     page = desk.press(link)
 
     assert (page.status, page.headers.get("Location")) == (409, None)
+
+
+def test_a_percent_sign_beside_other_letters_is_readable(client: Client) -> None:
+    """The page behind the path answers, in its own language."""
+    answer = client.get("/v2/bookings/%C2%B5%25/external_action/confirm")
+
+    assert answer.status_code == 404
+    assert b'<html lang="en" dir="ltr">' in answer.content

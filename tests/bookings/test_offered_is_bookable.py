@@ -1,4 +1,4 @@
-"""Every slot that is offered for a project can be booked; what its rules exclude can't.
+"""Every slot that is offered for a project can be booked and held; what its rules exclude can't.
 
 Random projects, rules, calendars and moments around the odd hours of the world's clocks, over the
 API and a real database, against the slow model in `offer_model`. --deep takes 20 times as many.
@@ -82,6 +82,7 @@ happenings = st.one_of(
     st.tuples(st.sampled_from(("busy", "busy", "free")), stretches),
     st.tuples(st.just("days"), st.tuples(st.integers(0, 3), st.integers(1, 2))),
     st.tuples(st.sampled_from(("booked", "booked", "cancelled", "elsewhere")), stretches),
+    st.tuples(st.sampled_from(("held", "held", "released")), stretches),
 )
 calendars = st.lists(happenings, min_size=1, max_size=5)
 
@@ -170,6 +171,8 @@ class World:
             calendar = self.calendars[resource_id]
             self.tenant.make_event(calendar, *map(to_text, span), busy=kind == "busy")
             diary.busy += [span] if kind == "busy" else []
+        elif kind in ("held", "released"):
+            self._put_hold(resource_id, diary, kind, span)
         else:
             self._put_booking(resource_id, diary, kind, span)
 
@@ -180,6 +183,17 @@ class World:
         if span[0] < span[1]:  # else the zone has skipped that day
             self.tenant.make_event(self.calendars[resource_id], *map(str, days), all_day=True)
             diary.days.append(span)
+
+    def _put_hold(self, resource_id: str, diary: Diary, kind: str, span: tuple[int, int]) -> None:
+        start, end = map(to_text, span)
+        body = {"resource_id": resource_id, "start": start, "end": end}
+        answer = self.tenant.post("/bookings/reserve", body)
+        if answer.status == 409:
+            return
+        if kind == "held":
+            diary.busy.append(span)
+        else:
+            self.tenant.delete(f"/bookings/reserve/{answer.data['reservation_id']}")
 
     def _put_booking(
         self, resource_id: str, diary: Diary, kind: str, span: tuple[int, int]
@@ -236,7 +250,7 @@ class World:
 
 
 class Clerk:
-    """Tries bookings of a world's project and takes each back."""
+    """Tries bookings and holds of a world's project and takes each back."""
 
     def __init__(self, world: World, caller: Caller) -> None:
         self.world, self.caller = world, caller
@@ -249,7 +263,22 @@ class Clerk:
             answer = self.caller.post("/bookings", body)
             transaction.set_rollback(True)
         assert answer.status in (201, 409), answer.json
+        if resource_id is None:
+            self.check_hold(body, answer)
         return answer
+
+    def check_hold(self, body: dict[str, Any], booked: Answer) -> None:
+        """What can be booked can be held and then booked; what can't be is refused in one way."""
+        with transaction.atomic():
+            held = self.caller.post("/bookings/reserve", body)
+            assert held.status == booked.status
+            if held.status == 409:
+                assert held.error == booked.error
+            else:
+                own = {"reservation_id": held.data["reservation_id"]}
+                used = self.caller.post("/bookings", {**body, **own})
+                assert used.status == 201, used.json
+            transaction.set_rollback(True)
 
     def accepts(self, start: str, end: str, resource_id: str | None = None) -> bool:
         return self.try_booking(start, end, resource_id).status == 201

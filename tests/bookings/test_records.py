@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import MARTY, NINE, entry, shown
+from tests.bookings.agreements import MARTY, NINE, entry, links, shown
 from tests.world import BERLIN, STAMP, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -94,6 +94,7 @@ class Made:
                 "event_info": {**details, "invite": True},
                 "customer": customers[0],
                 "settings": {"allow_double_bookings": False, "enforce_availability": True},
+                "group_booking": None,
             },
             "event": {
                 "id": ids["event"]["id"],
@@ -123,7 +124,12 @@ class Made:
                 }
             ],
             "available_actions": ["cancel", "cancel_by_customer", "complete"],
+            "customer_action_links": links(self.booking),
             "event_notifications": [REMINDER],
+            "owner_booking": None,
+            "bulked_bookings": [],
+            "series": None,
+            "provider_event": None,
             "resource.calendars": {**self.resource, "calendars": [self.calendar]},
             "project.resources": {**project, "resources": [self.resource, self.second]},
         }
@@ -138,9 +144,14 @@ WHOLE = (
     "project",
     "meta",
     "available_actions",
+    "customer_action_links",
     "event_notifications",
 )
-INCLUDES = (*WHOLE, "user", "logs", "resource.calendars", "project.resources")
+INCLUDES = (
+    *WHOLE,
+    *("user", "logs", "resource.calendars", "project.resources"),
+    *("owner_booking", "bulked_bookings", "series", "provider_event"),
+)
 
 
 def key_of(include: str) -> str:

@@ -12,6 +12,7 @@ from tests.bookings.agreements import (
     NINE,
     act,
     entry,
+    links,
     shown,
     span,
     steps,
@@ -81,6 +82,7 @@ def test_a_move_keeps_the_booking(tenant: Tenant, ada: Any, booking: Any, clock:
             **before["attributes"],
             "event_info": {**info, **shown("11:00", "12:00")},
         },
+        "customer_action_links": links(booking),
         "logs": [made, moved],
     }
     assert taken(tenant, ada["id"]) == ["11:00-12:00"]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from bookings import requests
 from bookings.models import Booking
+from bookings.services import moving
 from tests.bookings.agreements import MARTY, NINE, entry, shown, span, whole
 from tests.world import Answer, Caller, Tenant
 
@@ -96,6 +98,9 @@ REMINDER = {
         {"event_notifications": [REMINDER]},
         {"event_notifications": "nonsense"},
         {"invite": False},
+        {"recurrence": "FREQ=DAILY;COUNT=3", "on_conflict": "skip"},
+        {"reservation_time": 3600},
+        {"state": "completed", "completed": True, "id": str(uuid.uuid4())},
         {"calendar_id": str(uuid.uuid4())},
         {"event": {"calendar_id": "nonsense", "invite": "nonsense"}},
     ],
@@ -113,6 +118,19 @@ def test_what_is_ignored(
     }
     assert found["attributes"]["event_info"]["invite"] is True
     assert found["calendar"]["id"] == ada["calendars"][0]["id"]
+
+
+@pytest.mark.parametrize("recipient", ["customer", "owner"])
+def test_mails_are_not_switched_off(
+    tenant: Tenant, widget: Caller, project: str, recipient: str
+) -> None:
+    book(widget, project_id=project, **{f"notify_{recipient}_by_email": {"enabled": False}})
+
+    rows = tenant.get("/deliveries").data
+    assert sorted((row["recipient"], row["state"]) for row in rows) == [
+        ("customer", "scheduled"),
+        ("owner", "scheduled"),
+    ]
 
 
 def test_reminders_of_app_and_project_are_made(tenant: Tenant, widget: Caller, ada: Any) -> None:
@@ -342,7 +360,7 @@ def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project:
         resource=resource,
         user=resource,
         available_actions=["cancel", "cancel_by_customer", "complete"],
-        attributes={"event_info": info},
+        attributes={"event_info": info, "group_booking": None},
     )
 
 
@@ -399,3 +417,88 @@ def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -
     ]
 
     assert [(answer.status, answer.json["code"]) for answer in answers] == [(403, "forbidden")] * 5
+
+
+# --- What keeps it from mailing strangers ---------------------------------------------------------
+def test_a_widget_key_names_few_customers(tenant: Tenant, widget: Caller, project: str) -> None:
+    people = [{"name": f"P{number}", "email": f"p{number}@example.com"} for number in range(6)]
+    body = {"what": "Check-up", "project_id": project, **NINE}
+
+    refused = widget.post("/bookings", {**body, "customers": people})
+    made = widget.post("/bookings", {**body, "customers": people[:5]})
+
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        {"customers": ["Must have at most 5 items."]},
+    )
+    assert (made.status, tenant.get("/bookings").json["total"]) == (201, 1)
+
+
+def test_a_widget_key_makes_so_many_bookings_for_one_address(
+    tenant: Tenant, widget: Caller, ada: Any, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "PUBLIC_BOOKINGS", 2)
+    first = book(widget, project_id=project).data
+    book(widget, project_id=project, **span("11:00", "12:00"))
+    loud = {"name": "Marty", "email": "MARTY@example.com"}
+
+    refused = book(widget, project_id=project, customer=loud, **span("13:00", "14:00"))
+    by_staff = tenant.book(resource_id=ada["id"], **span("15:00", "16:00"))
+    tenant.put(f"/bookings/{first['id']}/cancel")
+    tenant.put(f"/bookings/{by_staff.data['id']}/cancel")
+    again = book(widget, project_id=project, customer=loud, **span("13:00", "14:00"))
+
+    assert (refused.status, refused.error) == (
+        409,
+        {
+            "error": "The policy max_bookings_to_come does not allow this.",
+            "code": "policy",
+            "policy": "max_bookings_to_come",
+            "limit": 2,
+        },
+    )
+    assert (by_staff.status, again.status) == (201, 201)
+
+
+def test_a_widget_key_moves_a_booking_so_often(
+    widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every move is mailed, also where the project sets no limit."""
+    monkeypatch.setattr(moving, "MOST_BY_CUSTOMERS", 1)
+    path = f"/bookings/{book(widget, project_id=project).data['id']}/reschedule"
+
+    answers = [
+        widget.post(path, span(start, end))
+        for start, end in (("11:00", "12:00"), ("13:00", "14:00"))
+    ]
+
+    assert [answer.status for answer in answers] == [200, 409]
+    assert (answers[1].json["policy"], answers[1].json["limit"]) == ("max_reschedules", 1)
+
+
+def test_what_is_related_needs_a_graph_of_seats(tenant: Tenant, ada: Any) -> None:
+    group = tenant.book(
+        resource_id=ada["id"], graph="group_owner", settings={"max_seats": 2}, **NINE
+    ).data
+
+    answer = tenant.book(related={"owner_booking_id": group["id"]}, **NINE)
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"related.owner_booking_id": ["Only seats are taken in a group: see the graph."]},
+    )
+
+
+def test_a_widget_key_moves_no_group(tenant: Tenant, widget: Caller, ada: Any) -> None:
+    """Every page lists the ids of groups."""
+    group = tenant.book(
+        resource_id=ada["id"], graph="group_owner", settings={"max_seats": 2}, **NINE
+    ).data
+
+    answer = widget.post(f"/bookings/{group['id']}/reschedule", span("11:00", "12:00"))
+
+    assert (answer.status, answer.error) == (
+        403,
+        {"error": "A group is moved by its owner.", "code": "forbidden"},
+    )
+    assert whole(tenant, group)["event"]["start"] == NINE["start"].replace("Z", "+00:00")

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from notifications.mail import SLUGS, compose, compose_notice
+from notifications.mail import SLUGS, compose, compose_notice, compose_password_mail
 from tests.browser import Browser, Page, browser
 from tests.live import LiveApp
 from tests.notifications.letters import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
-from tests.test_openapi import SIGNED_LINK
+from tests.test_openapi import PASSWORD_LINK, SIGNED_LINK
 
 __all__ = ["browser"]
 
@@ -110,6 +110,20 @@ def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme
     show_mail(browser, html_of(notice), tmp_path, "notice", width, scheme)
 
 
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_password_mail_looks_right(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    mail = compose_password_mail(
+        app=make_app(),
+        delivery_id=DELIVERY_ID,
+        to=["ada@example.com"],
+        url="https://example.com/v2/resources/0193a4c2-0000-7000-8000-000000000011/password?signature=x",
+    )
+
+    show_mail(browser, html_of(mail), tmp_path, "password-mail", width, scheme)
+
+
 def test_long_words_do_not_break_the_page(browser: Browser, clock: Any, tmp_path: Path) -> None:
     letter = make_letter(
         "tentative_owner",
@@ -164,6 +178,40 @@ def test_link_is_followed_and_its_button_pressed(
     keep(again, f"link-again-{width}-{scheme}")
     assert again.evaluate("document.querySelector('h1').innerText") == "This is done already"
     assert again.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def password_link_of(app: LiveApp) -> str:
+    code = PASSWORD_LINK.format(resource_id=app.make_ids()["resource_id"])
+    printed = app.service.manage("shell", "--no-imports", "--command", code)
+    parts = urlsplit(printed.splitlines()[-1])
+    return f"{app.url}{parts.path}?{parts.query}"
+
+
+FILL = "document.querySelectorAll('[type=password]').forEach(one => one.value = '{}')"
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_password_is_chosen(browser: Browser, app: LiveApp, width: int, scheme: str) -> None:
+    page = open_page(browser, password_link_of(app), width, scheme)
+
+    keep(page, f"password-{width}-{scheme}")
+    check_looks(page, width, scheme)
+    assert page.evaluate("document.querySelector('h1').innerText") == "Choose a new password"
+    assert page.evaluate("document.forms[0].noValidate = true")
+
+    page.evaluate(FILL.format("short"))
+    page.evaluate("document.querySelector('button').click()")
+    page.wait_for("document.querySelector('p') && document.readyState == 'complete'")
+    page.wait_for(
+        "document.querySelector('main > p')?.innerText == 'It was too short or too long.'"
+    )
+    keep(page, f"password-short-{width}-{scheme}")
+
+    page.evaluate(FILL.format("correct horse battery"))
+    page.evaluate("document.querySelector('button').click()")
+    page.wait_for("document.querySelector('h1')?.innerText == 'Your password is set'")
+    keep(page, f"password-set-{width}-{scheme}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_button_leads_on_to_the_apps_own_page(browser: Browser, app: LiveApp) -> None:

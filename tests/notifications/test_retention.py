@@ -161,7 +161,7 @@ def test_small_batches_and_any_age(tenant: Tenant, mails: MailSink) -> None:
 
 def test_many_batches_tell_every_tenth() -> None:
     out = io.StringIO()
-    progress = purge_deliveries.Progress(100, OutputWrapper(out))
+    progress = purge_deliveries.Progress(100, OutputWrapper(out), "are removed")
     for _ in range(50):
         progress.add(2)
 

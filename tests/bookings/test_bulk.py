@@ -1,0 +1,411 @@
+"""Many bookings made or changed in one request (section 5, /bookings/bulk)."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bookings.models import Booking, Bulk
+from tests.bookings.agreements import MARTY, NINE, act, entry, shown, span, steps
+from tests.bookings.group_world import make_group
+from tests.world import Answer, Caller, Tenant
+
+MakeTenant = Callable[..., Tenant]
+pytestmark = pytest.mark.usefixtures("clock")
+
+NOT_KEPT = {
+    "status": 424,
+    "error": {"error": "Taken back: another one failed.", "code": "not_kept"},
+}
+NOT_ATTEMPTED = {
+    "status": 424,
+    "error": {"error": "Not attempted: an earlier one failed.", "code": "not_attempted"},
+}
+NOT_FOUND = {
+    "status": 404,
+    "error": {"error": "Booking not found.", "code": "not_found", "model": "Booking"},
+}
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", email="ada@example.com")
+
+
+@pytest.fixture
+def bob(tenant: Tenant) -> Any:
+    return tenant.make_resource("Bob", email="bob@example.com")
+
+
+def body(resource: Any, hour: int, **given: Any) -> dict[str, Any]:
+    """A booking of that hour, for half an hour."""
+    times = span(f"{hour:02}:00", f"{hour:02}:30")
+    return {"what": "Check-up", "customer": MARTY, "resource_id": resource["id"], **times, **given}
+
+
+def make(tenant: Caller, *bodies: Any, query: str = "", **given: Any) -> Answer:
+    return tenant.post(f"/bookings/bulk{query}", {"bookings": list(bodies), **given})
+
+
+def change(tenant: Caller, *changes: Any, query: str = "", **given: Any) -> Answer:
+    return tenant.put(f"/bookings/bulk{query}", {"bookings": list(changes), **given})
+
+
+def made(*items: Any, state: str = "confirmed", status: int = 201) -> list[Any]:
+    """What is answered of bookings that went well."""
+    return [{"status": status, "booking": entry(item["booking"], state)} for item in items]
+
+
+def make_three(tenant: Tenant, ada: Any, **given: Any) -> list[Any]:
+    """The records of three bookings, at 9, 10 and 11."""
+    answer = make(tenant, *(body(ada, hour) for hour in (9, 10, 11)), **given)
+    assert (answer.status, [item["status"] for item in answer.data]) == (200, [201] * 3)
+    return [item["booking"] for item in answer.data]
+
+
+def states() -> list[str]:
+    return list(Booking.objects.order_by("event__start", "id").values_list("state", flat=True))
+
+
+# --- Making ---------------------------------------------------------------------------------------
+def test_each_is_made_for_itself(tenant: Tenant, ada: Any) -> None:
+    answer = make(
+        tenant,
+        body(ada, 9),
+        body(ada, 9, what="Too late"),
+        body(ada, 10, customer={"name": "No address"}),
+        {"event": {"start": "soon"}, "resource_id": str(uuid.uuid4())},
+        body(ada, 11, graph="confirm_decline"),
+    )
+
+    first, taken, bad, worse, last = answer.data
+    assert answer.status == 200
+    assert [first, last] == [
+        *made(first),
+        {"status": 201, "booking": entry(last["booking"], "tentative", "confirm_decline")},
+    ]
+    assert (taken["status"], taken["error"]["code"], taken["error"]["conflicts"]) == (
+        *(409, "slot_taken", [shown("09:00", "09:30")]),
+    )
+    assert bad == {
+        "status": 422,
+        "error": {
+            "error": "customer.email: This field is required.",
+            "code": "invalid",
+            "errors": {"bookings.2.customer.email": ["This field is required."]},
+        },
+    }
+    assert (worse["status"], list(worse["error"]["errors"])) == (422, ["bookings.3.resource_id"])
+    assert states() == ["confirmed", "tentative"]
+
+
+def test_it_can_stop_at_the_first_error(tenant: Tenant, ada: Any) -> None:
+    answer = make(
+        tenant, body(ada, 9), body(ada, 9), body(ada, 10), body(ada, 11), stop_on_first_error=True
+    )
+
+    first, taken, *others = answer.data
+    assert [first] == made(first)
+    assert (taken["status"], others) == (409, [NOT_ATTEMPTED] * 2)
+    assert states() == ["confirmed"]
+
+
+def test_it_can_take_all_back(tenant: Tenant, ada: Any) -> None:
+    answer = make(
+        tenant,
+        body(ada, 9),
+        body(ada, 9),
+        body(ada, 10),
+        delete_all_on_error=True,
+        relate_bookings=True,
+    )
+
+    first, taken, last = answer.data
+    assert (answer.status, first, last, taken["status"]) == (200, NOT_KEPT, NOT_KEPT, 409)
+    assert (states(), Bulk.objects.count()) == ([], 0)
+
+
+def test_it_can_do_both(tenant: Tenant, ada: Any) -> None:
+    answer = make(
+        tenant,
+        body(ada, 9),
+        body(ada, 9),
+        body(ada, 10),
+        delete_all_on_error=True,
+        stop_on_first_error=True,
+    )
+
+    first, taken, last = answer.data
+    assert (first, taken["status"], last) == (NOT_KEPT, 409, NOT_ATTEMPTED)
+    assert states() == []
+
+
+def test_all_stay_where_none_fails(tenant: Tenant, ada: Any) -> None:
+    answer = make(tenant, body(ada, 9), body(ada, 10), delete_all_on_error=True)
+
+    assert answer.data == made(*answer.data)
+    assert states() == ["confirmed"] * 2
+
+
+def test_includes_are_for_each(tenant: Tenant, ada: Any) -> None:
+    answer = make(tenant, body(ada, 9), body(ada, 10), query="?include=event")
+
+    assert [item["booking"]["event"]["start"][11:16] for item in answer.data] == ["09:00", "10:00"]
+
+
+def test_a_group_and_a_series_can_be_among_them(tenant: Tenant, ada: Any, bob: Any) -> None:
+    group = make_group(tenant, bob, max_seats=1)
+    seat = {
+        "graph": "group_customer",
+        "related": {"owner_booking_id": group["id"]},
+        "customer": MARTY,
+    }
+
+    answer = make(tenant, seat, seat, body(ada, 9, recurrence="FREQ=DAILY;COUNT=3"))
+
+    assert [item["status"] for item in answer.data] == [201, 409, 201]
+    assert answer.data[1]["error"] == {
+        "error": "Every seat of the group is taken.",
+        "code": "group_full",
+    }
+    assert Booking.objects.count() == 5
+
+
+TOO_MANY_OR_FEW = {
+    "none": ([], "bookings"),
+    "101": ([{}] * 101, "bookings"),
+    "no list": ({}, "bookings"),
+    "null": (None, "bookings"),
+}
+
+
+@pytest.mark.parametrize(("bookings", "path"), TOO_MANY_OR_FEW.values(), ids=TOO_MANY_OR_FEW)
+def test_one_to_a_hundred(tenant: Tenant, bookings: Any, path: str) -> None:
+    answers = [
+        tenant.call(method, "/bookings/bulk", {"bookings": bookings}) for method in ("POST", "PUT")
+    ]
+
+    assert [(one.status, list(one.json["errors"])) for one in answers] == [(422, [path])] * 2
+    assert tenant.post("/bookings/bulk", {}).status == 422
+
+
+def test_a_hundred_at_once(tenant: Tenant, ada: Any) -> None:
+    answer = make(tenant, *[body(ada, 9, settings={"allow_double_bookings": True})] * 100)
+
+    assert [item["status"] for item in answer.data] == [201] * 100
+
+
+@pytest.mark.parametrize("item", [None, 1, "x", [1], True])
+def test_what_is_no_object_fails_alone(tenant: Tenant, ada: Any, item: Any) -> None:
+    answer = make(tenant, body(ada, 9), item)
+    changed = change(tenant, {"id": answer.data[0]["booking"]["id"], "meta": {"a": 1}}, item)
+
+    for data in (answer.data, changed.data):
+        assert (data[0]["status"] < 400, data[1]["status"]) == (True, 422)
+        assert all(path.startswith("bookings.1") for path in data[1]["error"]["errors"])
+
+
+# --- Related --------------------------------------------------------------------------------------
+def test_related_bookings_know_each_other(tenant: Tenant, ada: Any) -> None:
+    first, second, third = make_three(tenant, ada, relate_bookings=True)
+    alone = tenant.book(resource_id=ada["id"], **span("15:00", "16:00")).data
+
+    def others(booking: Any) -> Any:
+        return tenant.get(f"/bookings/{booking['id']}?include=bulked_bookings").data[
+            "bulked_bookings"
+        ]
+
+    assert others(first) == [entry(one, "confirmed") for one in (second, third)]
+    assert others(second) == [entry(one, "confirmed") for one in (first, third)]
+    assert others(alone) == []
+
+
+def test_an_action_on_one_is_done_to_all(tenant: Tenant, ada: Any) -> None:
+    first, second, third = make_three(tenant, ada, relate_bookings=True)
+    act(tenant, third, "cancel_by_customer", {"apply_to_bulked_bookings": False})
+
+    answer = act(tenant, first, "cancel", {"cancel": {"message": "Ill."}})
+
+    assert (answer.status, answer.json) == (200, {"data": entry(first, "cancelled")})
+    assert states() == ["cancelled", "cancelled", "cancelled_by_customer"]
+    assert steps(tenant, second)[1:] == [("confirmed", "cancel", "cancelled")]
+
+
+def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
+    answer = make(
+        tenant,
+        body(ada, 9, graph="confirm_decline"),
+        body(ada, 10),
+        relate_bookings=True,
+    )
+    request, confirmed = (item["booking"] for item in answer.data)
+
+    refused = act(tenant, request, "confirm")
+    alone = act(tenant, request, "confirm", {"apply_to_bulked_bookings": False})
+
+    assert (refused.status, refused.json["code"], refused.json["state"]) == (
+        *(409, "action_not_allowed", "confirmed"),
+    )
+    assert (alone.status, states()) == (200, ["confirmed", "confirmed"])
+    assert steps(tenant, confirmed) == [("initialized", "confirm", "confirmed")]
+
+
+def test_unrelated_ones_stand_alone(tenant: Tenant, ada: Any) -> None:
+    first, *_ = make_three(tenant, ada)
+
+    act(tenant, first, "cancel")
+
+    assert (states(), Bulk.objects.count()) == (["cancelled", "confirmed", "confirmed"], 0)
+
+
+def test_a_resources_key_leads_on_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:
+    answer = make(tenant, body(ada, 9), body(bob, 10), relate_bookings=True)
+    own = Caller(ada["api_token"], user="ada@example.com")
+
+    done = act(own, answer.data[0]["booking"], "cancel")
+
+    assert (done.status, states()) == (200, ["cancelled", "confirmed"])
+
+
+# --- Changing -------------------------------------------------------------------------------------
+def test_each_is_changed_for_itself(tenant: Tenant, make_tenant: MakeTenant, ada: Any) -> None:
+    other = make_tenant()
+    foreign = other.book(resource_id=other.make_resource()["id"], **NINE).data
+    first, second, third = make_three(tenant, ada)
+
+    answer = change(
+        tenant,
+        {"id": first["id"], "meta": {"invoice": "4711"}},
+        {"id": second["id"], "action": "cancel", "cancel": {"message": "Ill."}},
+        {"id": second["id"], "action": "complete"},
+        {"id": foreign["id"], "meta": {}},
+        {"id": str(uuid.uuid4()), "action": "cancel"},
+        {"id": third["id"], "action": "complete"},
+    )
+
+    assert answer.data == [
+        {"status": 200, "booking": entry(first, "confirmed")},
+        {"status": 200, "booking": entry(second, "cancelled")},
+        {
+            "status": 409,
+            "error": {
+                "error": "Cannot apply action 'complete' to current state 'cancelled'",
+                "code": "action_not_allowed",
+                "state": "cancelled",
+                "available_actions": [],
+            },
+        },
+        NOT_FOUND,
+        NOT_FOUND,
+        {"status": 200, "booking": entry(third, "completed")},
+    ]
+    assert tenant.get(f"/bookings/{first['id']}").data["meta"] == {"invoice": "4711"}
+    logs = tenant.get(f"/bookings/{second['id']}?include=logs").data["logs"]
+    assert [log["message"] for log in logs] == ["", "Ill."]
+
+
+BAD_CHANGES = {
+    "neither": ({}, ["action"]),
+    "both": ({"meta": {}, "action": "cancel"}, ["action"]),
+    "no id": ({"id": None, "meta": {}}, ["id"]),
+    "bad id": ({"id": "x", "meta": {}}, ["id"]),
+    "unknown action": ({"action": "dance"}, ["action"]),
+    "action of no graph": ({"action": "reschedule"}, ["action"]),
+    "bad inputs": ({"action": "cancel", "cancel": {"message": 5}}, ["cancel.message"]),
+    "inputs no object": ({"action": "cancel", "cancel": "x"}, ["cancel"]),
+    "meta no object": ({"meta": 5}, ["meta"]),
+    "null action": ({"action": None}, ["action"]),
+}
+
+
+@pytest.mark.parametrize(("given", "paths"), BAD_CHANGES.values(), ids=BAD_CHANGES)
+def test_a_bad_change_is_named_by_its_path(
+    tenant: Tenant, ada: Any, given: Any, paths: list[str]
+) -> None:
+    booking = tenant.book(resource_id=ada["id"], **NINE).data
+
+    answer = change(tenant, {"id": booking["id"], "meta": {"a": 1}}, {"id": booking["id"], **given})
+
+    well, bad = answer.data
+    assert well == {"status": 200, "booking": entry(booking, "confirmed")}
+    assert (bad["status"], list(bad["error"]["errors"])) == (
+        *(422, [f"bookings.1.{path}" for path in paths]),
+    )
+    assert states() == ["confirmed"]
+
+
+def test_changes_can_stop_or_be_taken_back(tenant: Tenant, ada: Any) -> None:
+    first, second, _ = make_three(tenant, ada)
+    changes = [
+        {"id": first["id"], "action": "cancel"},
+        {"id": first["id"], "action": "cancel"},
+        {"id": second["id"], "action": "cancel"},
+    ]
+
+    back = change(tenant, *changes, delete_all_on_error=True)
+    after_back = states()
+    stopped = change(tenant, *changes, stop_on_first_error=True)
+
+    assert [back.data[0], back.data[1]["status"], back.data[2]] == [NOT_KEPT, 409, NOT_KEPT]
+    assert after_back == ["confirmed"] * 3
+    assert [item["status"] for item in stopped.data] == [200, 409, 424]
+    assert states() == ["cancelled", "confirmed", "confirmed"]
+
+
+def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any) -> None:
+    first, *_ = make_three(tenant, ada, relate_bookings=True)
+
+    alone = change(tenant, {"id": first["id"], "action": "cancel_by_customer"})
+    after = states()
+    second = tenant.get(f"/bookings/{first['id']}?include=bulked_bookings").data["bulked_bookings"][
+        0
+    ]
+    together = change(
+        tenant, {"id": second["id"], "action": "cancel", "apply_to_bulked_bookings": True}
+    )
+
+    assert [alone.data[0]["status"], together.data[0]["status"]] == [200, 200]
+    assert after == ["cancelled_by_customer", "confirmed", "confirmed"]
+    assert states() == ["cancelled_by_customer", "cancelled", "cancelled"]
+
+
+def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:
+    own = tenant.book(resource_id=ada["id"], **NINE).data
+    others = tenant.book(resource_id=bob["id"], **NINE).data
+    key = Caller(ada["api_token"], user="ada@example.com")
+
+    changed = change(key, *({"id": one["id"], "action": "cancel"} for one in (others, own)))
+    added = make(key, body(bob, 12), body(ada, 12))
+
+    assert changed.data == [NOT_FOUND, {"status": 200, "booking": entry(own, "cancelled")}]
+    assert [item["status"] for item in added.data] == [422, 201]
+    assert list(added.data[0]["error"]["errors"]) == ["bookings.0.resource_id"]
+
+
+def test_a_widget_key_may_not(tenant: Tenant, ada: Any) -> None:
+    widget = tenant.widget()
+
+    answers = [make(widget, body(ada, 9)), change(widget, {})]
+
+    assert [(one.status, one.json["code"]) for one in answers] == [(403, "forbidden")] * 2
+
+
+# --- Twice ----------------------------------------------------------------------------------------
+def test_the_same_request_again_happens_once(tenant: Tenant, ada: Any) -> None:
+    request = {"bookings": [body(ada, 9), body(ada, 9)]}
+    key = {"Idempotency-Key": "once"}
+
+    first, again = (tenant.post("/bookings/bulk", request, **key) for _ in range(2))
+
+    assert [item["status"] for item in first.data] == [201, 409]
+    assert (again.status, again.content) == (first.status, first.content)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert states() == ["confirmed"]
+
+
+def test_an_unknown_parameter_is_refused(tenant: Tenant) -> None:
+    assert [make(tenant, {}, query="?x=1").status, change(tenant, {}, query="?x=1").status] == [
+        *(422, 422)
+    ]
+    assert tenant.get("/bookings/bulk").status == 405

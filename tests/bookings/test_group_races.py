@@ -1,0 +1,130 @@
+"""No group is oversold: real client processes against real web processes.
+
+What keeps seats apart is the lock of their owner's booking alone; so each race comes with its
+control, in which nothing is locked, and there it does go wrong.
+"""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bookings.race_clients import Request, call
+from tests.bookings.race_tenant import LiveTenant, count_outcomes, span
+
+SEATS = 5
+WRITES_SEAT = 'INSERT INTO "bookings_booking"'
+_LIVE = """SELECT count(*) FROM bookings_booking
+    WHERE owner_booking_id = ? AND state IN ('confirmed', 'tentative', 'paid')"""
+
+
+def make_group(tenant: LiveTenant) -> Any:
+    (resource,) = tenant.make_resources(1)
+    return tenant.book(
+        graph="group_owner", resource_id=resource, settings={"max_seats": SEATS}, **span(10)
+    )
+
+
+def seat_in(tenant: LiveTenant, group: Any, graph: str = "group_customer") -> Request:
+    return tenant.booking(graph=graph, related={"owner_booking_id": group["id"]})
+
+
+def live_seats(tenant: LiveTenant, group: Any) -> int:
+    return tenant.rows(_LIVE, tenant.id(group["id"]))[0][0]
+
+
+@pytest.mark.parametrize("graph", ["group_customer", "group_customer_payment"])
+def test_fifty_want_five_seats(live_tenant: LiveTenant, graph: str) -> None:
+    group = make_group(live_tenant)
+
+    answers = live_tenant.race_each([seat_in(live_tenant, group, graph)] * 50)
+
+    assert count_outcomes(answers) == Counter({"201": SEATS, "409 group_full": 45})
+    assert live_seats(live_tenant, group) == SEATS
+
+
+def test_control_without_lock_a_group_is_oversold(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    """Several have counted the seats before the first one takes one."""
+    unlocked = faulty_tenant.with_faults(unlocked=True, meet=str(tmp_path), at=WRITES_SEAT)
+    group = make_group(faulty_tenant)
+
+    faulty_tenant.race_each([seat_in(unlocked, group)] * 12)
+
+    assert live_seats(faulty_tenant, group) > SEATS
+
+
+def test_nobody_sits_in_a_group_that_was_cancelled_meanwhile(live_tenant: LiveTenant) -> None:
+    group = make_group(live_tenant)
+    cancel = live_tenant.act(group["id"], "cancel")
+
+    *seats, cancelled = live_tenant.race_each([*[seat_in(live_tenant, group)] * 9, cancel])
+
+    assert cancelled.outcome == "200"
+    assert set(count_outcomes(seats)) <= {"201", "409 action_not_allowed", "409 group_full"}
+    assert live_seats(live_tenant, group) == 0
+
+
+def race_to_cancel(tenant: LiveTenant, folder: Path, **faults: Any) -> tuple[str, str, int]:
+    """A seat is about to be written when the group is cancelled: both outcomes, live seats."""
+    group = make_group(tenant)
+    cancel = tenant.with_faults(**faults).act(group["id"], "cancel")
+    with ThreadPoolExecutor(1) as pool:
+        with tenant.held_up(
+            seat_in(tenant, group), at=WRITES_SEAT, folder=folder, **faults
+        ) as seat:
+            cancelled = pool.submit(call, tenant.service.url, cancel)
+            if faults:
+                cancelled.result()
+        return seat.result().outcome, cancelled.result().outcome, live_seats(tenant, group)
+
+
+def test_the_cancellation_waits_for_the_seat(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
+    assert race_to_cancel(faulty_tenant, tmp_path) == ("201", "200", 0)
+
+
+def test_control_without_lock_a_seat_outlives_its_group(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    assert race_to_cancel(faulty_tenant, tmp_path, unlocked=True) == ("201", "200", 1)
+
+
+def test_a_seat_is_cancelled_while_its_group_is_moved(live_tenant: LiveTenant) -> None:
+    """Whoever comes first: a cancelled seat is never told to have moved."""
+    for _ in range(3):
+        group = make_group(live_tenant)
+        seats = [call(live_tenant.service.url, seat_in(live_tenant, group)).data for _ in range(3)]
+        cancels = [live_tenant.act(seat["id"], "cancel_by_customer") for seat in seats]
+
+        answers = live_tenant.race_each([live_tenant.move(group["id"], span(14)), *cancels])
+
+        assert count_outcomes(answers) == Counter({"200": 4})
+        assert {live_tenant.steps_of(seat["id"])[-1] for seat in seats} == {
+            ("confirmed", "cancel_by_customer", "cancelled_by_customer")
+        }
+
+
+def test_a_seat_that_is_cancelled_while_the_move_waits_stays_out_of_it(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    group = make_group(faulty_tenant)
+    seat = call(faulty_tenant.service.url, seat_in(faulty_tenant, group)).data
+    cancel = faulty_tenant.act(seat["id"], "cancel_by_customer")
+    move = faulty_tenant.move(group["id"], span(14))
+
+    with ThreadPoolExecutor(1) as pool:
+        writes = 'UPDATE "bookings_booking"'
+        with faulty_tenant.held_up(cancel, at=writes, folder=tmp_path) as cancelled:
+            moved = pool.submit(call, faulty_tenant.service.url, move)
+            if not faulty_tenant.is_sqlite:
+                faulty_tenant.wait_for_a_waiter()
+        outcomes = [cancelled.result().outcome, moved.result().outcome]
+
+    assert outcomes == ["200", "200"]
+    assert faulty_tenant.steps_of(seat["id"]) == [
+        ("initialized", "create", "confirmed"),
+        ("confirmed", "cancel_by_customer", "cancelled_by_customer"),
+    ]

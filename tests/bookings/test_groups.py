@@ -1,0 +1,747 @@
+"""Groups: an owner's booking and the seats in it (section 5, graphs group_*)."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bookings.models import Booking
+from bookings.services import complete_ended_bookings, time_out_payments
+from tests.bookings.agreements import (
+    MARTY,
+    MONDAY,
+    NINE,
+    act,
+    entry,
+    links,
+    shown,
+    span,
+    steps,
+    taken,
+    whole,
+)
+from tests.bookings.group_world import ANN, BOB, CYD, make_group, seat_in, seats_of, take_seat
+from tests.world import BERLIN, NOW, Answer, Caller, Tenant, at
+
+MakeTenant = Callable[..., Tenant]
+pytestmark = pytest.mark.usefixtures("clock")
+
+FULL = {"error": "Every seat of the group is taken.", "code": "group_full"}
+DUE = at(f"{MONDAY} 11:00")  # an hour after the end
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", email="ada@example.com")
+
+
+@pytest.fixture
+def group(tenant: Tenant, ada: Any) -> Any:
+    return make_group(tenant, ada)
+
+
+def refused(answer: Answer) -> tuple[int, Any]:
+    """(422, the paths), (409, the error): what a refusal says."""
+    return answer.status, sorted(answer.json["errors"]) if answer.status == 422 else answer.error
+
+
+def states(tenant: Tenant, *bookings: Any) -> list[str]:
+    return [tenant.get(f"/bookings/{booking['id']}").data["state"] for booking in bookings]
+
+
+# --- The owner's booking --------------------------------------------------------------------------
+def test_a_group_is_an_owners_booking_without_a_customer(tenant: Tenant, ada: Any) -> None:
+    policies = {
+        "min_cancel_time": "1 day",
+        "min_booking_time": "2 hours",
+        "max_booking_time": "4 weeks",
+    }
+    answer = tenant.book(
+        graph="group_owner",
+        resource_id=ada["id"],
+        settings={"max_seats": 12, **policies},
+        **NINE,
+    )
+
+    found = whole(tenant, answer.data)
+    assert (answer.status, answer.json) == (
+        *(201, {"data": entry(answer.data, "tentative", "group_owner")}),
+    )
+    assert found["attributes"] == {
+        "event_info": {
+            **shown("09:00", "10:00"),
+            "what": "Meeting",
+            "where": "",
+            "description": "",
+            "calendar_id": ada["calendars"][0]["id"],
+            "invite": True,
+            "participants": [],
+        },
+        "customer": None,
+        "settings": {"allow_double_bookings": False, "enforce_availability": False, **policies},
+        "group_booking": {"max_seats": 12, "current_seats": 0},
+    }
+    assert (found["customers"], found["available_actions"], found["customer_action_links"]) == (
+        *([], ["cancel", "complete"], {}),
+    )
+    assert steps(tenant, answer.data) == [("initialized", "create", "tentative")]
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+
+
+@pytest.mark.parametrize("seats", [None, 0, -1, 1001, 1.5, "2", True])
+def test_it_needs_one_to_a_thousand_seats(tenant: Tenant, ada: Any, seats: Any) -> None:
+    settings = {} if seats is None else {"settings": {"max_seats": seats}}
+
+    answer = tenant.book(graph="group_owner", resource_id=ada["id"], **settings, **NINE)
+
+    assert refused(answer) == (422, ["settings.max_seats"])
+    assert Booking.objects.count() == 0
+
+
+@pytest.mark.parametrize("seats", [1, 1000])
+def test_as_few_and_as_many_seats_as_there_can_be(tenant: Tenant, ada: Any, seats: int) -> None:
+    assert seats_of(tenant, make_group(tenant, ada, max_seats=seats)) == {
+        **{"max_seats": seats, "current_seats": 0}
+    }
+
+
+def test_the_settings_of_a_group_are_nothing_to_other_bookings(tenant: Tenant, ada: Any) -> None:
+    answer = tenant.book(
+        resource_id=ada["id"], settings={"max_seats": 3, "min_cancel_time": "1 day"}, **NINE
+    )
+
+    attributes = whole(tenant, answer.data)["attributes"]
+    assert (attributes["settings"], attributes["group_booking"]) == (
+        {"allow_double_bookings": False, "enforce_availability": False},
+        None,
+    )
+
+
+def test_a_group_blocks_like_any_booking(tenant: Tenant, ada: Any, group: Any) -> None:
+    answer = tenant.book(resource_id=ada["id"], **span("09:30", "10:30"))
+
+    assert (answer.status, answer.json["conflicts"]) == (409, [shown("09:00", "10:00")])
+
+
+# --- Seats ----------------------------------------------------------------------------------------
+def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: Any) -> None:
+    answer = take_seat(
+        tenant, group, what="Mine", where="Elsewhere", description="Words", participants=["x@y.zz"]
+    )
+
+    found = whole(tenant, answer.data)
+    owner = whole(tenant, group)
+    assert (answer.status, answer.json) == (
+        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+    )
+    assert (found["event"], found["resource"], found["calendar"]) == (
+        *(owner["event"], owner["resource"], owner["calendar"]),
+    )
+    assert found["attributes"]["event_info"] == owner["attributes"]["event_info"]
+    assert (found["attributes"]["customer"]["email"], found["attributes"]["group_booking"]) == (
+        *(ANN["email"], None),
+    )
+    assert found["available_actions"] == ["cancel_by_customer", "cancel_by_owner", "complete"]
+    assert found["customer_action_links"] == links(answer.data)
+    assert steps(tenant, answer.data) == [("initialized", "create", "confirmed")]
+    assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 1}
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+
+
+def test_the_owners_booking_can_be_included(tenant: Tenant, ada: Any, group: Any) -> None:
+    seat = seat_in(tenant, group)
+    other = tenant.book(resource_id=ada["id"], **span("12:00", "13:00")).data
+
+    found = {
+        row["id"]: row["owner_booking"]
+        for row in tenant.get("/bookings?include=owner_booking").data
+    }
+
+    assert found == {
+        seat["id"]: entry(group, "tentative", "group_owner"),
+        group["id"]: None,
+        other["id"]: None,
+    }
+
+
+SAME_TIMES = {
+    "flat": {"start": f"{MONDAY}T09:00:00Z", "end": f"{MONDAY}T10:00:00Z"},
+    "nested": {"event": {"start": f"{MONDAY}T10:00:00+01:00", "end": f"{MONDAY}T10:00:00Z"}},
+    "naive": {"start": f"{MONDAY} 10:00:00", "end": f"{MONDAY} 11:00:00"},  # Berlin's clock
+    "only one": {"end": f"{MONDAY}T10:00:00Z"},
+    "none": {"start": None, "end": None},
+}
+
+
+@pytest.mark.parametrize("times", SAME_TIMES.values(), ids=SAME_TIMES)
+def test_the_groups_time_may_be_said_again(tenant: Tenant, times: Any) -> None:
+    group = make_group(tenant, tenant.make_resource("Ada", BERLIN))
+
+    assert take_seat(tenant, group, **times).status == 201
+
+
+TEN = {"start": f"{MONDAY}T10:00:00Z", "end": f"{MONDAY}T11:00:00Z"}
+OTHER_TIMES = {
+    "flat": (TEN, ["end", "start"]),
+    "nested": ({"event": TEN}, ["event.end", "event.start"]),
+    "the end alone": ({"end": TEN["end"]}, ["end"]),
+    "naive": ({"event": {"start": f"{MONDAY} 09:00:00"}}, ["event.start"]),
+    "mixed": ({"start": TEN["start"], "event": {"end": TEN["end"]}}, ["event.end", "start"]),
+    "no time": ({"start": "soon"}, ["start"]),
+}
+
+
+@pytest.mark.parametrize(("times", "paths"), OTHER_TIMES.values(), ids=OTHER_TIMES)
+def test_another_time_is_refused(tenant: Tenant, times: Any, paths: list[str]) -> None:
+    group = make_group(tenant, tenant.make_resource("Ada", BERLIN))
+
+    assert refused(take_seat(tenant, group, **times)) == (422, paths)
+    assert Booking.objects.count() == 1
+
+
+def test_another_resource_or_calendar_is_refused(tenant: Tenant, ada: Any, group: Any) -> None:
+    bob = tenant.make_resource("Bob")
+    given = {
+        "resource_id": {"resource_id": bob["id"]},
+        "calendar_id": {"calendar_id": bob["calendars"][0]["id"]},
+        "event.calendar_id": {"event": {"calendar_id": bob["calendars"][0]["id"]}},
+        "reservation_id": {"reservation_id": str(uuid.uuid4())},
+        "recurrence": {"recurrence": "FREQ=DAILY;COUNT=2"},
+    }
+
+    found = {path: refused(take_seat(tenant, group, **body)) for path, body in given.items()}
+
+    assert found == {path: (422, [path]) for path in given}
+    same = {"resource_id": ada["id"], "calendar_id": ada["calendars"][0]["id"]}
+    assert take_seat(tenant, group, **same).status == 201
+
+
+def test_a_seat_needs_a_group_that_the_caller_can_see(
+    tenant: Tenant, make_tenant: MakeTenant, ada: Any, group: Any
+) -> None:
+    other = make_tenant()
+    foreign = make_group(other, other.make_resource())
+    bob = tenant.make_resource("Bob", email="bob@example.com")
+    bobs = Caller(bob["api_token"], user="bob@example.com")
+    own = Caller(ada["api_token"], user="ada@example.com")
+    plain = tenant.book(resource_id=ada["id"], **span("12:00", "13:00")).data
+    seat = seat_in(tenant, group)
+    path = ["related.owner_booking_id"]
+
+    assert refused(tenant.book(graph="group_customer", **NINE)) == (422, path)
+    assert refused(tenant.book(graph="group_customer", related={})) == (422, path)
+    assert [refused(take_seat(tenant, one)) for one in (foreign, plain, seat)] == [(422, path)] * 3
+    assert refused(take_seat(tenant, {"id": str(uuid.uuid4())})) == (422, path)
+    assert refused(take_seat(tenant, {"id": "x"})) == (422, path)
+    assert refused(take_seat(bobs, group)) == (422, path)
+    assert take_seat(own, group, BOB).status == 201
+
+
+def test_a_seat_needs_a_customer(tenant: Tenant, group: Any) -> None:
+    answer = tenant.post(
+        "/bookings", {"graph": "group_customer", "related": {"owner_booking_id": group["id"]}}
+    )
+
+    assert refused(answer) == (422, ["customer"])
+
+
+# --- How many -------------------------------------------------------------------------------------
+def test_a_full_group_takes_no_more(tenant: Tenant, group: Any) -> None:
+    seat_in(tenant, group)
+    seat_in(tenant, group, BOB)
+
+    answer = take_seat(tenant, group, CYD)
+
+    assert refused(answer) == (409, FULL)
+    assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 2}
+    assert Booking.objects.count() == 3
+
+
+def test_a_cancelled_seat_is_free_again(tenant: Tenant, group: Any) -> None:
+    seats = [seat_in(tenant, group), seat_in(tenant, group, BOB)]
+    for seat, action in zip(seats, ["cancel_by_customer", "cancel_by_owner"], strict=True):
+        assert act(tenant, seat, action).status == 200
+
+    counts = [seats_of(tenant, group)["current_seats"]]
+    counts += [
+        seats_of(tenant, group)["current_seats"]
+        for customer in (CYD, ANN)
+        if seat_in(tenant, group, customer)
+    ]
+
+    assert states(tenant, group, *seats) == [
+        *("tentative", "cancelled_by_customer", "cancelled_by_owner")
+    ]
+    assert counts == [0, 1, 2]
+    assert refused(take_seat(tenant, group)) == (409, FULL)
+
+
+def test_a_cancelled_seat_leaves_the_groups_time_alone(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
+    seat = seat_in(tenant, group)
+
+    act(tenant, seat, "cancel_by_customer")
+
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+
+
+@pytest.mark.parametrize(("action", "state"), [("cancel", "cancelled"), ("complete", "completed")])
+def test_a_group_that_is_over_takes_no_seats(
+    tenant: Tenant, group: Any, action: str, state: str
+) -> None:
+    act(tenant, group, action)
+
+    assert refused(take_seat(tenant, group)) == (
+        409,
+        {
+            "error": f"Cannot apply action 'create' to current state '{state}'",
+            "code": "action_not_allowed",
+            "state": state,
+            "available_actions": [],
+        },
+    )
+
+
+def policy(name: str, limit: str) -> dict[str, Any]:
+    return {
+        "error": f"The policy {name} does not allow this.",
+        "code": "policy",
+        "policy": name,
+        "limit": limit,
+    }
+
+
+def test_seats_are_taken_inside_the_booking_window(tenant: Tenant, ada: Any, clock: Any) -> None:
+    """No earlier than two days, no later than three hours before nine on Monday."""
+    window = {"max_booking_time": "2 days", "min_booking_time": "3 hours"}
+    group = make_group(tenant, ada, max_seats=10, settings=window)
+    start, second = at(f"{MONDAY} 09:00"), timedelta(seconds=1)
+    opens, closes = start - timedelta(days=2), start - timedelta(hours=3)
+    found = []
+
+    for moment in (opens - second, opens, closes, closes + second):
+        clock.move_to(moment)
+        answer = take_seat(tenant, group)
+        found.append(answer.error if answer.status == 409 else answer.status)
+
+    assert found == [
+        policy("max_booking_time", "2 days"),
+        *(201, 201),
+        policy("min_booking_time", "3 hours"),
+    ]
+
+
+def test_without_a_window_a_server_key_still_adds_people(
+    tenant: Tenant, group: Any, clock: Any
+) -> None:
+    clock.move_to(at(f"{MONDAY} 09:30"))
+
+    assert take_seat(tenant, group).status == 201
+
+
+# --- Widget keys ----------------------------------------------------------------------------------
+@pytest.fixture
+def classes(tenant: Tenant, ada: Any) -> str:
+    """A project whose page sells seats."""
+    return tenant.make_project(ada["id"], booking={"graph": "group_customer", "what": "Yoga"})["id"]
+
+
+def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> None:
+    group = make_group(tenant, ada, project_id=classes)
+    widget = tenant.widget()
+
+    answer = take_seat(widget, group, project_id=classes, graph="instant")
+    named = take_seat(widget, group, BOB)
+
+    assert (answer.status, answer.json) == (
+        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+    )
+    assert named.status == 201
+    assert refused(take_seat(widget, group, CYD)) == (409, FULL)
+
+
+def test_a_widget_key_makes_no_group(tenant: Tenant, ada: Any) -> None:
+    owners = tenant.make_project(ada["id"], booking={"graph": "group_owner", "what": "Yoga"})["id"]
+    widget = tenant.widget()
+    body = {"customer": MARTY, "what": "Yoga", "settings": {"max_seats": 5}, **NINE}
+
+    answers = [
+        widget.post("/bookings", {"graph": "group_owner", "resource_id": ada["id"], **body}),
+        widget.post("/bookings", {"project_id": owners, **body}),
+    ]
+
+    assert [refused(answer) for answer in answers] == [(422, ["graph"])] * 2
+
+
+def test_a_widget_key_takes_no_seat_once_the_group_has_begun(
+    tenant: Tenant, ada: Any, classes: str, clock: Any
+) -> None:
+    group = make_group(tenant, ada, project_id=classes)
+    clock.move_to(at(f"{MONDAY} 09:00") + timedelta(seconds=1))
+
+    answer = take_seat(tenant.widget(), group, project_id=classes)
+
+    assert refused(answer) == (409, policy("min_booking_time", "0 minutes"))
+
+
+def test_a_widget_keys_project_has_its_own_groups(tenant: Tenant, ada: Any, classes: str) -> None:
+    bob = tenant.make_resource("Bob")
+    others = tenant.make_project(bob["id"], name="Others")["id"]
+    of_others = make_group(tenant, bob, project_id=others)
+    of_nobody = make_group(tenant, bob, **span("12:00", "13:00"))
+    of_ada = make_group(tenant, ada, **span("12:00", "13:00"))
+    widget = tenant.widget()
+
+    assert refused(take_seat(widget, of_others, project_id=classes)) == (422, ["project_id"])
+    assert refused(take_seat(widget, of_nobody, project_id=classes)) == (422, ["resource_id"])
+    assert take_seat(widget, of_ada, project_id=classes).status == 201
+
+
+# --- The customer cancels -------------------------------------------------------------------------
+def test_the_group_says_how_late_a_seat_can_be_cancelled(
+    tenant: Tenant, ada: Any, clock: Any
+) -> None:
+    """It goes before the project's."""
+    project = tenant.make_project(ada["id"], settings={"min_cancel_time": "1 hour"})["id"]
+    group = make_group(
+        tenant,
+        ada,
+        project_id=project,
+        settings={"min_cancel_time": "1 day"},
+        **span("09:00", "10:00"),
+    )
+    seats = [seat_in(tenant, group), seat_in(tenant, group, BOB)]
+    last = at(f"{MONDAY} 09:00") - timedelta(days=1)
+
+    clock.move_to(last)
+    in_time = act(tenant, seats[0], "cancel_by_customer")
+    clock.move_to(last + timedelta(seconds=1))
+    late = act(tenant, seats[1], "cancel_by_customer")
+
+    assert in_time.status == 200
+    assert refused(late) == (409, policy("min_cancel_time", "1 day"))
+    assert act(tenant, seats[1], "cancel_by_owner").status == 200
+
+
+# --- What the owner does, all do ------------------------------------------------------------------
+def test_a_cancelled_group_cancels_its_seats(tenant: Tenant, ada: Any, group: Any) -> None:
+    gone, kept = seat_in(tenant, group), seat_in(tenant, group, BOB)
+    act(tenant, gone, "cancel_by_customer")
+
+    answer = act(tenant, group, "cancel", {"cancel": {"message": "We are ill."}})
+
+    assert (answer.status, answer.json) == (
+        *(200, {"data": entry(group, "cancelled", "group_owner")}),
+    )
+    assert states(tenant, gone, kept) == ["cancelled_by_customer", "cancelled_by_owner"]
+    assert [
+        (log["action"], log["to_state"], log["message"]) for log in whole(tenant, kept)["logs"]
+    ] == [
+        ("create", "confirmed", ""),
+        ("cancel_by_owner", "cancelled_by_owner", "We are ill."),
+    ]
+    assert taken(tenant, ada["id"]) == []
+    assert tenant.book(resource_id=ada["id"], **NINE).status == 201
+
+
+def test_a_completed_group_completes_its_seats(tenant: Tenant, group: Any) -> None:
+    seats = [seat_in(tenant, group), seat_in(tenant, group, BOB)]
+
+    act(tenant, group, "complete")
+
+    assert states(tenant, group, *seats) == ["completed"] * 3
+    assert [steps(tenant, seat)[1:] for seat in seats] == [
+        [("confirmed", "complete", "completed")]
+    ] * 2
+
+
+@pytest.mark.parametrize("first", ["owner", "seat"])
+def test_the_timer_completes_a_group_once_in_either_order(
+    tenant: Tenant, group: Any, clock: Any, first: str
+) -> None:
+    seat = seat_in(tenant, group)
+    early = Booking.objects.filter(id=(group if first == "owner" else seat)["id"])
+    early.update(completes_at=DUE - timedelta(seconds=5))
+    clock.move_to(DUE)
+
+    done = [complete_ended_bookings(now=DUE) for _ in range(2)]
+
+    assert done == ([1, 0] if first == "owner" else [2, 0])
+    assert states(tenant, group, seat) == ["completed", "completed"]
+    assert steps(tenant, seat)[1:] == [("confirmed", "complete", "completed")]
+    assert steps(tenant, group)[1:] == [("tentative", "complete", "completed")]
+
+
+# --- Moves ----------------------------------------------------------------------------------------
+def test_a_seat_moves_with_its_group_alone(tenant: Tenant, group: Any) -> None:
+    seat = seat_in(tenant, group)
+
+    answer = tenant.post(f"/bookings/{seat['id']}/reschedule", span("12:00", "13:00"))
+
+    assert refused(answer) == (
+        409,
+        {
+            "error": "The policy seat_moves_with_its_group does not allow this.",
+            "code": "policy",
+            "policy": "seat_moves_with_its_group",
+            "limit": None,
+        },
+    )
+
+
+def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) -> None:
+    bob = tenant.make_resource("Bob")
+    gone, seat = seat_in(tenant, group), seat_in(tenant, group, BOB)
+    act(tenant, gone, "cancel_by_customer")
+
+    answer = tenant.post(
+        f"/bookings/{group['id']}/reschedule",
+        {**span("12:00", "14:00"), "resource_id": bob["id"], "message": "Bigger room."},
+    )
+
+    assert (answer.status, answer.json) == (
+        *(200, {"data": entry(group, "tentative", "group_owner")}),
+    )
+    found = whole(tenant, seat)
+    assert (found["event"], found["resource"]["id"]) == (whole(tenant, group)["event"], bob["id"])
+    assert {key: found["event"][key] for key in ("start", "end")} == shown("12:00", "14:00")
+    assert [
+        (log["from_state"], log["action"], log["to_state"], log["message"])
+        for log in found["logs"][1:]
+    ] == [("confirmed", "reschedule", "confirmed", "Bigger room.")]
+    rows = Booking.objects.in_bulk([group["id"], seat["id"], gone["id"]], field_name="id")
+    assert {
+        str(one.id): (one.reschedules, one.completes_at, str(one.resource_id))
+        for one in rows.values()
+    } == {
+        group["id"]: (1, at(f"{MONDAY} 15:00"), bob["id"]),
+        seat["id"]: (1, at(f"{MONDAY} 15:00"), bob["id"]),
+        gone["id"]: (0, None, ada["id"]),
+    }
+    assert [taken(tenant, one["id"]) for one in (ada, bob)] == [[], ["12:00-14:00"]]
+    assert take_seat(tenant, group, CYD, **span("12:00", "14:00")).status == 201
+
+
+def test_a_group_that_can_not_move_stays_with_its_seats(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
+    seat = seat_in(tenant, group)
+    tenant.book(resource_id=ada["id"], **span("12:00", "13:00"))
+
+    answer = tenant.post(f"/bookings/{group['id']}/reschedule", span("12:30", "13:30"))
+
+    assert (answer.status, answer.json["code"]) == (409, "slot_taken")
+    assert [len(steps(tenant, one)) for one in (group, seat)] == [1, 1]
+    assert whole(tenant, seat)["event"]["start"] == shown("09:00", "10:00")["start"]
+
+
+# --- Deleting -------------------------------------------------------------------------------------
+def events(tenant: Tenant) -> list[str]:
+    range_ = f"start={MONDAY}T00:00:00Z&end={MONDAY}T23:00:00Z"
+    return [event["what"] for event in tenant.get(f"/events?{range_}").data]
+
+
+def test_a_deleted_seat_takes_nothing_with_it(tenant: Tenant, ada: Any, group: Any) -> None:
+    seats = [seat_in(tenant, group), seat_in(tenant, group, BOB)]
+    act(tenant, seats[0], "cancel_by_customer")
+
+    deleted = tenant.delete(f"/bookings/{seats[0]['id']}")
+
+    assert deleted.status == 204
+    assert events(tenant) == ["Yoga"]
+    assert states(tenant, group, seats[1]) == ["tentative", "confirmed"]
+    assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 1}
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+
+
+def test_a_deleted_group_leaves_its_seats(tenant: Tenant, group: Any) -> None:
+    seat = seat_in(tenant, group)
+    refusal = tenant.delete(f"/bookings/{group['id']}")
+    act(tenant, group, "cancel")
+
+    deleted = tenant.delete(f"/bookings/{group['id']}")
+
+    found = tenant.get(f"/bookings/{seat['id']}?include=owner_booking").data
+    assert (refusal.status, refusal.json["code"]) == (409, "action_not_allowed")
+    assert deleted.status == 204
+    assert (found["state"], found["owner_booking"]) == ("cancelled_by_owner", None)
+    assert tenant.get(f"/bookings/groups/{group['id']}").status == 404
+    assert refused(take_seat(tenant, group)) == (422, ["related.owner_booking_id"])
+    assert [row["id"] for row in tenant.get("/bookings").data] == [seat["id"]]
+
+
+def test_the_event_of_a_group_is_changed_by_its_owners_booking_alone(
+    tenant: Tenant, group: Any
+) -> None:
+    seat_in(tenant, group)
+    seat_in(tenant, group, BOB)
+    event = whole(tenant, group)["event"]["id"]
+
+    answers = [tenant.delete(f"/events/{event}"), tenant.put(f"/events/{event}", {"what": "X"})]
+
+    assert [(answer.status, answer.error) for answer in answers] == [
+        (
+            409,
+            {
+                "error": f"The event belongs to booking {group['id']}.",
+                "code": "in_use",
+                "booking_id": group["id"],
+            },
+        )
+    ] * 2
+
+
+# --- GET /bookings/groups -------------------------------------------------------------------------
+def test_groups_are_listed_with_what_comes_unasked(tenant: Tenant, ada: Any, group: Any) -> None:
+    seat_in(tenant, group)
+    tenant.book(resource_id=ada["id"], **span("12:00", "13:00"))
+
+    answer = tenant.get("/bookings/groups")
+
+    record = {
+        **entry(group, "tentative", "group_owner"),
+        "attributes": whole(tenant, group)["attributes"],
+        "available_actions": ["cancel", "complete"],
+        "resource": whole(tenant, group)["resource"],
+    }
+    assert record["attributes"]["group_booking"] == {"max_seats": 2, "current_seats": 1}
+    assert (answer.status, answer.json["total"], answer.data) == (200, 1, [record])
+    assert tenant.get(f"/bookings/groups/{group['id']}").json == {"data": record}
+
+
+def test_full_and_finished_groups_are_left_out(tenant: Tenant, ada: Any) -> None:
+    groups = [
+        make_group(tenant, ada, max_seats=1, what=str(hour), **span(f"{hour}:00", f"{hour}:30"))
+        for hour in (10, 11, 12, 13)
+    ]
+    full, cancelled, completed, free = groups
+    seat_in(tenant, full)
+    act(tenant, cancelled, "cancel")
+    act(tenant, completed, "complete")
+
+    listed = tenant.get("/bookings/groups")
+
+    assert (listed.json["total"], [one["id"] for one in listed.data]) == (1, [free["id"]])
+    assert [tenant.get(f"/bookings/groups/{one['id']}").data["state"] for one in groups] == [
+        *("tentative", "cancelled", "completed", "tentative")
+    ]
+
+
+def test_groups_are_searched_and_paged(
+    tenant: Tenant, make_tenant: MakeTenant, ada: Any, classes: str
+) -> None:
+    bob = tenant.make_resource("Bob")
+    of_ada = make_group(tenant, ada, project_id=classes)
+    of_bob = make_group(tenant, bob)
+    other = make_tenant()
+    make_group(other, other.make_resource())
+
+    def found(query: str) -> list[str]:
+        return [one["id"] for one in tenant.get(f"/bookings/groups{query}").data]
+
+    assert found("") == [of_bob["id"], of_ada["id"]]
+    assert found("?limit=1&page=2") == [of_ada["id"]]
+    assert found(f"?search=resource.id:{bob['id']}") == [of_bob["id"]]
+    assert found(f"?search=project.id:{classes}") == [of_ada["id"]]
+    assert found(f"?search=project.id:{classes};resource.id:{bob['id']}") == []
+    refusals = ["?search=graph:instant", "?search=resource.id:x", "?state=tentative", "?include=x"]
+    assert [tenant.get(f"/bookings/groups{query}").status for query in refusals] == [422] * 4
+
+
+def test_what_is_no_group_is_not_found(
+    tenant: Tenant, make_tenant: MakeTenant, ada: Any, group: Any
+) -> None:
+    other = make_tenant()
+    foreign = make_group(other, other.make_resource())
+    seat = seat_in(tenant, group)
+    bob = tenant.make_resource("Bob", email="bob@example.com")
+    bobs = Caller(bob["api_token"], user="bob@example.com")
+
+    answers = [
+        *(tenant.get(f"/bookings/groups/{one}") for one in (foreign["id"], seat["id"], "x")),
+        bobs.get(f"/bookings/groups/{group['id']}"),
+    ]
+
+    assert [answer.status for answer in answers] == [404] * 4
+    assert bobs.get("/bookings/groups").data == []
+
+
+def test_a_widget_key_sees_no_more_of_a_group_than_it_needs(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
+    seat_in(tenant, group)
+    widget = tenant.widget()
+
+    answer = widget.get("/bookings/groups")
+
+    record = {
+        **entry(group, "tentative", "group_owner"),
+        "attributes": {
+            "event_info": {**shown("09:00", "10:00"), "what": "Yoga", "where": "Hall 1"},
+            "group_booking": {"max_seats": 2, "current_seats": 1},
+        },
+        "available_actions": ["cancel", "complete"],
+        "resource": {key: ada[key] for key in ("id", "name", "image", "timezone")},
+    }
+    assert answer.data == [record]
+    assert widget.get(f"/bookings/groups/{group['id']}").data == record
+    assert widget.get("/bookings/groups?include=customers").status == 422
+
+
+# --- Paid seats -----------------------------------------------------------------------------------
+def paid_seat(tenant: Tenant, group: Any, customer: Any = ANN) -> Any:
+    return seat_in(tenant, group, customer, graph="group_customer_payment")
+
+
+def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -> None:
+    group = make_group(tenant, ada, max_seats=1)
+    seat = paid_seat(tenant, group)
+
+    full = take_seat(tenant, group, BOB)
+    paid = act(tenant, seat, "pay")
+
+    assert refused(full) == (409, FULL)
+    assert (paid.status, paid.json) == (
+        *(200, {"data": entry(seat, "paid", "group_customer_payment")}),
+    )
+    assert time_out_payments(now=NOW + timedelta(days=1)) == 0
+    assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
+
+
+def test_a_seat_that_is_not_paid_is_free_again(tenant: Tenant, ada: Any) -> None:
+    group = make_group(tenant, ada, max_seats=1)
+    seat = paid_seat(tenant, group)
+
+    done = [time_out_payments(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
+
+    assert (done, states(tenant, seat)) == ([0, 1, 0], ["unpaid"])
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert take_seat(tenant, group, BOB).status == 201
+
+
+@pytest.mark.parametrize("actions", [[], ["pay"]], ids=["tentative", "paid"])
+def test_a_cancelled_group_cancels_seats_paid_or_not(
+    tenant: Tenant, group: Any, actions: list[str]
+) -> None:
+    seat = paid_seat(tenant, group)
+    for action in actions:
+        act(tenant, seat, action)
+
+    act(tenant, group, "cancel")
+
+    assert states(tenant, seat) == ["cancelled_by_owner"]
+    assert time_out_payments(now=NOW + timedelta(days=1)) == 0
+
+
+def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group: Any) -> None:
+    """What was never paid has not taken place for anyone."""
+    seat = paid_seat(tenant, group)
+
+    act(tenant, group, "complete")
+
+    assert states(tenant, group, seat) == ["completed", "tentative"]
+    assert time_out_payments(now=NOW + timedelta(minutes=5)) == 1
+    assert states(tenant, seat) == ["unpaid"]

@@ -1,0 +1,221 @@
+"""Bookings that wait for their payment (section 5, graph instant_payment)."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bookings import tasks
+from bookings.models import Booking
+from bookings.services import complete_ended_bookings, time_out_payments
+from notifications.models import Delivery
+from tests.bookings.agreements import MONDAY, NINE, act, entry, span, steps, taken, whole
+from tests.world import NOW, Tenant, at
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+WAIT = timedelta(minutes=5)
+SECOND = timedelta(seconds=1)
+REMINDER = {
+    "type": "email",
+    "settings": {"recipient": "customer"},
+    "when": {"type": "before", "unit": "hours", "time": 1},
+}
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", email="ada@example.com")
+
+
+@pytest.fixture
+def booking(tenant: Tenant, ada: Any) -> Any:
+    return tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
+
+
+def row(booking: Any) -> Booking:
+    return Booking.objects.get(id=booking["id"])
+
+
+def deliveries(**only: Any) -> list[tuple[str, str, str]]:
+    """(kind, recipient, state) of each, in the order of planning."""
+    rows = Delivery.objects.filter(**only).order_by("change", "number")
+    return [(one.kind, one.recipient, one.state) for one in rows]
+
+
+def test_an_unpaid_booking_keeps_its_time(tenant: Tenant, ada: Any, booking: Any) -> None:
+    found = whole(tenant, booking)
+
+    assert booking == entry(booking, "tentative", "instant_payment")
+    assert (row(booking).expires_at, row(booking).completes_at) == (NOW + WAIT, None)
+    assert (found["available_actions"], found["customer_action_links"]) == (
+        *(["pay", "timeout", "cancel"], {}),
+    )
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert tenant.book(resource_id=ada["id"], **NINE).status == 409
+
+
+def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
+    answer = act(tenant, booking, "pay")
+
+    assert (answer.status, answer.json) == (
+        *(200, {"data": entry(booking, "paid", "instant_payment")}),
+    )
+    assert (row(booking).expires_at, row(booking).completes_at) == (*(None, at(f"{MONDAY} 11:00")),)
+    assert time_out_payments(now=NOW + timedelta(days=1)) == 0
+    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert complete_ended_bookings(now=at(f"{MONDAY} 11:00")) == 1
+    assert steps(tenant, booking) == [
+        ("initialized", "create", "tentative"),
+        ("tentative", "pay", "paid"),
+        ("paid", "complete", "completed"),
+    ]
+
+
+def test_one_that_is_not_paid_in_time_gives_its_time_back(
+    tenant: Tenant, ada: Any, booking: Any
+) -> None:
+    done = [time_out_payments(now=NOW + WAIT + late) for late in (-SECOND, 0 * SECOND, SECOND)]
+
+    found = whole(tenant, booking)
+    assert (done, found["state"], found["completed"]) == ([0, 1, 0], "unpaid", True)
+    assert found["logs"][1] == {
+        "from_state": "tentative",
+        "to_state": "unpaid",
+        "action": "timeout",
+        "actor": "",
+        "source": "timer",
+        "message": "",
+        "created_at": "2026-11-20T09:35:00+0000",
+    }
+    assert row(booking).expires_at is None
+    assert taken(tenant, ada["id"]) == []
+    assert tenant.book(resource_id=ada["id"], **NINE).status == 201
+    paid = act(tenant, booking, "pay")
+    assert (paid.status, paid.json["code"], paid.json["state"]) == (
+        *(409, "action_not_allowed", "unpaid"),
+    )
+
+
+def test_the_task_does_it(booking: Any, clock: Any) -> None:
+    clock.move_to(NOW + WAIT)
+
+    tasks.time_out_payments()
+
+    assert row(booking).state == "unpaid"
+
+
+def test_how_long_is_a_setting(tenant: Tenant, ada: Any, settings: Any) -> None:
+    settings.PAYMENT_TIMEOUT = 60
+
+    booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
+
+    assert row(booking).expires_at == NOW + timedelta(minutes=1)
+
+
+def test_a_late_payment_counts_while_the_time_is_still_kept(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
+    clock.move_to(NOW + WAIT + timedelta(minutes=1))
+
+    answer = act(tenant, booking, "pay")
+
+    assert (answer.status, answer.data["state"]) == (200, "paid")
+    assert time_out_payments(now=NOW + timedelta(hours=1)) == 0
+
+
+def test_a_move_does_not_change_how_long_is_waited(tenant: Tenant, ada: Any, booking: Any) -> None:
+    tenant.post(f"/bookings/{booking['id']}/reschedule", span("12:00", "13:00"))
+
+    assert row(booking).expires_at == NOW + WAIT
+    assert time_out_payments(now=NOW + WAIT) == 1
+    assert taken(tenant, ada["id"]) == []
+
+
+@pytest.mark.parametrize("action", ["cancel", "timeout"])
+def test_what_is_given_up_by_hand_is_free_at_once(
+    tenant: Tenant, ada: Any, booking: Any, action: str
+) -> None:
+    state = {"cancel": "cancelled", "timeout": "unpaid"}[action]
+
+    answer = act(tenant, booking, action)
+
+    assert (answer.status, answer.data["state"]) == (200, state)
+    assert taken(tenant, ada["id"]) == []
+    assert time_out_payments(now=NOW + WAIT) == 0
+
+
+def test_a_timeout_leaves_other_bookings_alone(tenant: Tenant, ada: Any) -> None:
+    kept = tenant.book(resource_id=ada["id"], **span("12:00", "13:00")).data
+    request = tenant.book(
+        graph="confirm_decline", resource_id=ada["id"], **span("13:00", "14:00")
+    ).data
+
+    assert time_out_payments(now=NOW + timedelta(days=2)) == 0
+    assert [row(one).state for one in (kept, request)] == ["confirmed", "tentative"]
+
+
+def test_many_are_given_up_at_once(tenant: Tenant, ada: Any) -> None:
+    """A series waits for one payment each."""
+    tenant.book(
+        graph="instant_payment", resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=3", **NINE
+    )
+
+    assert time_out_payments(now=NOW + WAIT) == 3
+    assert set(Booking.objects.values_list("state", flat=True)) == {"unpaid"}
+
+
+# --- What is told ---------------------------------------------------------------------------------
+def test_nothing_is_mailed_or_reminded_before_it_is_paid(tenant: Tenant, ada: Any) -> None:
+    booking = tenant.book(
+        graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
+    ).data
+    before = deliveries()
+
+    act(tenant, booking, "pay")
+
+    assert before == []
+    assert deliveries() == [
+        ("paid", "customer", "scheduled"),
+        ("paid", "owner", "scheduled"),
+        ("reminder", "customer", "scheduled"),
+    ]
+    assert [one.due_at for one in Delivery.objects.filter(kind="reminder")] == [
+        at(f"{MONDAY} 08:00")
+    ]
+
+
+def test_the_customer_hears_that_it_was_not_paid(tenant: Tenant, ada: Any) -> None:
+    tenant.book(
+        graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
+    )
+
+    time_out_payments(now=NOW + WAIT)
+
+    assert deliveries() == [("unpaid", "customer", "scheduled")]
+
+
+def test_a_paid_booking_that_is_cancelled_reminds_nobody(tenant: Tenant, ada: Any) -> None:
+    booking = tenant.book(
+        graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
+    ).data
+    act(tenant, booking, "pay")
+
+    act(tenant, booking, "cancel_by_customer")
+
+    assert deliveries(kind="reminder") == [("reminder", "customer", "cancelled")]
+    assert deliveries(kind="cancelled_by_customer") == [
+        ("cancelled_by_customer", "owner", "scheduled"),
+        ("cancelled_by_customer", "customer", "scheduled"),
+    ]
+
+
+def test_webhooks_hear_of_each_state(tenant: Tenant, ada: Any) -> None:
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
+    time_out_payments(now=NOW + WAIT)
+
+    assert deliveries(type="webhook", booking=booking["id"]) == [
+        ("tentative", "", "scheduled"),
+        ("unpaid", "", "scheduled"),
+    ]

@@ -1,0 +1,364 @@
+"""Series: one booking for each occurrence of a rule (section 5)."""
+
+from typing import Any
+
+import pytest
+
+from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken
+from tests.world import BERLIN, Answer, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3", **NINE}
+DAYS = (MONDAY, "2026-11-30", "2026-12-07")
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource()
+
+
+def starts(tenant: Tenant, **query: str) -> list[tuple[str, str]]:
+    """(start, state) of all bookings, by start."""
+    rows = tenant.get("/bookings?include=event&orderBy=event.start&sortedBy=asc&limit=400").data
+    return [(row["event"]["start"], row["state"]) for row in rows]
+
+
+def occurrences(answer: Answer) -> Any:
+    return answer.data["series"]["occurrences"]
+
+
+def test_a_series_is_a_booking_for_each_occurrence(tenant: Tenant, ada: Any) -> None:
+    answer = tenant.book(resource_id=ada["id"], **WEEKLY)
+
+    bookings = tenant.get("/bookings?orderBy=event.start&sortedBy=asc").data
+    series = {
+        "id": answer.data["series"]["id"],
+        "rrule": "FREQ=WEEKLY;COUNT=3",
+        "occurrences": [
+            {**shown("09:00", "10:00", day), "booking_id": booking["id"]}
+            for day, booking in zip(DAYS, bookings, strict=True)
+        ],
+    }
+    assert (answer.status, answer.json) == (
+        201,
+        {"data": entry(bookings[0], "confirmed", series=series)},
+    )
+    assert bookings == [entry(booking, "confirmed") for booking in bookings]
+    assert [
+        tenant.get(f"/bookings/{booking['id']}?include=series").data["series"]
+        for booking in bookings
+    ] == [series] * 3
+    assert [taken(tenant, ada["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
+
+
+def test_the_wall_clock_is_kept_over_clock_changes(tenant: Tenant) -> None:
+    """02:30 does not exist on 28 March 2027 in Berlin, and comes twice on 31 October."""
+    berlin = tenant.make_resource("Ada", BERLIN)["id"]
+
+    spring = tenant.book(
+        resource_id=berlin,
+        start="2027-03-27 02:30:00",
+        end="2027-03-27 03:30:00",
+        recurrence="FREQ=DAILY;COUNT=3",
+    )
+    autumn = tenant.book(
+        resource_id=berlin,
+        start="2027-10-30 02:30:00",
+        end="2027-10-30 03:30:00",
+        recurrence="FREQ=DAILY;COUNT=3",
+    )
+
+    assert [(one["start"], one["end"]) for one in occurrences(spring)] == [
+        ("2027-03-27T01:30:00+00:00", "2027-03-27T02:30:00+00:00"),
+        ("2027-03-28T01:00:00+00:00", "2027-03-28T01:30:00+00:00"),
+        ("2027-03-29T00:30:00+00:00", "2027-03-29T01:30:00+00:00"),
+    ]
+    assert [(one["start"], one["end"]) for one in occurrences(autumn)] == [
+        ("2027-10-30T00:30:00+00:00", "2027-10-30T01:30:00+00:00"),
+        ("2027-10-31T00:30:00+00:00", "2027-10-31T02:30:00+00:00"),
+        ("2027-11-01T01:30:00+00:00", "2027-11-01T02:30:00+00:00"),
+    ]
+
+
+def test_days_that_a_month_does_not_have_are_left_out(tenant: Tenant, ada: Any) -> None:
+    answer = tenant.book(
+        resource_id=ada["id"],
+        **span("09:00", "10:00", "2027-01-31"),
+        recurrence="RRULE:FREQ=MONTHLY;UNTIL=20270531",
+    )
+
+    assert [one["start"][:10] for one in occurrences(answer)] == [
+        *("2027-01-31", "2027-03-31", "2027-05-31")
+    ]
+
+
+# --- Conflicts ------------------------------------------------------------------------------------
+def test_one_conflict_fails_the_series(tenant: Tenant, ada: Any) -> None:
+    tenant.book(resource_id=ada["id"], **span("09:30", "10:30", DAYS[1]))
+
+    answer = tenant.book(resource_id=ada["id"], **WEEKLY)
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:30", "10:30", DAYS[1])],
+            "alternatives": [],
+            "occurrences": [{**shown("09:00", "10:00", DAYS[1]), "reason": "slot_taken"}],
+        },
+    )
+    assert starts(tenant) == [(f"{DAYS[1]}T09:30:00+00:00", "confirmed")]
+
+
+def test_conflicts_can_be_left_out(tenant: Tenant, ada: Any) -> None:
+    tenant.book(resource_id=ada["id"], **span("09:30", "10:30", DAYS[1]))
+
+    answer = tenant.book(resource_id=ada["id"], on_conflict="skip", **WEEKLY)
+
+    made = [one.get("booking_id") for one in occurrences(answer)]
+    assert occurrences(answer) == [
+        {**shown("09:00", "10:00", DAYS[0]), "booking_id": made[0]},
+        {**shown("09:00", "10:00", DAYS[1]), "reason": "slot_taken"},
+        {**shown("09:00", "10:00", DAYS[2]), "booking_id": made[2]},
+    ]
+    assert tenant.get("/bookings").json["total"] == 3
+
+
+def test_where_nothing_is_left_nothing_is_made(tenant: Tenant, ada: Any) -> None:
+    for day in DAYS:
+        tenant.book(resource_id=ada["id"], **span("09:30", "10:30", day))
+
+    answer = tenant.book(resource_id=ada["id"], on_conflict="skip", **WEEKLY)
+
+    spans = [{**shown("09:00", "10:00", day), "reason": "slot_taken"} for day in DAYS]
+    assert (answer.status, answer.json["occurrences"]) == (409, spans)
+    assert tenant.get("/bookings").json["total"] == 3
+
+
+def test_occurrences_stand_in_each_others_way(tenant: Tenant, ada: Any) -> None:
+    """Thirty hours every day."""
+    times = {"start": f"{MONDAY}T09:00:00Z", "end": "2026-11-24T15:00:00Z"}
+
+    answer = tenant.book(
+        resource_id=ada["id"],
+        recurrence="FREQ=DAILY;COUNT=4",
+        on_conflict="skip",
+        **times,
+    )
+
+    assert [one.get("reason") for one in occurrences(answer)] == [None, "slot_taken"] * 2
+
+
+def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any) -> None:
+    project = tenant.make_project(
+        ada["id"],
+        availability={"length": "1 hour", "to": "12 months"},
+        availability_constraints=[
+            {"block_period": {"start": f"{DAYS[1]} 00:00:00", "end": f"{DAYS[1]} 23:00:00"}}
+        ],
+    )
+
+    failed = tenant.book(project_id=project["id"], **WEEKLY)
+    made = tenant.book(project_id=project["id"], on_conflict="skip", **WEEKLY)
+
+    reasons = [{**shown("09:00", "10:00", DAYS[1]), "reason": "not_available"}]
+    assert (failed.status, failed.json["code"], failed.json["occurrences"]) == (
+        *(409, "not_available"),
+        reasons,
+    )
+    assert [one.get("reason") for one in occurrences(made)] == [None, "not_available", None]
+
+
+def test_the_daily_limit_counts_the_series_too(tenant: Tenant, ada: Any) -> None:
+    """Over midnight, so that two nights share a day."""
+    project = tenant.make_project(
+        ada["id"], availability={"length": None, "to": "12 months"}, settings={"max_per_day": 1}
+    )
+
+    answer = tenant.book(
+        project_id=project["id"],
+        start=f"{MONDAY}T22:00:00Z",
+        end="2026-11-24T02:00:00Z",
+        recurrence="FREQ=DAILY;COUNT=4",
+        on_conflict="skip",
+    )
+
+    assert [one.get("reason") for one in occurrences(answer)] == [None, "not_available"] * 2
+
+
+def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -> None:
+    bob = tenant.make_resource("Bob")
+    project = tenant.make_project(
+        ada["id"],
+        bob["id"],
+        availability={"mode": "roundrobin_prioritized", "length": "1 hour", "to": "12 months"},
+    )
+    tenant.book(resource_id=ada["id"], **span("09:30", "10:30", DAYS[2]))
+
+    answer = tenant.book(project_id=project["id"], **WEEKLY)
+
+    assert answer.status == 201
+    assert [taken(tenant, bob["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
+
+
+def test_a_mutual_series_takes_the_time_of_all(tenant: Tenant, ada: Any) -> None:
+    bob = tenant.make_resource("Bob")
+    project = tenant.make_project(
+        ada["id"],
+        bob["id"],
+        availability={"mode": "mutual", "length": "1 hour", "to": "12 months"},
+    )
+    tenant.book(resource_id=bob["id"], **span("09:30", "10:30", DAYS[1]))
+
+    answer = tenant.book(project_id=project["id"], on_conflict="skip", **WEEKLY)
+
+    assert [one.get("reason") for one in occurrences(answer)] == [None, "slot_taken", None]
+    assert [taken(tenant, one["id"], day=DAYS[2]) for one in (ada, bob)] == [["09:00-10:00"]] * 2
+
+
+# --- Actions and moves ----------------------------------------------------------------------------
+CANCELLED = {
+    None: ["confirmed", "cancelled", "confirmed"],
+    "this": ["confirmed", "cancelled", "confirmed"],
+    "following": ["confirmed", "cancelled", "cancelled"],
+    "all": ["cancelled", "cancelled", "cancelled"],
+}
+
+
+@pytest.mark.parametrize("scope", CANCELLED)
+def test_an_action_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str | None) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+    second = {"id": made[1]["booking_id"]}
+
+    answer = act(tenant, second, "cancel", {"scope": scope} if scope else None)
+
+    assert (answer.status, answer.json) == (200, {"data": entry(second, "cancelled")})
+    assert [state for _, state in starts(tenant)] == CANCELLED[scope]
+
+
+def test_what_is_cancelled_already_stays_out(tenant: Tenant, ada: Any) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+    act(tenant, {"id": made[1]["booking_id"]}, "cancel")
+
+    answer = act(tenant, {"id": made[0]["booking_id"]}, "cancel", {"scope": "all"})
+
+    assert answer.status == 200
+    assert [state for _, state in starts(tenant)] == ["cancelled"] * 3
+
+
+MOVED = {
+    "this": [(DAYS[0], "09:00"), ("2026-12-01", "10:00"), (DAYS[2], "09:00")],
+    "following": [(DAYS[0], "09:00"), ("2026-12-01", "10:00"), ("2026-12-08", "10:00")],
+    "all": [("2026-11-24", "10:00"), ("2026-12-01", "10:00"), ("2026-12-08", "10:00")],
+}
+
+
+@pytest.mark.parametrize("scope", MOVED)
+def test_a_move_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+    target = span("10:00", "11:00", "2026-12-01")
+
+    answer = tenant.post(
+        f"/bookings/{made[1]['booking_id']}/reschedule", {**target, "scope": scope}
+    )
+
+    assert answer.status == 200
+    assert [start for start, _ in starts(tenant)] == [
+        f"{day}T{time}:00+00:00" for day, time in MOVED[scope]
+    ]
+
+
+def test_a_move_by_one_step_of_the_series_frees_all_first(tenant: Tenant, ada: Any) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+
+    answer = tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {**span("09:00", "10:00", DAYS[1]), "scope": "all"},
+    )
+
+    assert answer.status == 200
+    assert [start[:10] for start, _ in starts(tenant)] == [DAYS[1], DAYS[2], "2026-12-14"]
+    assert taken(tenant, ada["id"], day=DAYS[0]) == []
+    assert taken(tenant, ada["id"], day="2026-12-14") == ["09:00-10:00"]
+
+
+def test_a_move_that_fails_for_one_keeps_all(tenant: Tenant, ada: Any) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+    tenant.book(resource_id=ada["id"], **span("11:30", "12:30", DAYS[2]))
+    before = starts(tenant)
+
+    answer = tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {**span("11:00", "12:00"), "scope": "all"},
+    )
+
+    assert (answer.status, answer.json["conflicts"]) == (409, [shown("11:30", "12:30", DAYS[2])])
+    assert starts(tenant) == before
+    assert [taken(tenant, ada["id"], day=day) for day in DAYS[:2]] == [["09:00-10:00"]] * 2
+
+
+def test_a_move_keeps_the_wall_clock_of_each(tenant: Tenant) -> None:
+    berlin = tenant.make_resource("Ada", BERLIN)["id"]
+    made = occurrences(
+        tenant.book(
+            resource_id=berlin,
+            start="2027-03-22 09:00:00",
+            end="2027-03-22 10:00:00",
+            recurrence="FREQ=WEEKLY;COUNT=2",
+        )
+    )
+
+    tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {"start": "2027-03-22 11:00:00", "end": "2027-03-22 12:00:00", "scope": "all"},
+    )
+
+    assert [start for start, _ in starts(tenant)] == [
+        *("2027-03-22T10:00:00+00:00", "2027-03-29T09:00:00+00:00"),
+    ]
+
+
+# --- Refused bodies -------------------------------------------------------------------------------
+REFUSED = {
+    "FREQ=SECONDLY;COUNT=3": "FREQ can't be SECONDLY.",
+    "FREQ=WEEKLY": "Either COUNT or UNTIL is needed.",
+    "FREQ=WEEKLY;COUNT=3;UNTIL=20270101": "Either COUNT or UNTIL is needed.",
+    "COUNT=3": "FREQ is needed.",
+    "FREQ=WEEKLY;COUNT=367": "COUNT can't be 367.",
+    "FREQ=WEEKLY;COUNT=0": "COUNT can't be 0.",
+    "FREQ=WEEKLY;COUNT=3;COUNT=4": "COUNT is there twice.",
+    "FREQ=WEEKLY;COUNT=3;BYHOUR=9": "BYHOUR is no part of a rule that can be used here.",
+    "FREQ=WEEKLY;COUNT=3;BYEASTER=1": "BYEASTER is no part of a rule that can be used here.",
+    "FREQ=WEEKLY;COUNT=3;BYDAY=XX": "BYDAY can't be XX.",
+    "FREQ=WEEKLY;COUNT=3;BYDAY=1MO": "BYDAY takes numbers in MONTHLY and YEARLY rules only.",
+    "FREQ=WEEKLY;COUNT=3;BYDAY=TU": "The start must be an occurrence of the rule.",
+    "FREQ=YEARLY;COUNT=3;BYMONTH=2;BYMONTHDAY=30": "The start must be an occurrence of the rule.",
+    "FREQ=DAILY;COUNT=3;BYMONTH=2;BYMONTHDAY=30": "The start must be an occurrence of the rule.",
+    "FREQ=MONTHLY;BYSETPOS=366;COUNT=3": "BYSETPOS needs another BY part.",
+    "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=366;COUNT=3": "The start must be an occurrence of the rule.",
+    "FREQ=YEARLY;COUNT=366": "Must end within 10 years.",
+    "FREQ=DAILY;UNTIL=20361124": "Must end within 10 years.",
+    "FREQ=DAILY;UNTIL=20281124": "Must have at most 366 occurrences.",
+    "FREQ=DAILY;UNTIL=20261122": "The start must be an occurrence of the rule.",
+    "FREQ=DAILY;UNTIL=20270231": "UNTIL: There is no such date or time.",
+    "FREQ=DAILY;INTERVAL=0;COUNT=2": "INTERVAL can't be 0.",
+    "FREQ=DAILY;INTERVAL=99999999999;COUNT=2": "INTERVAL can't be 99999999999.",
+    "every day": "EVERY DAY is no part of a rule that can be used here.",
+}
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_rules_that_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
+    answer = tenant.book(resource_id=ada["id"], recurrence=rule, **NINE)
+
+    assert (answer.status, answer.json["errors"]) == (422, {"recurrence": [REFUSED[rule]]})
+    assert tenant.get("/bookings").json["total"] == 0
+
+
+def test_a_year_of_days(tenant: Tenant, ada: Any) -> None:
+    answer = tenant.book(resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=366", **NINE)
+
+    assert len({one["booking_id"] for one in occurrences(answer)}) == 366
+    assert tenant.get("/bookings").json["total"] == 366

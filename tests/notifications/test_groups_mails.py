@@ -1,0 +1,200 @@
+"""What groups tell, and whom: mails, calls and reminders of owners' bookings and of seats."""
+
+from typing import Any
+
+import pytest
+
+from notifications import pump
+from notifications.models import Delivery
+from notifications.pump import run_pump
+from notifications.services import create_webhook
+from tests.bookings.agreements import act
+from tests.bookings.group_world import ANN, BOB, make_group, seat_in
+from tests.notifications.test_conservation import verify
+from tests.notifications.test_pump import reminder, soon, states
+from tests.sinks import HookSink, Mail, MailSink
+from tests.world import Tenant, hours
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REMINDERS = [
+    reminder(mins=60),
+    reminder(mins=30, recipient="owner"),
+    reminder("webhook", mins=20, url="https://example.com/door"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pump, "LINGER", 0)
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", email="ada@example.com")
+
+
+@pytest.fixture
+def group(tenant: Tenant, ada: Any) -> Any:
+    start = soon(hours=48)
+    times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
+    return make_group(tenant, ada, event_notifications=REMINDERS, **times)
+
+
+def take(tenant: Tenant, group: Any, customer: Any) -> Any:
+    return seat_in(tenant, group, customer, event_notifications=REMINDERS)
+
+
+def kinds(booking: Any, **only: Any) -> list[tuple[str, str]]:
+    """(kind, recipient) of each delivery about a booking, in the order of planning."""
+    return [(kind, recipient) for _, kind, recipient, _ in states(booking=booking["id"], **only)]
+
+
+def open_reminders(booking: Any) -> list[tuple[str, str]]:
+    return [
+        (type_, recipient)
+        for type_, _, recipient, _ in states(
+            booking=booking["id"], kind="reminder", state="scheduled"
+        )
+    ]
+
+
+def calendars(mails: list[Mail]) -> list[tuple[str, str, str, str]]:
+    """(to, METHOD, UID, SEQUENCE) of each mail with an entry for the calendar."""
+    found = []
+    for mail in mails:
+        for part in mail.message.walk():
+            if part.get_content_type() == "text/calendar":
+                lines = dict(
+                    line.split(":", 1)
+                    for line in part.get_content().replace("\r\n ", "").splitlines()
+                )
+                uid = lines["UID"].partition("@")[0]
+                found.append((mail.to[0], lines["METHOD"], uid, lines["SEQUENCE"]))
+    return sorted(found)
+
+
+def test_owners_bookings_remind_the_owner_seats_their_customers_and_calls(
+    tenant: Tenant, group: Any
+) -> None:
+    seat = take(tenant, group, ANN)
+
+    assert kinds(group) == [("reminder", "owner")]
+    assert kinds(seat) == [
+        ("confirmed", "customer"),
+        ("confirmed", "owner"),
+        ("reminder", "customer"),
+        ("reminder", ""),
+    ]
+    assert open_reminders(seat) == [("email", "customer"), ("webhook", "")]
+    assert verify()[0]
+
+
+def test_a_cancelled_group_is_told_to_each_customer_and_once_to_the_owner(
+    tenant: Tenant, group: Any, mails: MailSink
+) -> None:
+    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+    run_pump("email")
+    mails.mails.clear()
+
+    act(tenant, group, "cancel", {"cancel": {"message": "We are ill."}})
+    run_pump("email")
+
+    assert sorted((mail.to[0], "We are ill." in mail.text) for mail in mails.mails) == [
+        ("ada@example.com", True),
+        ("ann@example.com", True),
+        ("bob@example.com", True),
+    ]
+    assert [kinds(seat, kind="cancelled_by_owner") for seat in seats] == [
+        [("cancelled_by_owner", "customer")]
+    ] * 2
+    assert kinds(group, kind="cancelled") == [("cancelled", "owner")]
+    assert [open_reminders(one) for one in (group, *seats)] == [[]] * 3
+    assert verify()[0]
+
+
+def test_a_moved_group_moves_what_is_planned_once(
+    tenant: Tenant, group: Any, mails: MailSink
+) -> None:
+    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+    run_pump("email")
+    mails.mails.clear()
+    start = soon(hours=72)
+
+    tenant.post(
+        f"/bookings/{group['id']}/reschedule",
+        {"start": start.isoformat(), "end": (start + hours(1)).isoformat()},
+    )
+    run_pump("email")
+
+    assert sorted(mail.to[0] for mail in mails.mails) == [
+        *("ada@example.com", "ann@example.com", "bob@example.com")
+    ]
+    assert open_reminders(group) == [("email", "owner")]
+    assert [open_reminders(seat) for seat in seats] == [
+        [("email", "customer"), ("webhook", "")]
+    ] * 2
+    due = Delivery.objects.filter(kind="reminder", state="scheduled")
+    assert sorted((start - one.due_at).total_seconds() / 60 for one in due) == [
+        *(20, 20, 30, 60, 60)
+    ]
+    assert verify()[0]
+
+
+def test_a_cancelled_seat_ends_its_own_reminders(tenant: Tenant, group: Any) -> None:
+    gone, kept = (take(tenant, group, customer) for customer in (ANN, BOB))
+
+    act(tenant, gone, "cancel_by_customer")
+
+    assert open_reminders(gone) == []
+    assert open_reminders(kept) == [("email", "customer"), ("webhook", "")]
+    assert open_reminders(group) == [("email", "owner")]
+    assert kinds(gone, kind="cancelled_by_customer") == [
+        *(("cancelled_by_customer", "owner"), ("cancelled_by_customer", "customer"))
+    ]
+    assert verify()[0]
+
+
+def test_webhooks_hear_of_each_seat(tenant: Tenant, group: Any, hooks: HookSink) -> None:
+    create_webhook(app=tenant.app, given={"url": hooks.url(), "graph": "group_customer"})
+    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+
+    act(tenant, group, "cancel")
+
+    assert [kinds(seat, type="webhook", state="scheduled") for seat in seats] == [
+        [("confirmed", ""), ("cancelled_by_owner", "")]
+    ] * 2
+    assert kinds(group, type="webhook") == []
+    assert verify()[0]
+
+
+def test_the_owner_has_one_entry_for_the_group_each_customer_their_own(
+    tenant: Tenant, group: Any, mails: MailSink
+) -> None:
+    """A seat that is cancelled does not take the group out of the owner's calendar."""
+    ann, bob = (take(tenant, group, customer) for customer in (ANN, BOB))
+    act(tenant, bob, "cancel_by_customer")
+    start = soon(hours=72)
+    times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
+    tenant.post(f"/bookings/{group['id']}/reschedule", times)
+    cyd = take(tenant, group, {"name": "Cyd", "email": "cyd@example.com"})
+    act(tenant, group, "cancel")
+    for _ in range(4):
+        run_pump("email")
+
+    assert calendars(mails.mails) == sorted(
+        [
+            ("ann@example.com", "REQUEST", ann["id"], "0"),
+            ("ann@example.com", "REQUEST", ann["id"], "1"),
+            ("ann@example.com", "CANCEL", ann["id"], "2"),
+            ("bob@example.com", "REQUEST", bob["id"], "0"),
+            ("bob@example.com", "CANCEL", bob["id"], "1"),
+            ("cyd@example.com", "REQUEST", cyd["id"], "0"),
+            ("cyd@example.com", "CANCEL", cyd["id"], "1"),
+            ("ada@example.com", "REQUEST", group["id"], "0"),
+            ("ada@example.com", "REQUEST", group["id"], "0"),
+            ("ada@example.com", "REQUEST", group["id"], "1"),
+            ("ada@example.com", "REQUEST", group["id"], "1"),
+            ("ada@example.com", "CANCEL", group["id"], "2"),
+        ]
+    )

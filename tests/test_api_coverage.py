@@ -1,0 +1,51 @@
+"""docs/api-coverage.md names tests that exist, for every endpoint of the description."""
+
+import ast
+import re
+
+from tests.description import description
+from tests.services import ROOT
+
+PAGE = ROOT / "docs" / "api-coverage.md"
+ROW = re.compile(r"^\| (.+) \| (.+) \|$")
+ENDPOINT = re.compile(r"`([A-Z]+ /\S*)`")
+TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
+HEADS = ("rule", "endpoint")
+
+
+def rows() -> list[tuple[str, str]]:
+    """(rule, tests) of every line of every table."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    found = [ROW.fullmatch(line) for line in lines if not line.startswith("|---")]
+    pairs = [(match[1], match[2]) if match else ("", "") for match in found]
+    return [pair for pair in pairs if pair[0] not in HEADS]
+
+
+def names_in(path: str) -> set[str]:
+    file = ROOT / "tests" / path
+    if not file.is_file():
+        return set()
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    return {one.name for one in ast.parse(file.read_text()).body if isinstance(one, functions)}
+
+
+def test_every_rule_is_proved_by_a_test_that_exists() -> None:
+    named = {rule: TEST.findall(tests) for rule, tests in rows()}
+    wanted = {place for places in named.values() for place in places}
+    known = {path: names_in(path) for path, _ in wanted}
+
+    assert {rule for rule, places in named.items() if not rule or not places} == set()
+    assert {place for place in wanted if place[1] not in known[place[0]]} == set()
+
+
+def test_every_rule_stands_once() -> None:
+    rules = [rule for rule, _ in rows()]
+
+    assert sorted(rules) == sorted(set(rules))
+
+
+def test_every_endpoint_is_named() -> None:
+    found = [ENDPOINT.fullmatch(rule) for rule, _ in rows()]
+    endpoints = {match[1] for match in found if match}
+
+    assert endpoints == {str(operation) for operation in description().operations}
