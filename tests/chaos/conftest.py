@@ -19,6 +19,7 @@ from tests.services import PostgreSQL, Redis, Service, own_database
 from tests.sinks import HookSink, MailSink, hook_sink, mail_sink
 
 OPEN = "SELECT count(*) FROM notifications_delivery WHERE next_at IS NOT NULL"
+SENDING = "SELECT count(*) FROM notifications_delivery WHERE state = 'sending'"
 STATES = "SELECT state, count(*) FROM notifications_delivery GROUP BY state"
 
 
@@ -53,6 +54,24 @@ class House:
         children = [child for name in names for child in self.children(name)]
         max(children, key=lambda child: child.cpu_times().user).kill()
         self.kills += 1
+
+    def kill_while_sending(self, *names: str) -> None:
+        """Every pool process, stopped first, at a moment at which they have tries under way."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            children = [child for name in names for child in self.children(name)]
+            for child in children:
+                child.suspend()
+            if Rows(self.service).read(SENDING)[0][0]:
+                break
+            for child in children:
+                child.resume()
+            time.sleep(0.01)
+        else:
+            raise AssertionError(f"nothing was being sent: {self.states()}")
+        for child in children:
+            child.kill()
+        self.kills += len(children)
 
     def kill_worker(self, name: str) -> None:
         """A worker with its whole pool; another one takes its place."""
