@@ -39,7 +39,8 @@ def run_schemathesis(
     """Runs its command line and returns its report; fails with what it says."""
     report = folder / "report.json"
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "--no-color", "run"),
+        *(sys.executable, "-m", "schemathesis.cli", "--no-color"),
+        *("--config-file", str(ROOT / "tests" / "schemathesis.toml"), "run"),
         f"{caller.url}/v2/openapi.json",
         *("--header", f"Authorization: {caller.headers['Authorization']!s}"),
         *("--checks", CHECKS, "--exclude-checks", LEFT_OUT, "--continue-on-failure"),
