@@ -16,7 +16,7 @@ from bookings.filters import (
 )
 from bookings.graphs import GRAPHS, STATES
 from bookings.listing import page_rows, tallied_total
-from bookings.records import INCLUDES, WHOLE, booking_record, with_includes
+from bookings.records import WHOLE, booking_record, with_includes
 from bookings.requests import read_new_booking
 from bookings.schemas import BOOKING, CUSTOMER_EXAMPLE, WHOLE_BOOKING_EXAMPLE
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
@@ -30,7 +30,6 @@ from scheduling.api.filters import apply_filters
 from scheduling.api.pagination import PAGE_NAMES, Page, envelope
 from scheduling.api.schema import described, one, page_of, search_of
 
-SERIES = INCLUDES["series"]
 NEW_BOOKING_WORDS = (
     "Takes the time or leaves nothing behind. Two forms, freely mixed: the keys of the event under"
     " `event`, or beside the others. Needed are `start`, `end` (at most 366 days later), a"
@@ -127,9 +126,7 @@ class BookingsView(BookingScopedView):
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
         )
         booking = make_booking(new, place=place, actor=self.actor, now=self.now)
-        if booking.series_id and SERIES not in includes:
-            includes = [*includes, SERIES]
-        return self.answer_booking(booking, includes, 201)
+        return self.answer_booking(booking, self.includes_of_new(booking, includes), 201)
 
 
 class BookingView(BookingScopedView):

@@ -163,11 +163,16 @@ class BulkView(BookingScopedView):
 
     def _answer(self, outcomes: list[Outcome], includes: list, status: int) -> Response:
         made = {outcome.booking.id: outcome.booking for outcome in outcomes if outcome.booking}
-        if includes:
-            rows = with_includes(Booking.objects.filter(id__in=made), includes)
+        shown = {
+            key: self.includes_of_new(booking, includes) if status == 201 else includes
+            for key, booking in made.items()
+        }
+        needed = max(shown.values(), key=len, default=includes)
+        if needed:
+            rows = with_includes(Booking.objects.filter(id__in=made), needed)
             made = {booking.id: booking for booking in rows}
         records: dict[uuid.UUID, Any] = {
-            booking.id: booking_record(booking, includes, self.zone) for booking in made.values()
+            key: booking_record(booking, shown[key], self.zone) for key, booking in made.items()
         }
         return Response(
             {

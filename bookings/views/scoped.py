@@ -24,6 +24,7 @@ from scheduling.api.schema import include_of
 OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
 OWN_INCLUDES = {name: one for name, one in INCLUDES.items() if name not in OTHERS}
 INCLUDE_QUERY = {"include": include_of(INCLUDES)}
+SERIES = INCLUDES["series"]
 
 
 class BookingScopedView(TenantView):
@@ -42,6 +43,11 @@ class BookingScopedView(TenantView):
         known = OWN_INCLUDES if self.caller.resource_id else known
         names = dict.fromkeys([*default, *self.query.include(known)])
         return [known[name] for name in names]
+
+    def includes_of_new(self, booking: Booking, includes: list[Include]) -> list[Include]:
+        """The first booking of a series shows the whole series unasked."""
+        unasked = booking.series_id and SERIES not in includes
+        return [*includes, SERIES] if unasked else includes
 
     @property
     def actor(self) -> Actor:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking, Bulk
-from tests.bookings.agreements import MARTY, NINE, act, entry, shown, span, steps
+from tests.bookings.agreements import ACTIONS_OF, MARTY, NINE, act, entry, shown, span, steps
 from tests.bookings.group_world import make_group
 from tests.world import Answer, Caller, Tenant
 
@@ -25,6 +25,20 @@ NOT_ATTEMPTED = {
 NOT_FOUND = {
     "status": 404,
     "error": {"error": "Booking not found.", "code": "not_found", "model": "Booking"},
+}
+
+TAKEN = {
+    "status": 409,
+    "error": {
+        "error": "The time is taken.",
+        "code": "slot_taken",
+        "conflicts": [shown("09:00", "09:30")],
+        "alternatives": [
+            shown("09:30", "10:00"),
+            shown("10:00", "10:30"),
+            shown("10:30", "11:00"),
+        ],
+    },
 }
 
 
@@ -57,6 +71,12 @@ def made(*items: Any, state: str = "confirmed", status: int = 201) -> list[Any]:
     return [{"status": status, "booking": entry(item["booking"], state)} for item in items]
 
 
+def invalid(place: str, path: str, text: str) -> dict[str, Any]:
+    """A refusal of one value of the body at that place."""
+    error = {"error": f"{path}: {text}", "code": "invalid", "errors": {f"{place}{path}": [text]}}
+    return {"status": 422, "error": error}
+
+
 def make_three(tenant: Tenant, ada: Any, **given: Any) -> list[Any]:
     """The records of three bookings, at 9, 10 and 11."""
     answer = make(tenant, *(body(ada, hour) for hour in (9, 10, 11)), **given)
@@ -79,24 +99,19 @@ def test_each_is_made_for_itself(tenant: Tenant, ada: Any) -> None:
         body(ada, 11, graph="confirm_decline"),
     )
 
-    first, taken, bad, worse, last = answer.data
-    assert answer.status == 200
-    assert [first, last] == [
-        *made(first),
-        {"status": 201, "booking": entry(last["booking"], "tentative", "confirm_decline")},
-    ]
-    assert (taken["status"], taken["error"]["code"], taken["error"]["conflicts"]) == (
-        *(409, "slot_taken", [shown("09:00", "09:30")]),
-    )
-    assert bad == {
-        "status": 422,
-        "error": {
-            "error": "customer.email: This field is required.",
-            "code": "invalid",
-            "errors": {"bookings.2.customer.email": ["This field is required."]},
+    first, *_, last = answer.data
+    assert (answer.status, answer.json) == (
+        200,
+        {
+            "data": [
+                *made(first),
+                TAKEN,
+                invalid("bookings.2.", "customer.email", "This field is required."),
+                invalid("bookings.3.", "resource_id", "There is no such resource."),
+                {"status": 201, "booking": entry(last["booking"], "tentative", "confirm_decline")},
+            ]
         },
-    }
-    assert (worse["status"], list(worse["error"]["errors"])) == (422, ["bookings.3.resource_id"])
+    )
     assert states() == ["confirmed", "tentative"]
 
 
@@ -105,9 +120,8 @@ def test_it_can_stop_at_the_first_error(tenant: Tenant, ada: Any) -> None:
         tenant, body(ada, 9), body(ada, 9), body(ada, 10), body(ada, 11), stop_on_first_error=True
     )
 
-    first, taken, *others = answer.data
-    assert [first] == made(first)
-    assert (taken["status"], others) == (409, [NOT_ATTEMPTED] * 2)
+    expected = [*made(answer.data[0]), TAKEN, NOT_ATTEMPTED, NOT_ATTEMPTED]
+    assert (answer.status, answer.json) == (200, {"data": expected})
     assert states() == ["confirmed"]
 
 
@@ -121,8 +135,7 @@ def test_it_can_take_all_back(tenant: Tenant, ada: Any) -> None:
         relate_bookings=True,
     )
 
-    first, taken, last = answer.data
-    assert (answer.status, first, last, taken["status"]) == (200, NOT_KEPT, NOT_KEPT, 409)
+    assert (answer.status, answer.json) == (200, {"data": [NOT_KEPT, TAKEN, NOT_KEPT]})
     assert (states(), Bulk.objects.count()) == ([], 0)
 
 
@@ -136,22 +149,30 @@ def test_it_can_do_both(tenant: Tenant, ada: Any) -> None:
         stop_on_first_error=True,
     )
 
-    first, taken, last = answer.data
-    assert (first, taken["status"], last) == (NOT_KEPT, 409, NOT_ATTEMPTED)
+    assert (answer.status, answer.json) == (200, {"data": [NOT_KEPT, TAKEN, NOT_ATTEMPTED]})
     assert states() == []
 
 
 def test_all_stay_where_none_fails(tenant: Tenant, ada: Any) -> None:
     answer = make(tenant, body(ada, 9), body(ada, 10), delete_all_on_error=True)
 
-    assert answer.data == made(*answer.data)
+    assert (answer.status, answer.json) == (200, {"data": made(*answer.data)})
     assert states() == ["confirmed"] * 2
 
 
 def test_includes_are_for_each(tenant: Tenant, ada: Any) -> None:
     answer = make(tenant, body(ada, 9), body(ada, 10), query="?include=event")
 
-    assert [item["booking"]["event"]["start"][11:16] for item in answer.data] == ["09:00", "10:00"]
+    records = [
+        tenant.get(f"/bookings/{item['booking']['id']}").data["event"] for item in answer.data
+    ]
+    assert answer.data == [
+        {"status": 201, "booking": entry(item["booking"], "confirmed", event=event)}
+        for item, event in zip(answer.data, records, strict=True)
+    ]
+    assert [event["start"] for event in records] == [
+        shown(f"{hour}:00", "")["start"] for hour in ("09", "10")
+    ]
 
 
 def test_a_group_and_a_series_can_be_among_them(tenant: Tenant, ada: Any, bob: Any) -> None:
@@ -164,10 +185,25 @@ def test_a_group_and_a_series_can_be_among_them(tenant: Tenant, ada: Any, bob: A
 
     answer = make(tenant, seat, seat, body(ada, 9, recurrence="FREQ=DAILY;COUNT=3"))
 
-    assert [item["status"] for item in answer.data] == [201, 409, 201]
-    assert answer.data[1]["error"] == {
-        "error": "Every seat of the group is taken.",
-        "code": "group_full",
+    taken_seat, _, first = answer.data
+    assert answer.data == [
+        {"status": 201, "booking": entry(taken_seat["booking"], "confirmed", "group_customer")},
+        {
+            "status": 409,
+            "error": {"error": "Every seat of the group is taken.", "code": "group_full"},
+        },
+        {
+            "status": 201,
+            "booking": entry(first["booking"], "confirmed", series=first["booking"]["series"]),
+        },
+    ]
+    assert first["booking"]["series"] == {
+        "id": first["booking"]["series"]["id"],
+        "rrule": "FREQ=DAILY;COUNT=3",
+        "occurrences": [
+            {**shown("09:00", "09:30", str(row.event.start.date())), "booking_id": str(row.id)}
+            for row in Booking.objects.filter(graph="instant").order_by("event__start")
+        ],
     }
     assert Booking.objects.count() == 5
 
@@ -228,8 +264,16 @@ def test_an_action_on_one_is_done_to_all(tenant: Tenant, ada: Any) -> None:
     answer = act(tenant, first, "cancel", {"cancel": {"message": "Ill."}})
 
     assert (answer.status, answer.json) == (200, {"data": entry(first, "cancelled")})
-    assert states() == ["cancelled", "cancelled", "cancelled_by_customer"]
-    assert steps(tenant, second)[1:] == [("confirmed", "cancel", "cancelled")]
+    assert tenant.get("/bookings?orderBy=event.start&sortedBy=asc").data == [
+        entry(first, "cancelled"),
+        entry(second, "cancelled"),
+        entry(third, "cancelled_by_customer"),
+    ]
+    assert [
+        (log["action"], log["to_state"], log["message"])
+        for one in (first, second)
+        for log in tenant.get(f"/bookings/{one['id']}?include=logs").data["logs"][1:]
+    ] == [("cancel", "cancelled", "Ill.")] * 2
 
 
 def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
@@ -244,10 +288,24 @@ def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
     refused = act(tenant, request, "confirm")
     alone = act(tenant, request, "confirm", {"apply_to_bulked_bookings": False})
 
-    assert (refused.status, refused.json["code"], refused.json["state"]) == (
-        *(409, "action_not_allowed", "confirmed"),
+    assert (refused.status, refused.error) == (
+        409,
+        {
+            "error": "Cannot apply action 'confirm' to current state 'confirmed'",
+            "code": "action_not_allowed",
+            "state": "confirmed",
+            "available_actions": ACTIONS_OF["instant", "confirmed"],
+        },
     )
-    assert (alone.status, states()) == (200, ["confirmed", "confirmed"])
+    assert (alone.status, alone.json) == (
+        200,
+        {"data": entry(request, "confirmed", "confirm_decline")},
+    )
+    assert states() == ["confirmed", "confirmed"]
+    assert steps(tenant, request) == [
+        ("initialized", "create", "tentative"),
+        ("tentative", "confirm", "confirmed"),
+    ]
     assert steps(tenant, confirmed) == [("initialized", "confirm", "confirmed")]
 
 
@@ -257,6 +315,9 @@ def test_unrelated_ones_stand_alone(tenant: Tenant, ada: Any) -> None:
     act(tenant, first, "cancel")
 
     assert (states(), Bulk.objects.count()) == (["cancelled", "confirmed", "confirmed"], 0)
+    assert (
+        tenant.get(f"/bookings/{first['id']}?include=bulked_bookings").data["bulked_bookings"] == []
+    )
 
 
 def test_a_resources_key_leads_on_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:
@@ -347,9 +408,19 @@ def test_changes_can_stop_or_be_taken_back(tenant: Tenant, ada: Any) -> None:
     after_back = states()
     stopped = change(tenant, *changes, stop_on_first_error=True)
 
-    assert [back.data[0], back.data[1]["status"], back.data[2]] == [NOT_KEPT, 409, NOT_KEPT]
+    refused = {
+        "status": 409,
+        "error": {
+            "error": "Cannot apply action 'cancel' to current state 'cancelled'",
+            "code": "action_not_allowed",
+            "state": "cancelled",
+            "available_actions": [],
+        },
+    }
+    cancelled = {"status": 200, "booking": entry(first, "cancelled")}
+    assert (back.status, back.json) == (200, {"data": [NOT_KEPT, refused, NOT_KEPT]})
     assert after_back == ["confirmed"] * 3
-    assert [item["status"] for item in stopped.data] == [200, 409, 424]
+    assert (stopped.status, stopped.json) == (200, {"data": [cancelled, refused, NOT_ATTEMPTED]})
     assert states() == ["cancelled", "confirmed", "confirmed"]
 
 
@@ -365,7 +436,10 @@ def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any)
         tenant, {"id": second["id"], "action": "cancel", "apply_to_bulked_bookings": True}
     )
 
-    assert [alone.data[0]["status"], together.data[0]["status"]] == [200, 200]
+    assert [alone.json, together.json] == [
+        {"data": [{"status": 200, "booking": entry(first, "cancelled_by_customer")}]},
+        {"data": [{"status": 200, "booking": entry(second, "cancelled")}]},
+    ]
     assert after == ["cancelled_by_customer", "confirmed", "confirmed"]
     assert states() == ["cancelled_by_customer", "cancelled", "cancelled"]
 
@@ -379,8 +453,10 @@ def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: An
     added = make(key, body(bob, 12), body(ada, 12))
 
     assert changed.data == [NOT_FOUND, {"status": 200, "booking": entry(own, "cancelled")}]
-    assert [item["status"] for item in added.data] == [422, 201]
-    assert list(added.data[0]["error"]["errors"]) == ["bookings.0.resource_id"]
+    assert added.data == [
+        invalid("bookings.0.", "resource_id", "There is no such resource."),
+        *made(added.data[1]),
+    ]
 
 
 def test_a_widget_key_may_not(tenant: Tenant, ada: Any) -> None:
