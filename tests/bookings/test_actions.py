@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking, StateChange
-from tests.bookings.agreements import NINE, act, entry, steps, taken, whole
+from tests.bookings.agreements import NINE, act, entry, shown, steps, taken, whole
 from tests.world import STAMP, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -218,8 +218,20 @@ def test_of_two_drafts_one_is_confirmed(tenant: Tenant, ada: Any) -> None:
 
     answers = [act(tenant, draft, "confirm") for draft in drafts]
 
-    assert [answer.status for answer in answers] == [200, 409]
-    assert answers[1].json["code"] == "slot_taken"
+    assert (answers[0].status, answers[0].json) == (200, {"data": entry(drafts[0], "confirmed")})
+    assert (answers[1].status, answers[1].error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:00", "10:00")],
+            "alternatives": [
+                shown("10:00", "11:00"),
+                shown("11:00", "12:00"),
+                shown("12:00", "13:00"),
+            ],
+        },
+    )
     assert whole(tenant, drafts[1])["state"] == "initialized"
     assert steps(tenant, drafts[1]) == [("initialized", "create", "initialized")]
 

@@ -6,6 +6,7 @@ import pytest
 
 from bookings.graphs import GRAPHS, STATES
 from tests.bookings.agreements import ACTIONS_OF, NINE, act, entry, steps, taken, whole
+from tests.bookings.group_world import make_group, seat_in
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -169,6 +170,34 @@ WAYS = {
         "cancelled_by_customer": ["create", "confirm", "cancel_by_customer"],
         "completed": ["create", "confirm", "complete"],
     },
+    "instant_payment": {
+        "tentative": ["create"],
+        "paid": ["create", "pay"],
+        "unpaid": ["create", "timeout"],
+        "cancelled": ["create", "cancel"],
+        "cancelled_by_customer": ["create", "pay", "cancel_by_customer"],
+        "completed": ["create", "pay", "complete"],
+    },
+    "group_owner": {
+        "tentative": ["create"],
+        "cancelled": ["create", "cancel"],
+        "completed": ["create", "complete"],
+    },
+    "group_customer": {
+        "confirmed": ["create"],
+        "cancelled_by_customer": ["create", "cancel_by_customer"],
+        "cancelled_by_owner": ["create", "cancel_by_owner"],
+        "completed": ["create", "complete"],
+    },
+    "group_customer_payment": {
+        "tentative": ["create"],
+        "paid": ["create", "pay"],
+        "unpaid": ["create", "timeout"],
+        "cancelled": ["create", "cancel"],
+        "cancelled_by_customer": ["create", "pay", "cancel_by_customer"],
+        "cancelled_by_owner": ["create", "cancel_by_owner"],
+        "completed": ["create", "pay", "complete"],
+    },
 }
 PAIRS = [
     (graph, state, action) for graph, ways in WAYS.items() for state in ways for action in ACTIONS
@@ -179,7 +208,12 @@ def bring_to(tenant: Tenant, graph: str, state: str) -> tuple[str, Any]:
     """A booking of a fresh resource in that state."""
     resource = tenant.make_resource()["id"]
     start, *others = WAYS[graph][state]
-    booking = tenant.book(resource_id=resource, graph=graph, action=start, **NINE).data
+    given = {"graph": graph, "action": start}
+    if graph.startswith("group_customer"):
+        booking = seat_in(tenant, make_group(tenant, {"id": resource}), **given)
+    else:
+        seats = {"settings": {"max_seats": 2}} if graph == "group_owner" else {}
+        booking = tenant.book(resource_id=resource, **given, **seats, **NINE).data
     for action in others:
         act(tenant, booking, action)
     return resource, booking
@@ -210,7 +244,9 @@ def test_every_action_in_every_state(tenant: Tenant, graph: str, state: str, act
         assert steps(tenant, booking) == before
     now = whole(tenant, booking)
     assert (now["state"], now["available_actions"]) == (final, ACTIONS_OF.get((graph, final), []))
-    assert taken(tenant, resource) == (["09:00-10:00"] if final in BLOCKING[graph][0] else [])
+    # A seat takes no time of its own: its owner's stays taken.
+    blocks = graph.startswith("group_customer") or final in BLOCKING[graph][0]
+    assert taken(tenant, resource) == (["09:00-10:00"] if blocks else [])
 
 
 @pytest.mark.parametrize("graph", ["instant", "confirm_decline"])

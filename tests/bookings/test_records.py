@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import MARTY, NINE, entry, links, shown
+from tests.bookings.agreements import MARTY, NINE, entry, links, shown, span
 from tests.world import BERLIN, STAMP, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -186,6 +186,28 @@ def test_each_include_everywhere(tenant: Tenant, made: Made, include: str) -> No
     expected = {name: records[name] for name in WHOLE} | wanted
     assert single.data == entry(made.booking, "confirmed", **expected)
     assert others == [[entry(made.booking, "confirmed", **wanted)]] * 2
+
+
+@pytest.mark.parametrize("include", INCLUDES)
+def test_each_include_of_a_new_booking(tenant: Tenant, made: Made, include: str) -> None:
+    """In the answer of POST it is as GET shows it."""
+    body = {
+        "project_id": made.project["id"],
+        "resource_id": made.resource["id"],
+        "what": "Cleaning",
+        "customer": MARTY,
+        "event_notifications": [REMINDER],
+        **span("11:00", "12:00"),
+    }
+
+    answer = tenant.post(f"/bookings?include={include}", body)
+
+    shown_later = tenant.get(f"/bookings/{answer.data['id']}?include={include}").data
+    key = key_of(include)
+    assert (answer.status, answer.json) == (
+        201,
+        {"data": entry(answer.data, "confirmed", **{key: shown_later[key]})},
+    )
 
 
 def test_all_includes_at_once(tenant: Tenant, made: Made) -> None:

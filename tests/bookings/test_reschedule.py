@@ -234,13 +234,25 @@ def test_not_when_it_is_completed(tenant: Tenant, booking: Any, action: str) -> 
 # --- Another resource -----------------------------------------------------------------------------
 def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
     bob = tenant.make_resource("Bob")
+    before = whole(tenant, booking)
 
     answer = move(tenant, booking, NINE, resource_id=bob["id"])
 
     found = whole(tenant, booking)
-    assert answer.status == 200
-    assert (found["resource"]["name"], found["calendar"]) == ("Bob", bob["calendars"][0])
-    assert found["event"]["calendar_id"] == bob["calendars"][0]["id"]
+    calendar = {"calendar_id": bob["calendars"][0]["id"]}
+    assert (answer.status, answer.json) == (200, {"data": entry(booking, "confirmed")})
+    assert found == {
+        **before,
+        "resource": tenant.get(f"/resources/{bob['id']}").data,
+        "calendar": bob["calendars"][0],
+        "event": {**before["event"], **calendar},
+        "attributes": {
+            **before["attributes"],
+            "event_info": {**before["attributes"]["event_info"], **calendar},
+        },
+        "logs": found["logs"],
+    }
+    assert steps(tenant, booking)[1:] == [("confirmed", "reschedule", "confirmed")]
     assert [taken(tenant, one["id"]) for one in (ada, bob)] == [[], ["09:00-10:00"]]
 
 
@@ -317,10 +329,18 @@ def test_a_taken_time(tenant: Tenant, ada: Any, booking: Any) -> None:
 
     answer = move(tenant, booking, span("10:30", "11:30"))
 
-    assert (answer.status, answer.json["code"], answer.json["conflicts"]) == (
+    assert (answer.status, answer.error) == (
         409,
-        "slot_taken",
-        [shown("11:00", "12:00")],
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("11:00", "12:00")],
+            "alternatives": [
+                shown("12:00", "13:00"),
+                shown("13:00", "14:00"),
+                shown("14:00", "15:00"),
+            ],
+        },
     )
     found = whole(tenant, booking)
     assert times_of(tenant, booking) == shown("09:00", "10:00")

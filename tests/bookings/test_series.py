@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.availability.questions import refusal
 from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken
 from tests.world import BERLIN, Answer, Tenant
 
@@ -117,13 +118,25 @@ def test_conflicts_can_be_left_out(tenant: Tenant, ada: Any) -> None:
 
     answer = tenant.book(resource_id=ada["id"], on_conflict="skip", **WEEKLY)
 
-    made = [one.get("booking_id") for one in occurrences(answer)]
-    assert occurrences(answer) == [
-        {**shown("09:00", "10:00", DAYS[0]), "booking_id": made[0]},
-        {**shown("09:00", "10:00", DAYS[1]), "reason": "slot_taken"},
-        {**shown("09:00", "10:00", DAYS[2]), "booking_id": made[2]},
+    first, last = [
+        row["id"]
+        for row in tenant.get("/bookings?include=event&orderBy=event.start&sortedBy=asc").data
+        if row["event"]["start"].endswith("09:00:00+00:00")
     ]
-    assert tenant.get("/bookings").json["total"] == 3
+    series = {
+        "id": answer.data["series"]["id"],
+        "rrule": "FREQ=WEEKLY;COUNT=3",
+        "occurrences": [
+            {**shown("09:00", "10:00", DAYS[0]), "booking_id": first},
+            {**shown("09:00", "10:00", DAYS[1]), "reason": "slot_taken"},
+            {**shown("09:00", "10:00", DAYS[2]), "booking_id": last},
+        ],
+    }
+    assert (answer.status, answer.json) == (
+        201,
+        {"data": entry({"id": first}, "confirmed", series=series)},
+    )
+    assert tenant.get(f"/bookings/{last}?include=series").data["series"] == series
 
 
 def test_where_nothing_is_left_nothing_is_made(tenant: Tenant, ada: Any) -> None:
@@ -132,8 +145,18 @@ def test_where_nothing_is_left_nothing_is_made(tenant: Tenant, ada: Any) -> None
 
     answer = tenant.book(resource_id=ada["id"], on_conflict="skip", **WEEKLY)
 
-    spans = [{**shown("09:00", "10:00", day), "reason": "slot_taken"} for day in DAYS]
-    assert (answer.status, answer.json["occurrences"]) == (409, spans)
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:30", "10:30", day) for day in DAYS],
+            "alternatives": [],
+            "occurrences": [
+                {**shown("09:00", "10:00", day), "reason": "slot_taken"} for day in DAYS
+            ],
+        },
+    )
     assert tenant.get("/bookings").json["total"] == 3
 
 
@@ -152,21 +175,33 @@ def test_occurrences_stand_in_each_others_way(tenant: Tenant, ada: Any) -> None:
 
 
 def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any) -> None:
+    rule = {"block_period": {"start": f"{DAYS[1]} 00:00:00", "end": f"{DAYS[1]} 23:00:00"}}
     project = tenant.make_project(
         ada["id"],
         availability={"length": "1 hour", "to": "12 months"},
-        availability_constraints=[
-            {"block_period": {"start": f"{DAYS[1]} 00:00:00", "end": f"{DAYS[1]} 23:00:00"}}
-        ],
+        availability_constraints=[rule],
     )
 
     failed = tenant.book(project_id=project["id"], **WEEKLY)
     made = tenant.book(project_id=project["id"], on_conflict="skip", **WEEKLY)
 
-    reasons = [{**shown("09:00", "10:00", DAYS[1]), "reason": "not_available"}]
-    assert (failed.status, failed.json["code"], failed.json["occurrences"]) == (
-        *(409, "not_available"),
-        reasons,
+    assert (failed.status, failed.error) == (
+        409,
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [
+                {
+                    "type": "constraint",
+                    "source": "project",
+                    "constraint": rule,
+                    "text": "Blocked by the project's rule: "
+                    f"{DAYS[1]} 00:00:00 to {DAYS[1]} 23:00:00.",
+                }
+            ],
+            "alternatives": [],
+            "occurrences": [{**shown("09:00", "10:00", DAYS[1]), "reason": "not_available"}],
+        },
     )
     assert [one.get("reason") for one in occurrences(made)] == [None, "not_available", None]
 
@@ -264,7 +299,8 @@ def test_a_move_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str) 
         f"/bookings/{made[1]['booking_id']}/reschedule", {**target, "scope": scope}
     )
 
-    assert answer.status == 200
+    second = {"id": made[1]["booking_id"]}
+    assert (answer.status, answer.json) == (200, {"data": entry(second, "confirmed")})
     assert [start for start, _ in starts(tenant)] == [
         f"{day}T{time}:00+00:00" for day, time in MOVED[scope]
     ]
@@ -294,7 +330,17 @@ def test_a_move_that_fails_for_one_keeps_all(tenant: Tenant, ada: Any) -> None:
         {**span("11:00", "12:00"), "scope": "all"},
     )
 
-    assert (answer.status, answer.json["conflicts"]) == (409, [shown("11:30", "12:30", DAYS[2])])
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("11:30", "12:30", DAYS[2])],
+            "alternatives": [
+                shown(f"{hour}:30", f"{hour + 1}:30", DAYS[2]) for hour in (12, 13, 14)
+            ],
+        },
+    )
     assert starts(tenant) == before
     assert [taken(tenant, ada["id"], day=day) for day in DAYS[:2]] == [["09:00-10:00"]] * 2
 
@@ -355,6 +401,42 @@ def test_rules_that_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
 
     assert (answer.status, answer.json["errors"]) == (422, {"recurrence": [REFUSED[rule]]})
     assert tenant.get("/bookings").json["total"] == 0
+
+
+@pytest.mark.parametrize("scope", ["some", "", 5])
+def test_scopes_that_are_none(tenant: Tenant, ada: Any, scope: Any) -> None:
+    booking = {"id": occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))[0]["booking_id"]}
+
+    answers = [
+        act(tenant, booking, "cancel", {"scope": scope}),
+        tenant.post(f"/bookings/{booking['id']}/reschedule", {**NINE, "scope": scope}),
+    ]
+
+    expected = (422, refusal(scope=f'"{scope}" is not a valid choice.'))
+    assert [(answer.status, answer.error) for answer in answers] == [expected] * 2
+    assert [state for _, state in starts(tenant)] == ["confirmed"] * 3
+
+
+def test_a_conflict_fails_or_is_left_out(tenant: Tenant, ada: Any) -> None:
+    answer = tenant.book(resource_id=ada["id"], on_conflict="ask", **WEEKLY)
+
+    assert (answer.status, answer.error) == (
+        422,
+        refusal(on_conflict='"ask" is not a valid choice.'),
+    )
+    assert tenant.get("/bookings").json["total"] == 0
+
+
+@pytest.mark.parametrize("scope", ["following", "all"])
+def test_a_booking_without_a_series_goes_alone(tenant: Tenant, ada: Any, scope: str) -> None:
+    first, second = (
+        tenant.book(resource_id=ada["id"], **span("09:00", "10:00", day)).data for day in DAYS[:2]
+    )
+
+    answer = act(tenant, first, "cancel", {"scope": scope})
+
+    assert (answer.status, answer.json) == (200, {"data": entry(first, "cancelled")})
+    assert tenant.get(f"/bookings/{second['id']}").data["state"] == "confirmed"
 
 
 def test_a_year_of_days(tenant: Tenant, ada: Any) -> None:
