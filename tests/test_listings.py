@@ -1,0 +1,107 @@
+"""Every listing, whole: one envelope for all, the newest first, no row twice (section 2)."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from apps_config.models import Account, Membership
+from tests.bookings.agreements import MARTY, MONDAY, span
+from tests.bookings.group_world import make_group
+from tests.description import description
+from tests.world import Caller, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+# path -> what its query needs
+LISTINGS: dict[str, dict[str, str]] = {
+    "/v2/apps": {},
+    "/v2/bookings": {},
+    "/v2/bookings/groups": {},
+    "/v2/calendars": {},
+    "/v2/credentials": {},
+    "/v2/customers": {},
+    "/v2/deliveries": {},
+    "/v2/events": {"start": f"{MONDAY}T00:00:00Z", "end": f"{MONDAY}T23:00:00Z"},
+    "/v2/projects": {},
+    "/v2/projects/{project_id}/resources": {},
+    "/v2/resources": {},
+    "/v2/users": {},
+    "/v2/webhooks/{webhook_id}/deliveries": {},
+}
+# Whose order is not that of their making.
+OWN_ORDER = {"/v2/customers", "/v2/projects/{project_id}/resources"}
+SINGLES = {"/v2/calendars", "/v2/events", "/v2/projects", "/v2/resources", "/v2/users"}
+
+
+def make_world(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
+    """An owner of three apps, one of which has three of everything, made in one instant."""
+    webhook = tenant.post("/webhooks", {"url": "https://example.com/hook"}).data["id"]
+    resources = [tenant.make_resource(name)["id"] for name in "ABC"]
+    for resource in resources:
+        tenant.make_project(resource, name=resource)
+        tenant.post("/credentials", {"kind": "widget"})
+        customer = {**MARTY, "email": f"{resource}@example.com"}
+        body = {"resource_id": resource, "what": "A", "customer": customer}
+        tenant.post("/bookings", {**body, **span("09:00", "10:00")})
+        make_group(tenant, {"id": resource}, **span("11:00", "12:00"))
+    project = tenant.make_project(*resources, name="All")["id"]
+    owner = tenant.member("owner@example.com")
+    for slug in ("second", "third"):
+        app = Tenant(slug).app
+        account = Account.objects.get(email="owner@example.com")
+        Membership.objects.create(account=account, app=app)
+    owner.headers["Service-App"] = tenant.app.slug
+    return owner, {"project_id": project, "webhook_id": webhook}
+
+
+def envelope(address: str, rows: list[Any], page: int) -> dict[str, Any]:
+    """Of pages of two rows."""
+    last = -(-len(rows) // 2)
+    part = rows[2 * page - 2 : 2 * page]
+    return {
+        "total": len(rows),
+        "per_page": "2",
+        "current_page": page,
+        "last_page": last,
+        "first_page_url": f"{address}1",
+        "last_page_url": f"{address}{last}",
+        "next_page_url": f"{address}{page + 1}" if page < last else None,
+        "prev_page_url": f"{address}{min(page - 1, last)}" if page > 1 else None,
+        "from": 2 * page - 1 if part else None,
+        "to": 2 * page - 2 + len(part) if part else None,
+        "data": part,
+    }
+
+
+def test_every_listing_is_here() -> None:
+    found = {
+        operation.path
+        for operation in description().operations
+        for parameter in operation.content.get("parameters", [])
+        if operation.method == "GET" and description().resolve(parameter)["name"] == "limit"
+    }
+
+    assert found == LISTINGS.keys()
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_each_page_of_each_listing_whole(tenant: Tenant, listing: str) -> None:
+    owner, ids = make_world(tenant)
+    path = listing.format(**ids)
+    query = urlencode(LISTINGS[listing])
+    short = path.removeprefix("/v2")
+    rows = owner.get(f"{short}?{query}").data
+    address = f"http://testserver{path}?{query}&limit=2&page=".replace("?&", "?")
+    last = -(-len(rows) // 2)
+
+    answers = [owner.get(f"{short}?{query}&limit=2&page={page}") for page in range(1, last + 3)]
+
+    assert last > 1
+    assert [(answer.status, answer.json) for answer in answers] == [
+        (200, envelope(address, rows, page)) for page in range(1, last + 3)
+    ]
+    if listing not in OWN_ORDER:
+        assert [row["id"] for row in rows] == sorted({row["id"] for row in rows}, reverse=True)
+    if listing in SINGLES:
+        assert rows == [owner.get(f"{short}/{row['id']}").data for row in rows]
