@@ -629,6 +629,38 @@ def test_other_origins_may_read_the_api_alone(db: None, path: str) -> None:
     assert "Access-Control-Allow-Origin" not in other.headers
 
 
+EXPOSED = (
+    "Service-TestMode, Timekit-TestMode, Service-Request-Id, X-RateLimit-Limit,"
+    " X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Idempotent-Replayed"
+)
+
+
+def test_a_preflight_needs_no_key(db: None) -> None:
+    asked = {
+        "Origin": "https://www.example.com",
+        "Access-Control-Request-Method": "PUT",
+        "Access-Control-Request-Headers": "authorization, x-anything",
+    }
+
+    answer = Client().options("/v2/bookings", headers=asked)
+
+    found = {name.lower(): value for name, value in answer.headers.items()}
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert {name: value for name, value in found.items() if name.startswith("access-")} == {
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": EXPOSED,
+        "access-control-allow-headers": "authorization, *",
+        "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
+        "access-control-max-age": "86400",
+    }
+
+
+def test_browsers_may_read_our_headers(tenant: Tenant) -> None:
+    answer = tenant.get("/app", Origin="https://www.example.com")
+
+    assert answer.headers["Access-Control-Expose-Headers"] == EXPOSED
+
+
 def test_answers_are_not_sniffed_or_framed(tenant: Tenant) -> None:
     for answer in (tenant.get("/app"), Caller("").get("/app"), tenant.get("/no-such-path")):
         assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -20,6 +20,8 @@ CALL: dict[str, Any] = {
     "when": {"type": "after", "unit": "hours", "time": 24},
 }
 
+LONGEST = "https://example.com/".ljust(2048, "x")
+
 
 def put(tenant: Tenant, notifications: Any) -> Any:
     return tenant.put(f"/apps/{tenant.app.slug}", {"event_notifications": notifications})
@@ -54,6 +56,8 @@ def test_two_reminders_as_in_the_brief(tenant: Tenant) -> None:
         (email(), EMAIL),
         (email(subject=""), EMAIL),
         (email(colour="red"), EMAIL),
+        (call(url=LONGEST), call(url=LONGEST)),
+        (email(subject="x" * 200), email(subject="x" * 200)),
         (call(method="POST"), CALL),
         (call(method="Put"), call(method="put")),
         (call(method="patch"), call(method="patch")),
@@ -115,7 +119,7 @@ YEAR = ["Must be at most one year."]
         ({**CALL, "settings": {}}, {f"{SETTINGS}.url": REQUIRED}),
         (call(url="example.com"), {f"{SETTINGS}.url": ["Must be an http or https address."]}),
         (
-            call(url="https://example.com/" + "x" * 2048),
+            call(url=f"{LONGEST}x"),
             {f"{SETTINGS}.url": ["Ensure this field has no more than 2048 characters."]},
         ),
         (

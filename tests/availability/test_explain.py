@@ -326,11 +326,19 @@ def test_never_open(tenant):
 
     answer = explain(tenant, ada["id"], bob["id"], **evening, to="2026-12-23T12:00:00Z")
 
-    sentence = "No time in this range satisfies all rules together."
-    assert [(one["never_open"], one.get("text")) for one in answer.data] == [
-        (True, sentence),
-        (False, None),
-    ]
+    never, often = answer.data
+    assert never == {
+        "resource": {"id": ada["id"], "name": "Ada", "timezone": "UTC"},
+        "never_open": True,
+        "text": "No time in this range satisfies all rules together.",
+        "segments": never["segments"],
+    }
+    assert {one["available"] for one in never["segments"]} == {False}
+    assert often == {
+        "resource": {"id": bob["id"], "name": "Bob", "timezone": "UTC"},
+        "never_open": False,
+        "segments": often["segments"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -451,10 +451,15 @@ def test_includes_of_the_listing(tenant: Tenant, clock: Any) -> None:
 
     answer = tenant.get("/resources?include=calendars,availability_constraints")
 
-    shown = [
-        (row["name"], row["calendars"], row["availability_constraints"]) for row in answer.data
+    later = dict.fromkeys(("created_at", "updated_at"), second["created_at"])
+    assert answer.data == [
+        record(
+            second,
+            **{"name": "B", "calendars": second["calendars"], "availability_constraints": []},
+            **later,
+        ),
+        record(first, name="A", calendars=first["calendars"], availability_constraints=rules),
     ]
-    assert shown == [("B", second["calendars"], []), ("A", first["calendars"], rules)]
 
 
 # --- PUT ------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from apps_config.models import IdempotencyRecord
 from bookings.admin import StateChangeInline
 from bookings.models import Booking, Customer, StateChange
 from bookings.people import Marks, erasing, exporting
+from notifications.models import Delivery
 from tests.bookings.agreements import MARTY, NINE, act, span, whole
 from tests.world import STAMP, Caller, Tenant, at
 
@@ -217,13 +218,26 @@ def test_all_that_is_held(tenant: Tenant, ada: Any) -> None:
 
     status, body = export(tenant, "MARTY@example.com")
 
-    found = {one["id"]: one for one in body["data"]["bookings"]}
     expected = {one["id"]: whole(tenant, one) for one in (alone, shared)}
     theirs = [one for one in expected[shared["id"]]["customers"] if one["name"] != ANN["name"]]
     expected[shared["id"]] |= {"customers": theirs}
     expected[shared["id"]]["attributes"] |= {"customer": theirs[0]}
-    assert (status, body["data"]["email"], found) == (200, "MARTY@example.com", expected)
-    assert body["data"]["events"] == [event | {"participants": ["Marty <marty@example.com>"]}]
+    rows = Delivery.objects.filter(booking__in=expected).exclude(customer__name=ANN["name"])
+    assert (status, body) == (
+        200,
+        {
+            "data": {
+                "email": "MARTY@example.com",
+                "bookings": [expected[one["id"]] for one in (alone, shared)],
+                "events": [event | {"participants": ["Marty <marty@example.com>"]}],
+                "deliveries": [
+                    tenant.get(f"/deliveries/{row.id}").data | {"content": row.content}
+                    for row in rows.order_by("id")
+                ],
+            }
+        },
+    )
+    assert len(body["data"]["deliveries"]) == 4
     assert ANN["phone"] not in str(body)
     assert ANN["email"] not in str(body)
 

@@ -282,6 +282,20 @@ def test_times_are_shown_in_the_zone_asked_for(
         assert answer["created_at"] == event["created_at"] == STAMP
 
 
+@pytest.mark.parametrize("prefix", ["Service", "Timekit"])
+def test_other_forms_of_times_are_not_honoured(tenant: Tenant, made: Made, prefix: str) -> None:
+    """The headers of that API that ask for one are taken and change nothing."""
+    names = ("InputTimestampFormat", "OutputTimestampFormat")
+    headers = {f"{prefix}-{name}": "m/d/Y h:ia" for name in names}
+
+    answers = [tenant.get(made.path, **headers), tenant.put(made.path, {}, **headers)]
+
+    assert [(answer.status, answer.json) for answer in answers] == [
+        (200, tenant.get(made.path).json),
+        (200, {"data": entry(made.booking, "confirmed")}),
+    ]
+
+
 def test_what_is_removed_is_shown_with_its_booking(tenant: Tenant, clock: Any) -> None:
     """A booking of the past keeps its resource, calendar and project."""
     resource = tenant.make_resource("Ada")

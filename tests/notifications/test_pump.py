@@ -425,23 +425,25 @@ def test_what_retention_has_taken_away_is_not_sent_again(tenant: Tenant, mails: 
 def test_a_webhook_is_told_of_each_change(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     booking = book(tenant)
-    whole = tenant.get(f"/bookings/{booking['id']}").data
+    path = f"/bookings/{booking['id']}"
+    confirmed = tenant.get(path).data
     run_pump("webhook")
     later = soon(hours=60)
     tenant.post(
-        f"/bookings/{booking['id']}/reschedule",
+        f"{path}/reschedule",
         {"start": later.isoformat(), "end": (later + timedelta(hours=1)).isoformat()},
     )
-    tenant.put(f"/bookings/{booking['id']}/cancel")
+    moved = tenant.get(path).data
+    tenant.put(f"{path}/cancel")
+    cancelled = tenant.get(path).data
     run_pump("webhook")
 
-    assert sorted(call.event for call in hooks.calls) == [
-        "booking.cancelled",
-        "booking.confirmed",
-        "booking.rescheduled",
-    ]
-    first = hooks.calls[0]
-    assert (first.method, first.path, first.json) == ("POST", "/hook", whole)
+    assert {call.event: (call.method, call.path, call.json) for call in hooks.calls} == {
+        "booking.confirmed": ("POST", "/hook", confirmed),
+        "booking.rescheduled": ("POST", "/hook", moved),
+        "booking.cancelled": ("POST", "/hook", cancelled),
+    }
+    assert len(hooks.calls) == 3
     assert {call.id for call in hooks.calls} == {
         str(row.id) for row in Delivery.objects.filter(type="webhook")
     }

@@ -13,6 +13,13 @@ from tests.world import STAMP, Caller, Tenant
 pytestmark = pytest.mark.usefixtures("clock")
 
 PATH = "/templates/confirmed_customer"
+# One for each line of the contract's table and each recipient (section 8).
+KINDS = (
+    *("tentative_owner", "tentative_customer", "confirmed_owner", "confirmed_customer"),
+    *("declined_customer", "cancelled_owner", "cancelled_customer", "unpaid_customer"),
+    *("cancelled_by_customer_owner", "cancelled_by_customer_customer"),
+    *("rescheduled_owner", "rescheduled_customer", "reminder_owner", "reminder_customer"),
+)
 WORDS = {
     "subject": "See you on {{ date }}",
     "text": "Hi {{ name }}\n",
@@ -30,7 +37,10 @@ def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
     answer = tenant.get("/templates")
 
     assert (answer.status, list(answer.json)) == (200, ["data"])
+    assert sorted(one["slug"] for one in answer.data) == sorted(KINDS)
     assert [one["slug"] for one in answer.data] == list(SLUGS)
+    for one in answer.data:
+        assert set(one) == {"slug", "subject", "text", "html", "custom", "updated_at"}
     for one in answer.data:
         assert (one["custom"], one["updated_at"]) == (False, None)
         assert set(re.findall(r"\{\{ (\w+) \}\}", one["html"])) <= PLACEHOLDERS.keys()
