@@ -12,6 +12,7 @@ from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.recurrence import MAX_LENGTH
 from bookings.services import ON_CONFLICT, SCOPES
 from scheduling.api.bodies import read_values_as
+from scheduling.api.durations import elapsed_seconds
 from scheduling.api.errors import Invalid
 from scheduling.api.fields import (
     LINES,
@@ -218,9 +219,19 @@ class NewGroupSerializer(NewBookingSerializer):
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         given = super().validate(given)
-        if not (given.get("settings") or {}).get("max_seats"):
+        settings = given.get("settings") or {}
+        if not settings.get("max_seats"):
             raise serializers.ValidationError({"settings.max_seats": ["This field is required."]})
+        check_window(settings.get("max_booking_time"), settings.get("min_booking_time"))
         return given
+
+
+def check_window(opens: str | None, closes: str | None) -> None:
+    """How long before the start seats can first be taken, and last. Raises ValidationError."""
+    if opens and closes and elapsed_seconds(opens) < elapsed_seconds(closes):
+        raise serializers.ValidationError(
+            {"settings.max_booking_time": ["Must not be shorter than `min_booking_time`."]}
+        )
 
 
 class NewSeatSerializer(NewBookingSerializer):

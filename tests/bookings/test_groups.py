@@ -399,6 +399,30 @@ def test_seats_are_taken_inside_the_booking_window(tenant: Tenant, ada: Any, clo
     ]
 
 
+@pytest.mark.parametrize(
+    ("opens", "closes", "is_taken"),
+    [
+        ("1 hour", "2 hours", False),
+        ("0", "1 second", False),
+        ("1 day", "24 hours", True),
+        ("1 hour", "0", True),
+    ],
+)
+def test_a_window_that_closes_before_it_opens(
+    tenant: Tenant, ada: Any, opens: str, closes: str, is_taken: bool
+) -> None:
+    settings = {"max_seats": 2, "max_booking_time": opens, "min_booking_time": closes}
+
+    answer = tenant.book(graph="group_owner", resource_id=ada["id"], settings=settings, **NINE)
+
+    if is_taken:
+        assert answer.status == 201
+    else:
+        text = "Must not be shorter than `min_booking_time`."
+        assert refused(answer) == invalid(settings__max_booking_time=text)
+    assert Booking.objects.count() == is_taken
+
+
 def test_without_a_window_a_server_key_still_adds_people(
     tenant: Tenant, group: Any, clock: Any
 ) -> None:
