@@ -3,12 +3,14 @@
 import ast
 import re
 
+from scheduling.api.errors import STATUS
 from tests.description import description
 from tests.services import ROOT
 
 PAGE = ROOT / "docs" / "api-coverage.md"
 ROW = re.compile(r"^\| (.+) \| (.+) \|$")
 ENDPOINT = re.compile(r"`([A-Z]+ /\S*)`")
+WORD = re.compile(r"`(\w+)`")
 TEST = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
 HEADS = ("rule", "endpoint")
 
@@ -49,3 +51,9 @@ def test_every_endpoint_is_named() -> None:
     endpoints = {match[1] for match in found if match}
 
     assert endpoints == {str(operation) for operation in description().operations}
+
+
+def test_every_code_of_a_refusal_is_named() -> None:
+    named = {word for rule, _ in rows() for word in WORD.findall(rule)}
+
+    assert STATUS.keys() - named == set()

@@ -542,13 +542,13 @@ def test_defaults_of_the_project(
 
     booking = whole(tenant, answer.data)
     info = booking["attributes"]["event_info"]
-    assert (
-        booking["graph"],
-        booking["state"],
-        info["what"],
-        info["where"],
-        info["description"],
-    ) == expected
+    graph, state, what, where, description = expected
+    assert answer.data == entry(answer.data, state, graph)
+    assert info == {
+        **shown("09:00", "10:00"),
+        **{"what": what, "where": where, "description": description},
+        **{"calendar_id": ada["calendars"][0]["id"], "invite": True, "participants": []},
+    }
     assert booking["project"]["id"] == project["id"]
 
 
