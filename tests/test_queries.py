@@ -246,6 +246,44 @@ def test_the_deliveries_of_a_webhook_and_one_whole_take_as_many_queries_for_many
     assert counts == dict.fromkeys((1, 3), counts[1])
 
 
+# --- Many seats -----------------------------------------------------------------------------------
+LATER = {
+    "start": (START + timedelta(hours=3)).isoformat(),
+    "end": (START + timedelta(hours=4)).isoformat(),
+}
+
+
+def make_big_group(tenant: Tenant, seats: int) -> str:
+    """Its id; its owner and every customer are reminded, and a webhook hears of all."""
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    (resource,) = make_resources(tenant, 1)
+    times = {"start": START.isoformat(), "end": (START + timedelta(hours=1)).isoformat()}
+    group = make_group(
+        tenant,
+        {"id": str(resource.id)},
+        max_seats=max(ROWS),
+        event_notifications=REMINDERS,
+        **times,
+    )
+    for _ in range(seats):
+        seat_in(tenant, group, event_notifications=REMINDERS)
+    return group["id"]
+
+
+@pytest.mark.parametrize("step", ["reschedule", "cancel", "complete"])
+def test_what_a_group_does_takes_as_many_queries_for_many_seats(
+    make_tenant: Callable[..., Tenant], step: str
+) -> None:
+    counts = {}
+    for seats in ROWS:
+        tenant = make_tenant()
+        path = f"/bookings/{make_big_group(tenant, seats)}/{step}"
+        tenant.get("/app")
+        counts[seats] = queries_of(partial(tenant.post, path, LATER))
+
+    assert counts == dict.fromkeys(ROWS, counts[1])
+
+
 # --- Free time ------------------------------------------------------------------------------------
 ANSWERS = (
     "/availability",

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
+from django.db.models import prefetch_related_objects
 
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
@@ -49,18 +50,27 @@ class Step:
         self.told = told
         self._customers = customers
         self._notifications = notifications
+        self._together: Sequence[Step] = [self]
+
+    def take_with(self, steps: Sequence["Step"]) -> None:
+        """What one of them reads is read for all at once: a group may have many seats."""
+        self._together = steps
 
     @property
     def customers(self) -> Sequence[Customer]:
         if self._customers is None:
-            self._customers = list(self.booking.customers.all())
+            self._customers = list(self._read("customers").customers.all())
         return self._customers
 
     @property
     def notifications(self) -> Sequence[BookingNotification]:
         if self._notifications is None:
-            self._notifications = list(self.booking.event_notifications.all())
+            self._notifications = list(self._read("event_notifications").event_notifications.all())
         return self._notifications
+
+    def _read(self, name: str) -> Booking:
+        prefetch_related_objects([step.booking for step in self._together], name)
+        return self.booking
 
 
 Listener = Callable[[Sequence[Step]], None]
@@ -110,5 +120,7 @@ def new_change(
 def write_steps(steps: Sequence[Step]) -> None:
     """Write the lines of history, and let every listener do its part: after all other rows."""
     insert_rows([step.change for step in steps])
+    for step in steps:
+        step.take_with(steps)
     for listener in LISTENERS:
         listener(steps)

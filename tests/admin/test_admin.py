@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
@@ -110,6 +112,32 @@ def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> N
     assert [link in pages[0] for link in links] == [True, True]
     assert [group["id"] in page for page in pages] == [True] * 3
     assert ['id="seats-group"' in page for page in pages] == [True, False, False]
+
+
+def test_pages_of_groups_and_seats_take_as_many_queries_for_many_seats(
+    staff: Client, tenant: Tenant
+) -> None:
+    counts = []
+
+    for seats in (1, 9):
+        group = make_group(
+            tenant, tenant.make_resource(f"R{seats}"), max_seats=seats, what=f"G{seats}"
+        )
+        people = [{"name": f"N{n}", "email": f"n{n}@example.com"} for n in range(seats)]
+        seat = [seat_in(tenant, group, one) for one in people][-1]
+        paths = [reverse("admin:bookings_booking_changelist")]
+        paths += [
+            reverse("admin:bookings_booking_change", args=[one["id"]]) for one in (group, seat)
+        ]
+        taken = []
+        for path in paths:
+            staff.get(path)  # what Django keeps of its own tables
+            with CaptureQueriesContext(connection) as queries:
+                assert staff.get(path).status_code == 200
+            taken.append(len(queries))
+        counts.append(taken)
+
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize(
