@@ -398,7 +398,7 @@ class BookingBodyField(AnyField):
     pass
 
 
-class BulkChangeSerializer(ObjectSerializer):
+class BulkChangeSerializer(ScopeSerializer):
     """One change: of the meta, or an action with its inputs under the action's name."""
 
     id = IdField()
@@ -421,6 +421,11 @@ class BulkChangeSerializer(ObjectSerializer):
             "id": {"type": "string", "format": "uuid"},
             "meta": {"type": "object", "additionalProperties": True, "maxProperties": META_KEYS},
             "action": {"type": "string", "enum": sorted(ACTIONS)},
+            "scope": {
+                "type": ["string", "null"],
+                "enum": [*SCOPES, None],
+                "description": "How much of its series an action reaches: as in that of one.",
+            },
             "apply_to_bulked_bookings": {
                 "type": ["boolean", "null"],
                 "description": "Those that were related to it go along; false by default here.",

@@ -18,7 +18,7 @@ from bookings.serializers import (
     BulkChangesSerializer,
     NewBulkSerializer,
 )
-from bookings.services import apply_action, change_meta, make_booking
+from bookings.services import THIS, apply_action, change_meta, make_booking
 from bookings.services.bulk import Outcome, change_all, related
 from bookings.views.actions import read_message
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
@@ -150,6 +150,7 @@ class BulkView(BookingScopedView):
             actor=self.actor,
             now=self.now,
             message=read_message(item, action),
+            scope=given.get("scope") or THIS,
             with_bulk=given.get("apply_to_bulked_bookings") is True,
             only_resource=self.caller.resource_id,
         )

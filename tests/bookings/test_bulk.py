@@ -377,6 +377,7 @@ BAD_CHANGES = {
     "inputs no object": ({"action": "cancel", "cancel": "x"}, ["cancel"]),
     "meta no object": ({"meta": 5}, ["meta"]),
     "null action": ({"action": None}, ["action"]),
+    "no scope": ({"action": "cancel", "scope": "some"}, ["scope"]),
 }
 
 
@@ -442,6 +443,22 @@ def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any)
     ]
     assert after == ["cancelled_by_customer", "confirmed", "confirmed"]
     assert states() == ["cancelled_by_customer", "cancelled", "cancelled"]
+
+
+def test_a_change_reaches_as_far_into_its_series_as_it_says(tenant: Tenant, ada: Any) -> None:
+    first = tenant.book(
+        resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=4", **span("09:00", "09:30")
+    ).data
+    _, second, third, _ = ({"id": one["booking_id"]} for one in first["series"]["occurrences"])
+
+    alone = change(tenant, {"id": third["id"], "action": "cancel_by_customer"})
+    rest = change(tenant, {"id": second["id"], "action": "cancel", "scope": "following"})
+
+    assert [alone.json, rest.json] == [
+        {"data": [{"status": 200, "booking": entry(third, "cancelled_by_customer")}]},
+        {"data": [{"status": 200, "booking": entry(second, "cancelled")}]},
+    ]
+    assert states() == ["confirmed", "cancelled", "cancelled_by_customer", "cancelled"]
 
 
 def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:

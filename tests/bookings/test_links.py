@@ -10,7 +10,7 @@ from django.test import Client
 from bookings.links import action_url
 from bookings.models import Booking
 from tests.bookings.agreements import NINE, span, steps
-from tests.world import Tenant, at
+from tests.world import STAMP, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -178,12 +178,15 @@ def test_button_carries_the_action_out(
         [tenant.app.name, done, "You can close this page.", *details],
     )
     log = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data["logs"][-1]
-    assert (log["action"], log["actor"], log["source"], log["to_state"]) == (
-        action,
-        actor,
-        "link",
-        state,
-    )
+    assert log == {
+        "from_state": "tentative",
+        "to_state": state,
+        "action": action,
+        "actor": actor,
+        "source": "link",
+        "message": "",
+        "created_at": STAMP,
+    }
 
 
 def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
