@@ -2,6 +2,7 @@
 
 import ast
 import re
+from typing import Any
 
 from scheduling.api.errors import STATUS
 from tests.description import description
@@ -57,3 +58,24 @@ def test_every_code_of_a_refusal_is_named() -> None:
     named = {word for rule, _ in rows() for word in WORD.findall(rule)}
 
     assert STATUS.keys() - named == set()
+
+
+def keys_of(node: Any) -> set[str]:
+    """Every key of a body, and every query parameter, below a node of the description."""
+    if isinstance(node, list):
+        return set().union(*map(keys_of, node))
+    if not isinstance(node, dict):
+        return set()
+    own = node.get("properties")
+    found = set(own) if isinstance(own, dict) else set()
+    if node.get("in") == "query":
+        found.add(node["name"])
+    return found.union(*map(keys_of, node.values()))
+
+
+def test_every_key_of_the_description_is_named_by_a_test() -> None:
+    """As `"key"`, or as an argument `key=`; whether it is compared is for people to see."""
+    text = "\n".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+    named = {one[1] or one[2] for one in re.finditer(r"""["']([\w.]+)["']|\b(\w+)=""", text)}
+
+    assert keys_of(description().document) - named == set()

@@ -89,12 +89,13 @@ def test_keys_of_every_kind_keep_to_their_app(
         caller = Caller(resource["api_token"], user="desk@example.com")
     query = {"resources": [resource["id"]], "from": "now", "to": "1 hour"}
 
-    statuses = [
-        caller.post("/availability", query, **headers).status
+    plain, named, other = (
+        caller.post("/availability", query, **headers)
         for headers in ({}, {"Service-App": "one"}, {"Service-App": "other"})
-    ]
+    )
 
-    assert statuses == [200, 200, 404]
+    assert (plain.status, named.status, named.json) == (200, 200, plain.json)
+    assert (other.status, other.error) == APP_NOT_FOUND
 
 
 def test_an_account_with_one_app_need_not_say(make_tenant: MakeTenant) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from availability.models import Event
+from tests.bookings.agreements import taken
 from tests.world import BERLIN, NOW, STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -255,15 +256,25 @@ def test_events_may_overlap_anything(tenant: Tenant) -> None:
 
     answers = [post(tenant, calendar), post(tenant, calendar)]
 
-    assert [answer.status for answer in answers] == [201, 201]
+    assert [(answer.status, answer.json) for answer in answers] == [
+        (201, {"data": record(answer.data["id"], calendar)}) for answer in answers
+    ]
+    assert tenant.get(f"/events?{NOVEMBER}").json["total"] == 3
 
 
-@pytest.mark.parametrize(("busy", "status"), [(True, 409), (False, 201)])
-def test_what_is_busy_blocks(tenant: Tenant, busy: bool, status: int) -> None:
+@pytest.mark.parametrize(("busy", "spans"), [(True, ["09:00-10:00"]), (False, [])])
+def test_what_is_busy_blocks(tenant: Tenant, busy: bool, spans: list[str]) -> None:
     resource = tenant.make_resource()
     post(tenant, resource["calendars"][0]["id"], busy=busy)
 
-    assert tenant.book(resource_id=resource["id"], **SPAN).status == status
+    blocked = taken(tenant, resource["id"])
+    answer = tenant.book(resource_id=resource["id"], **SPAN)
+
+    conflicts = [{key: record("", "")[key] for key in ("start", "end")}]
+    assert blocked == spans
+    assert (answer.status, answer.json.get("code"), answer.json.get("conflicts")) == (
+        (409, "slot_taken", conflicts) if busy else (201, None, None)
+    )
 
 
 # --- Whole days -----------------------------------------------------------------------------------

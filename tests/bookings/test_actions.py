@@ -15,6 +15,12 @@ pytestmark = pytest.mark.usefixtures("clock")
 
 NOT_FOUND = {"error": "Booking not found.", "code": "not_found", "model": "Booking"}
 LATER = "2026-11-20T09:31:00+0000"
+TAKEN = {
+    "error": "The time is taken.",
+    "code": "slot_taken",
+    "conflicts": [shown("09:00", "10:00")],
+    "alternatives": [shown("10:00", "11:00"), shown("11:00", "12:00"), shown("12:00", "13:00")],
+}
 
 
 @pytest.fixture
@@ -219,19 +225,7 @@ def test_of_two_drafts_one_is_confirmed(tenant: Tenant, ada: Any) -> None:
     answers = [act(tenant, draft, "confirm") for draft in drafts]
 
     assert (answers[0].status, answers[0].json) == (200, {"data": entry(drafts[0], "confirmed")})
-    assert (answers[1].status, answers[1].error) == (
-        409,
-        {
-            "error": "The time is taken.",
-            "code": "slot_taken",
-            "conflicts": [shown("09:00", "10:00")],
-            "alternatives": [
-                shown("10:00", "11:00"),
-                shown("11:00", "12:00"),
-                shown("12:00", "13:00"),
-            ],
-        },
-    )
+    assert (answers[1].status, answers[1].error) == (409, TAKEN)
     assert whole(tenant, drafts[1])["state"] == "initialized"
     assert steps(tenant, drafts[1]) == [("initialized", "create", "initialized")]
 
@@ -242,9 +236,11 @@ def test_confirming_what_may_overlap_blocks_the_others(tenant: Tenant, ada: Any)
     draft = tenant.book(resource_id=ada["id"], action="create", settings=settings, **NINE).data
     other = tenant.book(resource_id=ada["id"], action="create", **NINE).data
 
-    answers = [act(tenant, one, "confirm") for one in (draft, other)]
+    done, refused = (act(tenant, one, "confirm") for one in (draft, other))
 
-    assert [answer.status for answer in answers] == [200, 409]
+    assert (done.status, done.json) == (200, {"data": entry(draft, "confirmed")})
+    both = {"conflicts": [shown("09:00", "10:00")] * 2}  # the event and the booking
+    assert (refused.status, refused.error) == (409, TAKEN | both)
 
 
 def test_a_draft_may_be_saved_again(tenant: Tenant, ada: Any) -> None:

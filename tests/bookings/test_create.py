@@ -925,6 +925,19 @@ def test_who_may_overlap_still_blocks_the_others(
     ]
 
     assert [answer.status for answer in answers] == [201, status]
+    if status == 201:
+        assert answers[1].json == {"data": entry(answers[1].data, "confirmed")}
+    else:
+        assert answers[1].error == {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:00", "10:00")],
+            "alternatives": [
+                shown("10:00", "11:00"),
+                shown("11:00", "12:00"),
+                shown("12:00", "13:00"),
+            ],
+        }
 
 
 def test_drafts_block_nothing(tenant: Tenant, ada: Any) -> None:

@@ -89,7 +89,11 @@ def test_staff_cancel_when_they_want(tenant: Tenant, clock: Any, caller: str, ac
     desk = Desk(tenant, min_cancel_time="1 week")
     clock.move_to(at(f"{MONDAY} 09:30"))
 
-    assert desk.act(caller, action).status == 200
+    answer = desk.act(caller, action)
+
+    now = {"updated_at": f"{MONDAY}T09:30:00+0000"}
+    state = {"cancel": "cancelled", "complete": "completed"}[action]
+    assert (answer.status, answer.json) == (200, {"data": entry(desk.booking, state, **now)})
 
 
 def test_a_tentative_booking_has_its_time_too(tenant: Tenant) -> None:
@@ -158,7 +162,11 @@ def test_staff_move_when_they_want(tenant: Tenant, clock: Any, caller: str) -> N
     desk = Desk(tenant, min_reschedule_time="1 week", max_reschedules=0)
     clock.move_to(at(f"{MONDAY} 08:59"))
 
-    assert desk.move(caller).status == 200
+    answer = desk.move(caller)
+
+    now = {"updated_at": f"{MONDAY}T08:59:00+0000"}
+    assert (answer.status, answer.json) == (200, {"data": entry(desk.booking, "confirmed", **now)})
+    assert desk.start == shown("11:00", "12:00")["start"]
 
 
 # --- max_reschedules ------------------------------------------------------------------------------

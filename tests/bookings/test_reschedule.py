@@ -354,9 +354,15 @@ def test_who_may_overlap_may_move_over_others(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], settings=settings, **NINE).data
     other = tenant.book(resource_id=ada["id"], **ELEVEN).data
 
-    answers = [move(tenant, booking, ELEVEN), move(tenant, other, span("11:30", "12:30"))]
+    done, refused = move(tenant, booking, ELEVEN), move(tenant, other, span("11:30", "12:30"))
 
-    assert [answer.status for answer in answers] == [200, 409]
+    assert (done.status, done.json) == (200, {"data": entry(booking, "confirmed")})
+    assert (refused.status, refused.json["code"], refused.json["conflicts"]) == (
+        409,
+        "slot_taken",
+        [shown("11:00", "12:00")],
+    )
+    assert times_of(tenant, booking) == times_of(tenant, other) == shown("11:00", "12:00")
 
 
 def test_rules_hold_where_the_booking_enforces_them(tenant: Tenant, ada: Any) -> None:

@@ -159,9 +159,15 @@ def test_a_calendar_may_be_named_as_in_a_booking(tenant: Tenant, ada: Any, bob: 
 
 
 def test_unknown_keys_are_ignored(tenant: Tenant, ada: Any) -> None:
+    resource = tenant.get(f"/resources/{ada['id']}").data
+
     answer = reserve(tenant, resource_id=ada["id"], event=5, what=None, customer="nobody")
 
-    assert answer.status == 201
+    hold = {"reservation_id": str(Hold.objects.get().id), **shown("09:00", "10:00")}
+    assert (answer.status, answer.json) == (
+        201,
+        {"data": {**hold, "resource": resource, "expires_at": at_second(30)}},
+    )
 
 
 @pytest.mark.parametrize("change", [{}, {"event": {}}, {"customer": 5}])
@@ -782,7 +788,8 @@ def test_a_widget_key_may_hold_as_long_as_its_project_says(
     extended = extend(widget, hold, reservation_time=asked)
 
     if most is None:
-        assert (placed.status, extended.status) == (201, 200)
+        found = (placed.status, placed.data["expires_at"], extended.data["expires_at"])
+        assert found == (201, at_second(asked), at_second(asked))
     else:
         error = (422, refusal(reservation_time=f"Must be at most {most}."))
         assert refused(placed) == refused(extended) == error

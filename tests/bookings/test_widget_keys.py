@@ -220,7 +220,21 @@ def test_rules_hold_though_the_project_does_not_enforce_them(
 
     free, bound = tenant.book(project_id=project, **NINE), book(widget, project_id=project)
 
-    assert (free.status, bound.status) == (201, 409)
+    assert (free.status, free.json) == (201, {"data": entry(free.data, "confirmed")})
+    assert (bound.status, bound.error) == (
+        409,
+        {
+            "error": "The time is not available.",
+            "code": "not_available",
+            "reasons": [
+                {"type": "constraint", "text": "Blocked by the project's rule: Mondays."},
+                {"type": "event", "text": "Overlaps an event."},
+            ],
+            "alternatives": [
+                shown(f"{hour:02}:00", f"{hour + 1:02}:00", "2026-11-24") for hour in range(3)
+            ],
+        },
+    )
 
 
 def test_rules_of_the_resource_hold_without_a_project(tenant: Tenant, widget: Caller) -> None:
