@@ -1,7 +1,6 @@
-"""Pages for people behind links in mails: no key, no cookie, no script, nothing from elsewhere."""
+"""Pages for people: one look, no cookie, nothing from elsewhere."""
 
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +20,15 @@ from scheduling.api.views import ApiView
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
+# Nothing but the page's own style and its form, and no other page around it.
+SOURCES: Mapping[str, str] = {
+    "default-src": "'none'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+
 PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
 PAGE_HEADERS = {
     "Cache-Control": TEXT | {"description": "`no-store`."},
@@ -38,6 +46,7 @@ class PageView(ApiView):
     public = True
     json_only = False
     renderer_classes = [StaticHTMLRenderer]
+    sources = SOURCES
 
     def answer(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.now = timezone.now()
@@ -72,30 +81,20 @@ class PageView(ApiView):
 
         `redirect`: where the page's form may lead on to.
         """
-        nonce = secrets.token_urlsafe(16)
         language = language_of(app) if app else SOURCE_LANGUAGE
         with override(language):
             shown = {
                 "app": one_line(app.name) if app else "",
                 "language": language,
                 "direction": "rtl" if get_language_bidi() else "ltr",
-                "nonce": nonce,
             }
             page = render_to_string(template, {**values(), **shown})
-        policy = content_security_policy(nonce, redirect)
+        policy = content_security_policy(self.sources, redirect)
         return HttpResponse(page, status=status, headers={"Content-Security-Policy": policy})
 
 
-def content_security_policy(nonce: str, redirect: str) -> str:
-    """Nothing but the page's own style and its form; where the form leads on to counts too."""
+def content_security_policy(sources: Mapping[str, str], redirect: str = "") -> str:
+    """What the page says of its sources; where its form leads on to counts as one too."""
     origin = ORIGIN.match(redirect)
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"style-src 'nonce-{nonce}'",
-            "img-src data:",
-            " ".join(["form-action 'self'", *([origin[0]] if origin else [])]),
-            "base-uri 'none'",
-            "frame-ancestors 'none'",
-        ]
-    )
+    wanted = {**sources, "form-action": " ".join(["'self'", *([origin[0]] if origin else [])])}
+    return "; ".join(f"{kind} {place}" for kind, place in wanted.items())
