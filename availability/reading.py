@@ -152,12 +152,13 @@ def read_busy(
     *,
     now: datetime,
     ignore_all_day: bool = False,
+    without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, Pairs]:
     """What blocks each resource and touches `span`: pairs sorted by start, one query for all."""
     packs = connection.vendor == "postgresql"
     columns = {"event": _PACKED, "hold": _PACKED, "group": "GROUP BY resource_id"} if packs else {}
     statement, params = taken_rows(
-        resource_ids, span, now=now, ignore_all_day=ignore_all_day, **columns
+        resource_ids, span, now=now, ignore_all_day=ignore_all_day, without=without, **columns
     )
     with connection.cursor() as cursor:
         cursor.execute(statement if packs else _ROWS.format(taken=statement), params)

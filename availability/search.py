@@ -73,6 +73,7 @@ class Query:
 
     own: the project's terms, whose `from` and `to` a booking must keep (notice and horizon).
     bounds: terms whose span may only be narrowed (the project's, for a widget key).
+    without: the events that don't count: those of a booking that wants to move.
     """
 
     resources: Sequence[Bookable]
@@ -81,6 +82,7 @@ class Query:
     project_id: uuid.UUID | None = None
     own: Terms | None = None
     bounds: Terms | None = None
+    without: Collection[uuid.UUID] = ()
 
     def span(self, zone: str) -> Span:
         """The range for a resource in `zone`. Raises Invalid on `from` or `to`."""
@@ -128,8 +130,14 @@ def prepare(query: Query) -> Prepared:
     whole = _whole(spans.values())
     wide = Span(whole.start - terms.buffer, whole.end + terms.buffer)
     ids = [resource.id for resource in query.resources]
-    busy = read_busy(ids, wide, now=query.now, ignore_all_day=terms.ignore_all_day_events)
-    closed = _closed_days(query, whole, query.resources)
+    busy = read_busy(
+        ids,
+        wide,
+        now=query.now,
+        ignore_all_day=terms.ignore_all_day_events,
+        without=query.without,
+    )
+    closed = _closed_days(query, whole, query.resources, query.without)
     agendas = [
         Agenda(
             key=resource,

@@ -102,6 +102,10 @@ REFUSED: Mapping[str, Refused] = {
         _("It was given to another booking in the meantime."),
     ),
     "not_available": Refused(_("The time is not available any more"), ""),
+    "rate_limited": Refused(
+        _("Too many requests"),
+        _("Nothing was changed. Please try again in a minute."),
+    ),
     "unavailable": Refused(
         _("The service is busy"),
         _("Nothing was changed. Please try again in a moment."),
@@ -109,6 +113,13 @@ REFUSED: Mapping[str, Refused] = {
     "internal": Refused(
         _("Something went wrong on our side"),
         _("Nothing was changed. Please try again later."),
+    ),
+}
+# A policy that has words of its own.
+POLICIES: Mapping[str, Refused] = {
+    "max_reschedules": Refused(
+        _("It can't be moved again"),
+        _("It was moved as often as it may be. Please get in touch instead."),
     ),
 }
 UNREADABLE = Refused(
@@ -155,13 +166,57 @@ FAILURES = {
 }
 
 
-class ExternalActionView(PageView):
+class LinkPageView(PageView):
+    """A page about one booking, for whoever has the link. Subclasses show it."""
+
+    booking: Booking | None = None
+    action: str
+
+    def find_booking(self, request: Any, booking_id: str) -> Booking:
+        """The booking of a link that holds. Raises NotFound, BadLink."""
+        if not CANONICAL_ID.fullmatch(booking_id):
+            raise NotFound("Booking")
+        signature = request.GET.get("signature", "")
+        expiry = read_expiry(uuid.UUID(booking_id), self.action, signature)
+        rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
+        rows = rows.select_related("app", "event__calendar", "resource", "project")
+        self.booking = rows.filter(id=booking_id).first()
+        if self.booking is None:
+            raise NotFound("Booking")
+        if self.now >= expiry:
+            raise BadLink("This link has expired.")
+        return self.booking
+
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        """In the app's language as soon as the app is known."""
+        heading, sentence = REFUSED.get(code, UNREADABLE)
+        if isinstance(exc, BadLink) and self.booking:
+            heading, sentence = EXPIRED
+        if isinstance(exc, ActionNotAllowed):
+            sentence = STATE_SENTENCES[exc.fields["state"]]
+            if leads_to(self.booking, self.action, exc.fields["state"]):
+                heading = DONE_ALREADY
+        if isinstance(exc, PolicyViolated):
+            heading, sentence = POLICIES.get(exc.fields["policy"], REFUSED[code])
+            sentence = format_lazy(sentence, limit=exc.fields["limit"])
+        return self.show_refusal(status, heading, sentence, reasons_of(exc))
+
+    def show_refusal(
+        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+    ) -> HttpResponse:
+        raise NotImplementedError
+
+
+class ExternalActionView(LinkPageView):
     tag = "bookings"
     # Others are let pass: mail programs and trackers add their own.
     query_names = {"GET": tuple(QUERY), "POST": tuple(QUERY)}
 
-    booking: Booking | None = None
     redirect = ""
+
+    @property
+    def action(self) -> str:
+        return self.kwargs["action"]
 
     @described(
         summary="The page behind a link in a mail",
@@ -208,34 +263,14 @@ class ExternalActionView(PageView):
         """The offer of a link that holds. Raises NotFound, BadLink."""
         if action not in OFFERS:
             raise NotFound("Action")
-        if not CANONICAL_ID.fullmatch(booking_id):
-            raise NotFound("Booking")
-        expiry = read_expiry(uuid.UUID(booking_id), action, request.GET.get("signature", ""))
-        rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
-        self.booking = (
-            rows.select_related("app", "event", "resource", "project").filter(id=booking_id).first()
-        )
-        if self.booking is None:
-            raise NotFound("Booking")
-        if self.now >= expiry:
-            raise BadLink("This link has expired.")
-        self.redirect = allowed_redirect(self.booking, request.GET.get("redirect", ""))
+        booking = self.find_booking(request, booking_id)
+        self.redirect = allowed_redirect(booking, request.GET.get("redirect", ""))
         return OFFERS[action]
 
-    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        """In the app's language as soon as the app is known."""
-        heading, sentence = REFUSED.get(code, UNREADABLE)
-        if isinstance(exc, BadLink) and self.booking:
-            heading, sentence = EXPIRED
-        if isinstance(exc, ActionNotAllowed):
-            sentence = STATE_SENTENCES[exc.fields["state"]]
-            if leads_to(self.booking, self.kwargs["action"], exc.fields["state"]):
-                heading = DONE_ALREADY
-        if isinstance(exc, PolicyViolated):
-            sentence = format_lazy(sentence, limit=exc.fields["limit"])
-        reasons = exc.reasons if isinstance(exc, NotAvailable) else ()
-        words = [reason_record(reason)["text"] for reason in reasons]
-        return self._page(status, heading, sentence=sentence, reasons=words)
+    def show_refusal(
+        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+    ) -> HttpResponse:
+        return self._page(status, heading, sentence=sentence, reasons=reasons)
 
     def _page(
         self,
@@ -255,7 +290,7 @@ class ExternalActionView(PageView):
                 "sentence": sentence,
                 "reasons": reasons,
                 "button": button,
-                "rows": describe(booking, self.kwargs["action"]) if booking else [],
+                "rows": describe(booking, OFFERS[self.action].actor) if booking else [],
             }
 
         return self.render_page(
@@ -273,25 +308,38 @@ def leads_to(booking: Booking, action: str, state: str) -> bool:
     return any(one == action and to_state == state for (_, one), to_state in steps)
 
 
-def describe(booking: Booking, action: str) -> list[tuple[str, str]]:
+def reasons_of(exc: Exception) -> Sequence[str]:
+    """Why a time is not available, a sentence each."""
+    reasons = exc.reasons if isinstance(exc, NotAvailable) else ()
+    return [reason_record(reason)["text"] for reason in reasons]
+
+
+def describe(booking: Booking, reader: str) -> list[tuple[str, str]]:
     """(label, value) of what, when and with whom, in the active language; empty ones left out.
 
     The customer's page goes by the customer's clock, the owner's by the resource's.
     """
     event, customers = booking.event, list(booking.customers.all())
-    is_customers = OFFERS[action].actor == "customer"
-    own = customers[0].timezone if is_customers and customers and not event.all_day else ""
+    is_customers = reader == "customer"
+    zone_name = customers_zone(booking) if is_customers else known_zone(booking.resource.timezone)
     contact = one_line(str(booking.app.settings.get("contact_email") or ""))
     names = "\n".join(one_line(customer.name) for customer in customers)
     rows = [
         (gettext("What"), one_line(event.what)),
-        (gettext("When"), when(event, known_zone(own, booking.resource.timezone))),
+        (gettext("When"), when(event, zone_name)),
         (gettext("Where"), one_line(event.where)),
         (gettext("With") if is_customers else gettext("Resource"), one_line(booking.resource.name)),
         (gettext("Customer"), "" if is_customers else names),
         (gettext("Contact"), contact if is_customers else ""),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def customers_zone(booking: Booking) -> str:
+    """Of the clock that the first customer reads; whole days are the resource's."""
+    customers = [] if booking.event.all_day else list(booking.customers.all())
+    own = customers[0].timezone if customers else ""
+    return known_zone(own, booking.resource.timezone)
 
 
 def when(event: Event, zone_name: str) -> str:

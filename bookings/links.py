@@ -15,6 +15,7 @@ from bookings.models import Booking
 from scheduling.api.errors import Forbidden
 
 SALT = "bookings.links"
+RESCHEDULE = "reschedule"
 
 
 class BadLink(Forbidden):
@@ -29,7 +30,9 @@ def action_url(booking: Booking, action: str, event_end: datetime) -> str:
 
 
 def action_address(booking: Booking, action: str) -> str:
-    """The same address without its signature."""
+    """The same address without its signature: a move has a page to choose its time on."""
+    if action == RESCHEDULE:
+        return f"{settings.PUBLIC_URL}/book/bookings/{booking.id}/reschedule"
     return f"{settings.PUBLIC_URL}/v2/bookings/{booking.id}/external_action/{action}"
 
 

@@ -120,6 +120,7 @@ INSTALLED_APPS = [
     "availability",
     "bookings",
     "notifications",
+    "booking_pages",
 ]
 
 MIDDLEWARE = [

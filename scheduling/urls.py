@@ -5,6 +5,7 @@ from django.urls import include, path
 
 import apps_config.urls
 import availability.urls
+import booking_pages.urls
 import bookings.urls
 import notifications.urls
 from scheduling.api.document import DocumentView
@@ -27,5 +28,6 @@ urlpatterns = [
     path("v2/", include(bookings.urls)),
     path("v2/", include(notifications.urls)),
     path("v2/openapi.json", DocumentView.as_view(), name="openapi"),
+    path("book/", include(booking_pages.urls)),
     path("docs", show_docs, name="docs"),
 ]

@@ -15,6 +15,7 @@ ROOMS = (
     "availability",
     "bookings",
     "notifications",
+    "booking_pages",
     "scheduling",
 )
 CORE = "availability.core"  # pure: the standard library and itself
@@ -98,6 +99,7 @@ def test_imports_run_downhill() -> None:
         ("bookings.services", "from availability.models import Event", []),
         ("scheduling.urls", "import bookings.urls", []),
         ("scheduling.urls", "import notifications.urls, django.urls", []),
+        ("booking_pages.views.book", "from bookings.pages import PageView", []),
         ("availability.core.slots", "import math\nfrom availability.core import zones", []),
         ("availability.models", "from . import core\nfrom .core.zones import DAY", []),
         ("apps_config.models", "import json", []),
@@ -120,6 +122,11 @@ def test_imports_run_downhill() -> None:
             "scheduling.api.errors",
             "from apps_config.models import App",
             ["scheduling.api.errors:1 imports apps_config.models.App"],
+        ),
+        (
+            "notifications.mail",
+            "import booking_pages.urls",
+            ["notifications.mail:1 imports booking_pages.urls"],
         ),
         (
             "bookings.apps",

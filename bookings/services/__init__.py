@@ -10,13 +10,14 @@ from bookings.services.changes import (
     change_meta,
     complete_ended_bookings,
     delete_booking,
+    place_of,
     time_out_payments,
 )
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.history import COMPLETES_AFTER, Actor, Step, listens
 from bookings.services.locks import SCOPES, THIS
 from bookings.services.making import make_booking
-from bookings.services.moving import reschedule
+from bookings.services.moving import check_may_move, offers_move, reschedule, reschedule_once
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated
 from bookings.services.reserve import NewHold, reserve_time
 from bookings.services.seats import NewSeat, create_seat
@@ -38,6 +39,7 @@ __all__ = [
     "Step",
     "apply_action",
     "change_meta",
+    "check_may_move",
     "complete_ended_bookings",
     "create_booking",
     "create_seat",
@@ -45,7 +47,10 @@ __all__ = [
     "delete_booking",
     "listens",
     "make_booking",
+    "offers_move",
+    "place_of",
     "reschedule",
+    "reschedule_once",
     "reserve_time",
     "time_out_payments",
 ]

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import transaction
+
 from apps_config.models import App
 from availability.models import Calendar
 from availability.placement import (
@@ -23,7 +25,7 @@ from bookings.models import Booking
 from bookings.places import Place
 from bookings.services.changes import check_notice, place_of, save_all
 from bookings.services.history import Actor, Step, completes_at_of, new_change, write_steps
-from bookings.services.locks import THIS, lock_seats, lock_together
+from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.errors import Forbidden, Invalid
 from scheduling.api.instants import InstantError, check_year, wall_to_utc_or_gap_end, zone
@@ -90,6 +92,51 @@ def reschedule(
         raise
 
 
+def reschedule_once(
+    *,
+    app: App,
+    booking_id: uuid.UUID,
+    start: datetime,
+    end: datetime,
+    actor: Actor,
+    now: datetime,
+) -> Booking:
+    """The same for a form that may be sent twice: a booking that is there already stays as it is.
+
+    The second of two waits for the lock of the first, and finds it moved.
+    """
+    with transaction.atomic():
+        booking = lock_booking(app, booking_id)
+        if (booking.event.start, booking.event.end) == (start, end):
+            return booking
+        return reschedule(
+            app=app,
+            booking_id=booking_id,
+            start=start,
+            end=end,
+            calendar=None,
+            actor=actor,
+            now=now,
+        )
+
+
+def offers_move(booking: Booking) -> bool:
+    """Whether its customer is given a link to move it: a project says by what rules, unless it has
+    a page of its own for that. What the time decides is asked when the link is followed."""
+    graph, project = GRAPHS[booking.graph], booking.project
+    return (
+        project is not None
+        and not project.booking.get("rescheduling_url")
+        and not (graph.is_group or graph.is_seat or graph.is_completed(booking.state))
+        and booking.reschedules < _most_reschedules(booking)
+    )
+
+
+def check_may_move(booking: Booking, actor: Actor, now: datetime) -> None:
+    """Raises ActionNotAllowed, PolicyViolated, Forbidden, as its move would."""
+    _check_may_move([booking], actor, now)
+
+
 def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) -> None:
     for booking in bookings:
         if booking.completed:
@@ -105,10 +152,14 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
 
 def _check_reschedule_policies(booking: Booking, now: datetime) -> None:
     check_notice(booking, "min_reschedule_time", now)
-    most = booking.project.settings.get("max_reschedules") if booking.project else None
-    most = MOST_BY_CUSTOMERS if most is None else most
+    most = _most_reschedules(booking)
     if booking.reschedules >= most:
         raise PolicyViolated("max_reschedules", most)
+
+
+def _most_reschedules(booking: Booking) -> int:
+    most = booking.project.settings.get("max_reschedules") if booking.project else None
+    return MOST_BY_CUSTOMERS if most is None else most
 
 
 def _targets(

@@ -14,8 +14,9 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from bookings.graphs import GRAPHS
-from bookings.links import action_url
+from bookings.links import RESCHEDULE, action_url
 from bookings.models import Booking, Customer
+from bookings.services import offers_move
 from bookings.wording import (
     date_words,
     days_words,
@@ -43,8 +44,8 @@ MOST_NAMED = 50  # customers, as many as a booking can have
 Link = Callable[[Booking, str, datetime], str]
 
 _OWNERS_CHOICE = ("confirm", "decline")
-_CUSTOMERS_CHOICE = ("cancel_by_customer",)
-# What the recipient of a mail may do by a link, where the graph allows it.
+_CUSTOMERS_CHOICE = (RESCHEDULE, "cancel_by_customer")
+# What the recipient of a mail may do by a link, where graph and project allow it.
 CHOICES: Mapping[str, Sequence[str]] = {
     "tentative_owner": _OWNERS_CHOICE,
     "rescheduled_owner": _OWNERS_CHOICE,
@@ -56,6 +57,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
 URL_NAMES = {
     "confirm": "confirm_url",
     "decline": "decline_url",
+    RESCHEDULE: "reschedule_url",
     "cancel_by_customer": "cancel_url",
 }
 # Which mails carry an invitation, and which take one back.
@@ -322,18 +324,27 @@ def choices_of(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     booking, end = letter.booking, letter.end
     if end <= timezone.now():
         return []
-    graph, labels = GRAPHS[booking.graph], choice_labels()
+    labels = choice_labels()
     return [
         (action, labels[action], link(booking, action, end))
         for action in CHOICES.get(letter.slug, ())
-        if graph.next_state(booking.state, action)
+        if is_offered(letter, action)
     ]
+
+
+def is_offered(letter: Letter, action: str) -> bool:
+    booking = letter.booking
+    if action == RESCHEDULE:
+        # Of a series that is told as one it would move the first alone, which nobody expects.
+        return "until" not in letter.facts and offers_move(booking)
+    return GRAPHS[booking.graph].next_state(booking.state, action) is not None
 
 
 def choice_labels() -> dict[str, str]:
     return {
         "confirm": _("Confirm"),
         "decline": _("Decline"),
+        RESCHEDULE: _("Choose another time"),
         "cancel_by_customer": _("Cancel the booking"),
     }
 

@@ -47,6 +47,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "reminder": "the subject of the reminder",
     "confirm_url": "the address that confirms, where the recipient can do that",
     "decline_url": "the address that declines",
+    "reschedule_url": "the address where the customer chooses another time",
     "cancel_url": "the address that cancels for the customer",
     "language": "code of the language",
     "direction": "ltr or rtl",

@@ -55,7 +55,7 @@ def log_context(request: HttpRequest) -> None:
 
 
 class TrailingSlashMiddleware:
-    """Makes `/v2/bookings/` the same path as `/v2/bookings`, without a redirect."""
+    """Makes `/v2/bookings/` the same path as `/v2/bookings`, without a redirect; pages too."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -63,10 +63,18 @@ class TrailingSlashMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not is_readable_path(request):
             return json_error(request, NotFound("Page"))
-        if is_api_path(request) and request.path_info.endswith("/"):
+        if has_needless_slash(request):
             request.path_info = request.path_info.removesuffix("/")
             request.path = request.path.removesuffix("/")
         return self.get_response(request)
+
+
+PAGES = "/book/"  # below which people are sent to
+
+
+def has_needless_slash(request: HttpRequest) -> bool:
+    is_ours = is_api_path(request) or request.path_info.startswith(PAGES)
+    return is_ours and request.path_info.endswith("/")
 
 
 # How Django writes back a byte of a path that is no UTF-8.

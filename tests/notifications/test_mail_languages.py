@@ -109,7 +109,7 @@ def sentences_in(folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("room", ["bookings", "notifications"])
+@pytest.mark.parametrize("room", ["bookings", "notifications", "booking_pages"])
 def test_catalogue_has_every_sentence_and_no_other(room: str) -> None:
     """If this fails: `manage.py makemessages -l en --no-location --no-wrap` in the folder."""
     catalogue = (ROOT / room / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()

@@ -1,0 +1,119 @@
+"""The questions of a booking form, from a project's `customer_fields`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext
+
+from bookings.wording import one_line
+
+# format -> the form's element, and the type of an input.
+KINDS: Mapping[str, tuple[str, str]] = {
+    "email": ("input", "email"),
+    "tel": ("input", "tel"),
+    "phone": ("input", "tel"),
+    "telephone": ("input", "tel"),
+    "url": ("input", "url"),
+    "number": ("input", "number"),
+    "integer": ("input", "number"),
+    "date": ("input", "date"),
+    "textarea": ("textarea", ""),
+    "checkbox": ("checkbox", "checkbox"),
+    "boolean": ("checkbox", "checkbox"),
+    "select": ("select", ""),
+}
+USUAL_FORMATS = {"email": "email", "phone": "tel", "comment": "textarea", "voip": "string"}
+# key -> what a browser may fill in by itself.
+AUTOCOMPLETE: Mapping[str, str] = {
+    "name": "name",
+    "first_name": "given-name",
+    "last_name": "family-name",
+    "email": "email",
+    "phone": "tel",
+    "company": "organization",
+    "organization": "organization",
+    "address": "street-address",
+    "street": "street-address",
+    "city": "address-level2",
+    "zip": "postal-code",
+    "postal_code": "postal-code",
+    "country": "country-name",
+}
+LENGTHS = {"name": 200, "email": 254, "phone": 200, "voip": 200}
+MOST = 2000
+# Keys of a customer that mean something else than an answer.
+NOT_ASKED = frozenset({"id", "meta", "timezone"})
+
+
+class FormField(NamedTuple):
+    """One element of the form. A readonly one shows what the project filled in."""
+
+    id: str
+    key: str
+    title: str
+    element: str  # input, textarea, select or checkbox
+    type: str
+    autocomplete: str
+    required: bool
+    readonly: bool
+    value: Any
+    choices: Sequence[str]
+    length: int
+
+
+def form_fields(questions: Mapping[str, Any]) -> list[FormField]:
+    return [
+        field._replace(id=f"field-{number}")
+        for number, field in enumerate(_fields(questions), start=1)
+    ]
+
+
+def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:
+    for key, question in questions.items():
+        if key in NOT_ASKED or not isinstance(question, Mapping):
+            continue
+        field = _field(key, question)
+        if key == "name" and question.get("split_name"):
+            yield from _split_name(field)
+        else:
+            yield field
+
+
+def _field(key: str, question: Mapping[str, Any]) -> FormField:
+    wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
+    element, kind = KINDS.get(wanted, ("input", "text"))
+    choices = question.get("enum") or []
+    if choices:
+        element = "select"
+    elif element == "select":
+        element, kind = "input", "text"
+    value = _prefilled(question.get("prefilled"), element)
+    return FormField(
+        id="",
+        key=key,
+        title=one_line(question.get("title") or key.replace("_", " ").capitalize()),
+        element=element,
+        type=kind,
+        autocomplete=AUTOCOMPLETE.get(key, ""),
+        required=bool(question.get("required")) or key in ("name", "email"),
+        readonly=bool(question.get("readonly")) and value not in ("", False),
+        value=value,
+        choices=choices,
+        length=LENGTHS.get(key, MOST),
+    )
+
+
+def _prefilled(value: Any, element: str) -> Any:
+    if element == "checkbox":
+        return value in (True, "true", "1", 1, "yes", "on")
+    return "" if value is None or isinstance(value, bool | dict | list) else str(value)
+
+
+def _split_name(field: FormField) -> Iterable[FormField]:
+    first, _, last = field.value.partition(" ")
+    yield field._replace(
+        title=gettext("First name"), autocomplete="given-name", value=first, length=99
+    )
+    yield field._replace(
+        title=gettext("Last name"), autocomplete="family-name", value=last, length=99
+    )

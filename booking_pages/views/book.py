@@ -1,0 +1,163 @@
+"""The hosted page of a project: the first free times stand in it, a script does the rest.
+
+The script is a client of the public API like any other, with the app's widget key. The page has no
+cookie and no session, so other sites may frame it: they gain nothing that the key, which anyone can
+read, would not give them.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from django.http import HttpResponse
+from django.utils.translation import gettext
+
+from apps_config.endpoints import mark_test_mode
+from apps_config.services import public_key
+from availability.enforcement import enforced_query
+from availability.models import Project
+from availability.page_records import page_record
+from availability.records import with_project_rows
+from availability.search import Query, load_project_resources
+from booking_pages.fields import form_fields
+from booking_pages.offers import Offer, by_day, find_offer, slot_words
+from booking_pages.views.counted import CountedPageView
+from booking_pages.words import (
+    NO_PAGE,
+    NOT_HERE,
+    NOTHING_FREE,
+    PAGE,
+    SCRIPT,
+    outcome_of,
+)
+from bookings.external import REFUSED, UNREADABLE
+from bookings.graphs import GRAPHS
+from bookings.pages import SOURCES
+from bookings.wording import date_words, known_zone, lines_of, one_line
+from scheduling.api.errors import NotFound
+
+# A form takes a while: a hold that lapses while it is filled in would be of no use.
+LEAST_HOLD = 120  # seconds
+
+
+class BookPageView(CountedPageView):
+    sources = SOURCES | {
+        "script-src": "'self'",
+        "connect-src": "'self'",
+        "frame-ancestors": "*",
+    }
+
+    project: Project | None = None
+
+    def get(self, request: Any, project_slug: str) -> HttpResponse:
+        rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
+        self.project = with_project_rows(rows).select_related("app").first()
+        if self.project is None:
+            raise NotFound("Project")
+        return self.render_page(
+            "booking_pages/book.html",
+            lambda: self._values(self.project, request.GET.get("day", "")),
+            status=200,
+            app=self.project.app,
+        )
+
+    def _values(self, project: Project, day: str) -> Mapping[str, Any]:
+        record = page_record(project)
+        graph = GRAPHS[record["booking"]["graph"]]
+        rules = enforced_query(project, load_project_resources(project), now=self.now)
+        zone_name = zone_of(project, rules)
+        offer = Offer([], 0, 0)
+        if not (graph.is_group or graph.is_seat):
+            offer = find_offer(rules, zone_name=zone_name, since=self.now)
+        return {
+            "heading": one_line(project.name),
+            "description": lines_of(project.booking.get("description") or ""),
+            "facts": facts_of(project, rules),
+            "words": PAGE,
+            "zone": zone_name,
+            "fields": form_fields(record["customer_fields"]),
+            "submit": one_line(str(record["ui"]["localization"].get("submit_button") or "Book")),
+            "hint": NOT_HERE if graph.is_group or graph.is_seat else NOTHING_FREE,
+            **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
+            "for_script": {
+                "key": public_key(project.app, now=self.now),
+                "project": str(project.id),
+                "zone": zone_name,
+                "shows_ends": rules.terms.length is None,
+                "offer": offer._asdict(),
+                "hold": hold_of(project),
+                "outcome": [str(one) for one in outcome_of(graph)],
+                "success": str(record["ui"]["localization"].get("success_message") or ""),
+                "where": one_line(project.booking.get("where") or ""),
+                "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
+            },
+        }
+
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        refused = NO_PAGE if code == "not_found" else REFUSED.get(code, UNREADABLE)
+        heading, sentence = refused
+        return self.render_page(
+            "bookings/page.html",
+            lambda: {"heading": heading, "sentence": sentence},
+            status=status,
+            app=self.project.app if self.project and status < 500 else None,
+        )
+
+    def decorate(self, response: Any) -> None:
+        super().decorate(response)
+        # Answers differ by the minute, but a browser may go back to one.
+        response.headers["Cache-Control"] = "no-cache"
+        mark_test_mode(response, self.project and self.project.app)
+        if self.project:
+            response.headers.pop("X-Robots-Tag", None)
+            response.xframe_options_exempt = True
+
+
+def zone_of(project: Project, rules: Query) -> str:
+    """That of the resources if they share one, else the app's."""
+    zones = {resource.zone for resource in rules.resources}
+    return zones.pop() if len(zones) == 1 else known_zone(project.app.default_timezone)
+
+
+def hold_of(project: Project) -> int:
+    """The seconds for which the page keeps a time; 0: it does not."""
+    seconds = project.reservation_time or 0
+    return seconds if seconds >= LEAST_HOLD else 0
+
+
+def facts_of(project: Project, rules: Query) -> Sequence[tuple[str, str]]:
+    """(label, value) of length, place and person; empty ones left out."""
+    names = [resource.name for resource in rules.resources]
+    rows = [
+        (gettext("Length"), length_words(rules.terms.length)),
+        (gettext("Where"), one_line(project.booking.get("where") or "")),
+        (gettext("With"), one_line(names[0]) if len(names) == 1 else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def length_words(seconds: int | None) -> str:
+    """`1 h 30 min`."""
+    if seconds is None:
+        return ""
+    hours, rest = divmod(seconds, 3600)
+    parts = [(hours, "h"), (rest // 60, "min"), (rest % 60, "s")]
+    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+
+
+def days_values(offer: Offer, zone_name: str, wanted: str, *, with_end: bool) -> dict[str, Any]:
+    """The days of an offer, and the times of the wanted one, else of the first."""
+    slots = by_day(offer.slots, zone_name)
+    days = list(slots)
+    chosen = next((day for day in days if day.isoformat() == wanted), days[0] if days else None)
+    return {
+        "days": [
+            {"date": day, "words": date_words(day), "is_chosen": day == chosen} for day in days
+        ],
+        "day": date_words(chosen) if chosen else "",
+        "times": [
+            {"slot": slot, "words": slot_words(slot, zone_name, with_end=with_end)}
+            for slot in slots.get(chosen or date.min, [])
+        ],
+        "has_more": offer.has_more,
+    }

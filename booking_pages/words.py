@@ -1,0 +1,72 @@
+"""The sentences of the booking pages."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from bookings.graphs import INITIALIZED, Graph
+
+# What the script says; `{name}` stands for a value.
+SCRIPT: Mapping[str, str | Promise] = {
+    "times": _("Free times: {count}"),
+    "zone": _("The times are now those of {zone}."),
+    "loading": _("Looking for free times …"),
+    "no_more": _("There are no later free times."),
+    "chosen": _("{day}, {time}"),
+    "held": _("We keep this time for you for {minutes} min."),
+    "lapsed": _("The time is kept for you no longer. You can still book it while it is free."),
+    "required": _("Please fill this in."),
+    "email": _("Please enter an e-mail address, such as name@example.com."),
+    "unfit": _("This does not fit here. Please check it."),
+    "faults": _("Please check the answers that are marked."),
+    "booking": _("Booking …"),
+    "taken": _("This time has just been taken."),
+    "instead": _("These are free:"),
+    "nothing_instead": _("Please choose another one."),
+    "all_times": _("Show all free times"),
+    "policy": _("There are very many bookings for this address already. Please get in touch."),
+    "refused": _("This could not be booked. Please choose another time, or get in touch."),
+    "busy": _("There are many requests just now. Please try again in {seconds} s."),
+    "offline": _("The service could not be reached. Nothing is lost: please try again."),
+    "trouble": _("Something went wrong on our side. Nothing is lost: please try again."),
+    "gone": _("This page has changed. Please load it again."),
+    "there": _("Time in {zone}: {time}"),
+    "with": _("With: {name}"),
+    "another": _("Make another booking"),
+}
+
+PAGE: Mapping[str, str | Promise] = {
+    "choose": _("Choose a time"),
+    "zone": _("Time zone"),
+    "days": _("Days with free times"),
+    "later": _("Later days"),
+    "details": _("Your details"),
+    "change": _("Choose another time"),
+    "optional": _("(optional)"),
+    "no_script": _("To book on this page, your browser has to run JavaScript."),
+}
+NOTHING_FREE = _("There is no free time at the moment. Please come back later, or get in touch.")
+NOT_HERE = _("This can't be booked on a page. Please get in touch.")
+NO_PAGE = (
+    _("Nothing was found here"),
+    _("There is no such booking page, or it was removed. Please check the address."),
+)
+
+_REQUESTED = (
+    _("Your request has been sent"),
+    _("It is not confirmed yet. You will hear from us as soon as it is decided."),
+)
+_UNPAID = (
+    _("Your booking waits for its payment"),
+    _("The time is kept for you until it is paid, for a short while."),
+)
+_CONFIRMED = (_("Your booking is confirmed"), "")
+
+
+def outcome_of(graph: Graph) -> tuple[str | Promise, str | Promise]:
+    """Heading and sentence for a booking that was just made."""
+    state = graph.steps[INITIALIZED, graph.start]
+    if graph.awaits_payment(state):
+        return _UNPAID
+    return _CONFIRMED if graph.is_live(state) else _REQUESTED
