@@ -39,6 +39,7 @@ AUTOCOMPLETE: Mapping[str, str] = {
     "postal_code": "postal-code",
     "country": "country-name",
 }
+FIRST = ("name", "first_name", "last_name", "email", "phone")
 LENGTHS = {"name": 200, "email": 254, "phone": 200, "voip": 200}
 MOST = 2000
 # Keys of a customer that mean something else than an answer.
@@ -62,10 +63,15 @@ class FormField(NamedTuple):
 
 
 def form_fields(questions: Mapping[str, Any]) -> list[FormField]:
-    return [
-        field._replace(id=f"field-{number}")
-        for number, field in enumerate(_fields(questions), start=1)
-    ]
+    """Who it is first, boxes to tick last: PostgreSQL does not keep the order of an object's keys,
+    so no other order can be meant."""
+    fields = sorted(_fields(questions), key=_place)
+    return [field._replace(id=f"field-{number}") for number, field in enumerate(fields, start=1)]
+
+
+def _place(field: FormField) -> tuple[int, bool]:
+    known = FIRST.index(field.key) if field.key in FIRST else len(FIRST)
+    return known, field.element == "checkbox"
 
 
 def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:

@@ -18,6 +18,14 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# What a press of a key sends: its code, its number, and the text that it types.
+KEYS = {
+    "Tab": ("Tab", 9, ""),
+    "Enter": ("Enter", 13, "\r"),
+    " ": ("Space", 32, " "),
+    "ArrowRight": ("ArrowRight", 39, ""),
+    "ArrowDown": ("ArrowDown", 40, ""),
+}
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -78,8 +86,46 @@ class Page:
             assert time.monotonic() < deadline, (script, self.complaints, self.failures)
             time.sleep(0.1)
 
-    def save_screenshot(self, file: Path) -> None:
-        file.write_bytes(base64.b64decode(self.send("Page.captureScreenshot")["data"]))
+    def press(self, key: str) -> None:
+        """A key of KEYS, down and up again."""
+        code, number, text = KEYS[key]
+        event = {"key": key, "code": code, "windowsVirtualKeyCode": number}
+        self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **event)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **event)
+
+    def type(self, text: str) -> None:
+        """Into whatever has the focus."""
+        self.send("Input.insertText", text=text)
+
+    def tab_to(self, selector: str, most: int = 80) -> None:
+        """By the Tab key alone, as far as what the selector finds."""
+        for _ in range(most):
+            if self.evaluate(f"document.activeElement.matches({selector!r})"):
+                return
+            self.press("Tab")
+        raise AssertionError(f"{selector} is not reached by Tab")
+
+    def click(self, selector: str, times: int = 1) -> None:
+        """The mouse, in the middle of the first that the selector finds."""
+        find = f"document.querySelector({selector!r})"
+        self.wait_for(f"!!{find}")
+        self.evaluate(f"{find}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        place = self.evaluate(f"{find}.getBoundingClientRect().toJSON()")
+        x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+        for count in range(1, times + 1):
+            event = {"x": x, "y": y, "button": "left", "clickCount": count}
+            self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
+            self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
+
+    def texts(self, selector: str) -> list[str]:
+        """What a person reads of all that the selector finds."""
+        found = f"[...document.querySelectorAll({selector!r})]"
+        return self.evaluate(f"{found}.map(one => one.innerText.trim())")
+
+    def save_screenshot(self, file: Path, *, whole: bool = False) -> None:
+        """What is in the window; `whole`: as far as the page goes."""
+        shot = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
+        file.write_bytes(base64.b64decode(shot["data"]))
 
 
 class Browser:
@@ -131,7 +177,10 @@ class Browser:
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
 
-    def open(self, url: str, *, width: int = 1280, height: int = 900) -> Page:
+    def open(
+        self, url: str, *, width: int = 1280, height: int = 900, zone: str = "", scheme: str = ""
+    ) -> Page:
+        """A page in a window of its own; `zone`, `scheme`: the visitor's time zone and colours."""
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
         attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
         page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"])
@@ -144,6 +193,11 @@ class Browser:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
+        if zone:
+            page.send("Emulation.setTimezoneOverride", timezoneId=zone)
+        if scheme:
+            media = {"name": "prefers-color-scheme", "value": scheme}
+            page.send("Emulation.setEmulatedMedia", features=[media])
         page.send("Page.navigate", url=url)
         return page
 

@@ -200,6 +200,9 @@ function drawTimes() {
 function showDay(date) {
   day = date;
   const count = drawTimes();
+  // On a phone they may stand below the window's edge.
+  by("times").scrollIntoView({ block: "nearest" });
+  by("day").scrollIntoView({ block: "nearest" });
   say(`${by("day").textContent}. ${fill(words.times, { count })}`);
 }
 

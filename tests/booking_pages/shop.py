@@ -1,0 +1,172 @@
+"""What the tests of the booking pages share: a live project, its page, and who looks at it."""
+
+import json
+import os
+import shutil
+import subprocess
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.browser import Browser, Page
+from tests.live import LiveApp
+from tests.services import ROOT
+
+# A Monday long after every other booking, and the three weeks from there.
+MONDAY = "2031-03-03"
+SPAN = {"from": f"{MONDAY} 00:00:00", "to": "2031-03-24 00:00:00"}
+NINE_TO_NOON = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 12}}]
+FOLDER = Path(__file__).parent
+WIDTHS = (390, 1280)
+REFUSED = "Failed to load resource"  # what a console says of each answer of 400 or more
+
+
+class Shop:
+    """A project of a live app: half hours with Ada in Berlin, on weekdays from nine to twelve."""
+
+    def __init__(self, app: LiveApp, **given: Any) -> None:
+        self.app = app
+        rules = given.pop("rules", NINE_TO_NOON)
+        zone = given.pop("zone", "Europe/Berlin")
+        terms = {**SPAN, "length": "30 minutes", **given.pop("availability", {})}
+        ada = {"name": "Dr. Ada Berg", "timezone": zone, "availability_constraints": rules}
+        self.resource = app.post("/v2/resources", ada).data
+        wanted = {
+            "name": "Check-up",
+            "slug": f"check-up-{uuid.uuid4().hex[:8]}",
+            "resources": [self.resource["id"]],
+            "availability": terms,
+            "booking": {"what": "Check-up", "where": "Harbour Dental, Quay 5"},
+        }
+        self.project = app.post("/v2/projects", {**wanted, **given}).data
+        self.url = f"{app.url}/book/{self.project['slug']}"
+
+    def book(self, start: str = f"{MONDAY} 09:00:00", end: str = f"{MONDAY} 09:30:00") -> Any:
+        """By somebody else, through the API."""
+        body = {
+            "project_id": self.project["id"],
+            "start": start,
+            "end": end,
+            "customer": {"name": "Doc Brown", "email": "doc@example.com"},
+        }
+        return self.app.post("/v2/bookings", body).data
+
+    def bookings(self) -> list[Any]:
+        """The oldest first."""
+        found = f"/v2/bookings?search=project.id:{self.project['id']}&include=event,customers"
+        return self.app.get(found).data[::-1]
+
+    def open(self, browser: Browser, width: int = 1280, **visitor: str) -> Page:
+        visitor = {"zone": "Europe/Berlin", **visitor}
+        page = browser.open(self.url, width=width, **visitor)
+        page.wait_for(IS_READY)
+        return page
+
+    def link(self, booking: Mapping[str, Any], action: str = "reschedule") -> str:
+        """The address behind the button of a mail."""
+        code = SIGNED_LINK.format(booking_id=booking["id"], action=action)
+        printed = self.app.service.manage("shell", "--no-imports", "--command", code)
+        parts = urlsplit(printed.splitlines()[-1])
+        return f"{self.app.url}{parts.path}?{parts.query}"
+
+
+IS_READY = "document.querySelector('#zone')?.disabled === false"
+SIGNED_LINK = """
+from bookings.links import action_url
+from bookings.models import Booking
+booking = Booking.objects.select_related("event").get(id="{booking_id}")
+print(action_url(booking, "{action}", booking.event.end))
+"""
+
+
+# --- What a visitor does --------------------------------------------------------------------------
+def choose(page: Page, time: str) -> None:
+    """The time of the day that is shown."""
+    by_time = f"[...document.querySelectorAll('#times button')].find(b => b.innerText == {time!r})"
+    page.wait_for(f"!!{by_time}")
+    page.evaluate(f"{by_time}.click()")
+    page.wait_for("!document.querySelector('#form').hidden")
+
+
+def fill_in(page: Page, **answers: str) -> None:
+    for key, answer in answers.items():
+        page.evaluate(f"document.querySelector('[data-key={key}] :is(input, textarea)').select()")
+        page.type(answer)
+
+
+MARTY = {"name": "Marty McFly", "email": "marty@example.com"}
+
+
+def submit(page: Page) -> None:
+    page.click("#submit")
+
+
+def done(page: Page) -> str:
+    """What stands there when it is booked."""
+    page.wait_for("!!document.querySelector('#done h2')")
+    return page.evaluate("document.querySelector('#done').innerText")
+
+
+def check_quiet(page: Page, app: LiveApp, *refusals: str) -> None:
+    """Nothing went wrong, and nobody else was asked. `refusals`: statuses that were to come."""
+    said = [one for one in page.complaints if not (refusals and one.startswith(REFUSED))]
+    failed = [one for one in page.failures if not one.endswith(refusals or ("none",))]
+    assert (said, failed) == ([], [])
+    hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
+    assert hosts == {urlsplit(app.url).netloc}
+
+
+# --- How it looks ---------------------------------------------------------------------------------
+def keep(page: Page, name: str) -> None:
+    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
+    if os.environ.get("SCREENSHOTS"):
+        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png", whole=True)
+
+
+def load_axe() -> str:
+    """The text of axe-core, installed once by npm into var/."""
+    version = json.loads((FOLDER / "axe" / "package.json").read_text())
+    folder = ROOT / "var" / f"axe-{version['devDependencies']['axe-core']}"
+    script = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        if not shutil.which("npm"):
+            pytest.skip("Node.js and npm are needed")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(FOLDER / "axe" / name, folder)
+        install = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        if subprocess.run(install, cwd=folder, capture_output=True, check=False).returncode:
+            pytest.skip("npm can't install packages here")
+    return script.read_text()
+
+
+RUN_AXE = """
+axe.run(document, {preload: false, resultTypes: ["violations"]}).then(found => {
+  window.axeFound = JSON.stringify(found.violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => [one.id, one.nodes.map(node => node.html)]));
+})
+"""
+
+
+def check_access(page: Page, axe: str, width: int) -> None:
+    """No serious or critical fault by axe-core, nothing wider than the window."""
+    page.evaluate(axe)
+    page.evaluate(f"delete window.axeFound; {RUN_AXE}")
+    page.wait_for("!!window.axeFound")
+    assert json.loads(page.evaluate("window.axeFound")) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(SMALL_TARGETS) == []
+
+
+# Buttons, links and fields that a finger would miss. A field that its label covers counts with it.
+SMALL_TARGETS = """
+[...document.querySelectorAll("button, select, input, textarea, .day, .quiet, label.time, .check")]
+  .filter(one => one.matches("label") || !one.closest("label"))
+  .filter(one => one.getClientRects().length && one.getBoundingClientRect().height < 44)
+  .map(one => one.outerHTML)
+"""

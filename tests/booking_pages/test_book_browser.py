@@ -1,0 +1,545 @@
+"""The hosted page in a real browser: choosing, booking, and what goes wrong meanwhile."""
+
+import pytest
+
+from tests.booking_pages.shop import (
+    MARTY,
+    MONDAY,
+    WIDTHS,
+    Shop,
+    check_access,
+    check_quiet,
+    choose,
+    done,
+    fill_in,
+    keep,
+    load_axe,
+    submit,
+)
+from tests.browser import Browser, Page, browser
+from tests.live import LiveApp
+from tests.services import Service
+
+__all__ = ["browser"]
+
+HALF_HOURS = ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
+LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
+FIELDS = {
+    "phone": {"title": "Phone", "format": "tel"},
+    "comment": {"title": "What is it about?", "format": "textarea"},
+    "insurance": {"title": "Insurance", "enum": ["Public", "Private"], "required": True},
+    "terms": {"title": "I have read the terms", "format": "checkbox", "required": True},
+}
+
+
+@pytest.fixture(scope="module")
+def app(live_service: Service) -> LiveApp:
+    return LiveApp(live_service)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return load_axe()
+
+
+# --- Booking --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("width", WIDTHS)
+def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> None:
+    shop = Shop(app)
+    page = shop.open(browser, width)
+
+    page.tab_to("#days li:nth-child(2) button")
+    page.press("Enter")
+    page.tab_to("#times li:nth-child(3) button")
+    page.press(" ")
+    page.wait_for("document.activeElement.id == 'form-title'")
+    page.tab_to("[data-key=name] input")
+    page.type(MARTY["name"])
+    page.press("Tab")
+    page.type(MARTY["email"])
+    page.press("Enter")
+
+    assert done(page) == (
+        "Your booking is confirmed\n\n"
+        "Tuesday, 4 March 2031, 10:00 – 10:30 (Europe/Berlin)\n\n"
+        "With: Dr. Ada Berg\n\n"
+        "Thank you. A message to marty@example.com is on its way.\n\n"
+        "Make another booking"
+    )
+    assert page.evaluate("document.activeElement.innerText") == "Your booking is confirmed"
+    assert page.evaluate("document.querySelector('#done').getAttribute('aria-live')") == "polite"
+    [booking] = shop.bookings()
+    assert (booking["state"], booking["event"]["start"]) == (
+        "confirmed",
+        "2031-03-04T09:00:00+00:00",
+    )
+    [customer] = booking["customers"]
+    assert {key: customer[key] for key in ("name", "email", "timezone")} == {
+        **MARTY,
+        "timezone": "Europe/Berlin",
+    }
+    check_quiet(page, app)
+
+
+def test_answers_of_the_projects_own_questions_go_along(browser: Browser, app: LiveApp) -> None:
+    name = {"title": "Name", "split_name": True, "required": True}
+    member = {"title": "Member", "prefilled": "4711", "readonly": True}
+    shop = Shop(app, customer_fields={"name": name, **FIELDS, "member": member})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    labels = page.texts("#form label")
+    page.evaluate("document.querySelectorAll('[data-key=name] input')[0].focus()")
+    page.type("Marty")
+    page.press("Tab")
+    page.type("McFly")
+    fill_in(page, email=MARTY["email"], phone="+1 555 0100", comment="A\nB")
+    page.evaluate("document.querySelector('[data-key=insurance] select').value = 'Private'")
+    page.click("[data-key=terms] input")
+    submit(page)
+    done(page)
+
+    # PostgreSQL does not keep the order of keys: what is known goes first, a box to tick last.
+    assert (labels[:4], labels[-1]) == (
+        ["First name", "Last name", "E-mail", "Phone (optional)"],
+        "I have read the terms",
+    )
+    assert sorted(labels[4:-1]) == [
+        "Insurance",
+        "Member (optional)",
+        "What is it about? (optional)",
+    ]
+    [customer] = shop.bookings()[0]["customers"]
+    assert (customer["name"], customer["phone"]) == ("Marty McFly", "+1 555 0100")
+    assert customer["meta"] == {
+        "comment": "A\nB",
+        "insurance": "Private",
+        "terms": True,
+        "member": "4711",
+    }
+    check_quiet(page, app)
+
+
+def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    page.click("#submit", times=2)
+    done(page)
+
+    assert len(shop.bookings()) == 1
+    assert sum(url.endswith("/v2/bookings?include=event,resource") for url in page.requests) == 1
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize(
+    ("booking", "state", "heading"),
+    [
+        ({"graph": "confirm_decline"}, "tentative", "Your request has been sent"),
+        ({"graph": "instant_payment"}, "tentative", "Your booking waits for its payment"),
+    ],
+)
+def test_outcome_is_named_for_what_it_is(
+    browser: Browser, app: LiveApp, booking: dict[str, str], state: str, heading: str
+) -> None:
+    shop = Shop(app, booking={"what": "Check-up", **booking})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert done(page).startswith(f"{heading}\n")
+    assert [one["state"] for one in shop.bookings()] == [state]
+
+
+def test_projects_own_words_are_used(browser: Browser, app: LiveApp) -> None:
+    words = {"submit_button": "Ask for it", "success_message": "Bye $& %s <b>"}
+    shop = Shop(app, ui={"localization": words})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    button = page.texts("#submit")
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert button == ["Ask for it"]
+    assert "\nBye $& marty@example.com <b>\n" in done(page)
+
+
+# --- The slot is gone -----------------------------------------------------------------------------
+@pytest.mark.parametrize("width", WIDTHS)
+def test_taken_meanwhile_offers_the_next_ones(browser: Browser, app: LiveApp, width: int) -> None:
+    shop = Shop(app)
+    page = shop.open(browser, width)
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    other = shop.book()
+
+    submit(page)
+    page.wait_for("!!document.querySelector('#notice li')")
+    keep(page, f"book-taken-{width}")
+    offered = page.texts("#notice li")
+    is_focused = page.evaluate("document.activeElement.id")
+    page.click("#notice li:nth-child(2) button")
+    typed = page.evaluate("document.querySelector('[data-key=email] input').value")
+    submit(page)
+
+    assert done(page).splitlines()[2] == "Monday, 3 March 2031, 10:00 – 10:30 (Europe/Berlin)"
+    assert offered == [
+        f"Monday, 3 March 2031, {times}"
+        for times in ("09:30 – 10:00", "10:00 – 10:30", "10:30 – 11:00")
+    ]
+    assert (is_focused, typed) == ("notice", "marty@example.com")
+    assert [one["id"] for one in shop.bookings()][:1] == [other["id"]]
+    assert [one["event"]["start"][11:16] for one in shop.bookings()] == ["08:00", "09:00"]
+    check_quiet(page, app, "409")
+
+
+def test_all_times_are_shown_as_they_are_now(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    page = shop.open(browser)
+    choose(page, "09:00")
+    shop.book()
+    shop.book(f"{MONDAY} 10:00:00", f"{MONDAY} 10:30:00")
+
+    page.click("#change")
+    page.wait_for("document.querySelectorAll('#times li').length == 4")
+
+    assert page.texts("#times li") == ["09:30", "10:30", "11:00", "11:30"]
+
+
+# --- Holds ----------------------------------------------------------------------------------------
+def test_time_is_held_while_the_form_is_filled_in(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app, reservation_time=300)
+    page = shop.open(browser)
+    wanted = {"project_id": shop.project["id"], "start": f"{MONDAY} 09:00:00"}
+    wanted |= {"end": f"{MONDAY} 09:30:00", "customer": MARTY}
+
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    refused = app.post("/v2/bookings", wanted)
+    page.click("#change")
+    page.wait_for("document.querySelectorAll('#times li').length == 6")
+    choose(page, "09:30")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    freed = app.post("/v2/bookings", wanted)
+    fill_in(page, **MARTY)
+    submit(page)
+    done(page)
+
+    assert (refused.code, freed.code) == ("409 slot_taken", "201")
+    assert [one["event"]["start"][11:16] for one in shop.bookings()] == ["08:00", "08:30"]
+    check_quiet(page, app)
+
+
+def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(
+    browser: Browser, app: LiveApp
+) -> None:
+    shop = Shop(app, reservation_time=300)
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    code = (
+        "from availability.models import Hold; from django.db.models import F;"
+        f"Hold.objects.filter(project_id='{shop.project['id']}').update(expires_at=F('created_at'))"
+    )
+    app.service.manage("shell", "--no-imports", "--command", code)
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert done(page).startswith("Your booking is confirmed")
+    check_quiet(page, app, "409")
+
+
+# --- What else goes wrong -------------------------------------------------------------------------
+@pytest.mark.parametrize("width", WIDTHS)
+def test_errors_stand_at_their_fields(browser: Browser, app: LiveApp, width: int) -> None:
+    shop = Shop(app, customer_fields=FIELDS)
+    page = shop.open(browser, width)
+    choose(page, "09:00")
+
+    fill_in(page, email="marty")
+    submit(page)
+    keep(page, f"book-errors-{width}")
+
+    errors = page.evaluate(ERRORS)
+    assert errors == {
+        "name": "Please fill this in.",
+        "email": "Please enter an e-mail address, such as name@example.com.",
+        "insurance": "Please fill this in.",
+        "terms": "Please fill this in.",
+    }
+    focused = "document.activeElement.closest('.field').dataset.key"
+    assert page.evaluate(focused) == "name"
+    assert page.texts("#status") == ["Please check the answers that are marked."]
+    assert shop.bookings() == []
+
+
+# What is read to a person in each field that is marked.
+ERRORS = """
+Object.fromEntries([...document.querySelectorAll("[aria-invalid=true]")].map(one => [
+  one.closest(".field").dataset.key,
+  document.getElementById(one.getAttribute("aria-describedby")).innerText,
+]))
+"""
+
+
+def test_faults_that_only_the_service_sees_stand_there_too(browser: Browser, app: LiveApp) -> None:
+    page = Shop(app).open(browser)
+    choose(page, "09:00")
+
+    fill_in(page, name="Marty", email="marty@localhost.")
+    page.evaluate("document.querySelector('[data-key=email] input').type = 'text'")
+    submit(page)
+    page.wait_for("!!document.querySelector('[aria-invalid=true]')")
+
+    assert page.evaluate(ERRORS) == {
+        "email": "Please enter an e-mail address, such as name@example.com."
+    }
+    assert page.evaluate("document.activeElement.closest('.field').dataset.key") == "email"
+    check_quiet(page, app, "422")
+
+
+def test_nothing_is_lost_without_a_network(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    page = shop.open(browser)
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+
+    set_offline(page, True)
+    submit(page)
+    page.wait_for("!!document.querySelector('#notice p')")
+    notice = page.texts("#notice")
+    set_offline(page, False)
+    submit(page)
+
+    assert notice == ["The service could not be reached. Nothing is lost: please try again."]
+    assert done(page).startswith("Your booking is confirmed")
+    assert len(shop.bookings()) == 1
+
+
+def set_offline(page: Page, offline: bool) -> None:
+    page.send(
+        "Network.emulateNetworkConditions",
+        offline=offline,
+        latency=0,
+        downloadThroughput=-1,
+        uploadThroughput=-1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (429, {}, "There are many requests just now. Please try again in 7 s."),
+        (503, {}, "Something went wrong on our side. Nothing is lost: please try again."),
+        (401, {}, "This page has changed. Please load it again."),
+        (
+            409,
+            {"code": "policy"},
+            "There are very many bookings for this address already. Please get in touch.",
+        ),
+    ],
+)
+def test_refusals_are_put_in_plain_words(
+    browser: Browser, app: LiveApp, status: int, body: dict[str, str], said: str
+) -> None:
+    page = Shop(app).open(browser)
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    page.evaluate(f"""
+      window.fetch = async () => new Response(
+        JSON.stringify({body}), {{status: {status}, headers: {{"Retry-After": "7"}}}})
+    """)
+
+    submit(page)
+    page.wait_for("!!document.querySelector('#notice p')")
+
+    assert page.texts("#notice") == [said]
+    assert page.evaluate("document.querySelector('[data-key=name] input').value") == "Marty McFly"
+
+
+# --- Time -----------------------------------------------------------------------------------------
+CHANGE = {"from": "2031-10-25 00:00:00", "to": "2031-10-27 00:00:00", "length": "1 hour"}
+NIGHT = [{"allow_hours": {"start": 0, "end": 5}}]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_repeated_hour_is_shown_twice_with_its_offset(
+    browser: Browser, app: LiveApp, width: int
+) -> None:
+    shop = Shop(app, availability=CHANGE, rules=NIGHT)
+    page = shop.open(browser, width)
+
+    page.click("[data-date='2031-10-26']")
+    keep(page, f"book-clock-change-{width}")
+    times = page.texts("#times li")
+    page.click("#times li:nth-child(4) button")
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert times == ["00:00", "01:00", "02:00 UTC+02:00", "02:00 UTC+01:00", "03:00", "04:00"]
+    assert done(page).splitlines()[2] == (
+        "Sunday, 26 October 2031, 02:00 UTC+01:00 – 03:00 (Europe/Berlin)"
+    )
+    assert shop.bookings()[0]["event"]["start"] == "2031-10-26T01:00:00+00:00"
+    check_quiet(page, app)
+
+
+def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app, availability=CHANGE, rules=NIGHT)
+    page = shop.open(browser, zone="America/New_York")
+
+    zone = page.evaluate("document.querySelector('#zone').value")
+    days = page.texts("#days .unseen")
+    page.click("[data-date='2031-10-25']")
+    times = page.texts("#times li")
+    choose(page, "21:00")
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert (zone, days) == (
+        "America/New_York",
+        ["Friday, 24 October 2031", "Saturday, 25 October 2031"],
+    )
+    assert times == ["18:00", "19:00", "20:00", "21:00", "22:00", "23:00"]
+    said = done(page)
+    assert "Saturday, 25 October 2031, 21:00 – 22:00 (America/New York)" in said
+    assert "Europe/Berlin: Sunday, 26 October 2031, 02:00 UTC+01:00 – 03:00" in said
+    assert shop.bookings()[0]["customers"][0]["timezone"] == "America/New_York"
+    check_quiet(page, app)
+
+
+def test_another_zone_can_be_chosen(browser: Browser, app: LiveApp) -> None:
+    page = Shop(app).open(browser, zone="Asia/Tokyo")
+    before = page.texts("#times li")
+
+    page.evaluate("document.querySelector('#zone').value = 'America/New_York'")
+    page.evaluate("document.querySelector('#zone').dispatchEvent(new Event('change'))")
+
+    assert (before[0], page.texts("#times li")[0]) == ("17:00", "03:00")
+    assert page.texts("#status") == ["The times are now those of America/New York."]
+    assert page.evaluate("document.querySelector('#zone').options.length") > 300
+
+
+def test_later_days_are_asked_for(browser: Browser, app: LiveApp) -> None:
+    """Over weeks without a free time as well."""
+    rules = [*NINE_TO_NOON_OF_TWO_DAYS]
+    shop = Shop(app, rules=rules, availability={"to": "2031-09-01 00:00:00"})
+    page = shop.open(browser)
+    first = page.texts("#days .unseen")
+
+    page.click("#later")
+    page.wait_for("document.querySelectorAll('#days li').length == 2")
+    page.wait_for("document.activeElement.dataset.date == '2031-08-04'")
+
+    assert first == ["Monday, 3 March 2031"]
+    assert page.texts("#day") == ["Monday, 4 August 2031"]
+    assert page.texts("#times li") == HALF_HOURS
+    check_quiet(page, app)
+
+
+NINE_TO_NOON_OF_TWO_DAYS = [
+    {"allow_period": {"start": "2031-03-03 09:00:00", "end": "2031-03-03 12:00:00"}},
+    {"allow_period": {"start": "2031-08-04 09:00:00", "end": "2031-08-04 12:00:00"}},
+]
+
+
+# --- Hostile texts --------------------------------------------------------------------------------
+ATTACK = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>\"'{{7*7}}"
+
+
+def test_texts_stay_texts(browser: Browser, app: LiveApp) -> None:
+    fields = {
+        "name": {"title": ATTACK, "required": True},
+        "email": {"title": "E-mail", "format": "email", "required": True},
+        ATTACK: {"title": ATTACK, "prefilled": ATTACK},
+        "choice": {"title": ATTACK, "enum": [ATTACK], "prefilled": ATTACK},
+    }
+    ui = {"localization": {"submit_button": ATTACK, "success_message": ATTACK}}
+    booking = {"what": ATTACK, "where": ATTACK, "description": ATTACK}
+    shop = Shop(app, name=ATTACK, customer_fields=fields, ui=ui, booking=booking)
+    page = shop.open(browser)
+
+    heading = page.texts("h1")
+    choose(page, "09:00")
+    labels = page.texts("#form label")
+    fill_in(page, name=ATTACK, email=MARTY["email"])
+    submit(page)
+    said = done(page)
+
+    assert heading == [ATTACK]
+    assert labels == [ATTACK, "E-mail", f"{ATTACK} (optional)", f"{ATTACK} (optional)"]
+    assert ATTACK in said
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.querySelectorAll('img, main script:not([type])').length") == 0
+    assert shop.bookings()[0]["customers"][0]["meta"] == {ATTACK: ATTACK, "choice": ATTACK}
+    check_quiet(page, app)
+
+
+# --- How it looks ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_everyone_can_use_it(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    description = "A look at your teeth, and a talk about them.\nPlease bring your card."
+    booking = {"what": "Check-up", "where": "Harbour Dental, Quay 5", "description": description}
+    shop = Shop(app, booking=booking, customer_fields=FIELDS, reservation_time=300)
+    page = shop.open(browser, width, scheme=scheme)
+
+    def look(name: str) -> None:
+        keep(page, f"book-{name}-{width}-{scheme}")
+        check_access(page, axe, width)
+
+    look("times")
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    look("form")
+    submit(page)
+    look("faults")
+    email = f"marty-{width}-{scheme}@example.com"  # an address has room for twenty bookings
+    fill_in(page, name="Marty McFly", email=email, comment="It hurts when I laugh.")
+    page.evaluate("document.querySelector('[data-key=insurance] select').value = 'Public'")
+    page.click("[data-key=terms] input")
+    submit(page)
+    done(page)
+    look("done")
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_moves_while_it_loads(browser: Browser, app: LiveApp, width: int) -> None:
+    page = Shop(app).open(browser, width)
+
+    page.evaluate(SHIFTS)
+    page.wait_for("window.shifted !== undefined")
+
+    assert page.evaluate("window.shifted") < 0.02
+
+
+SHIFTS = """
+new PerformanceObserver(list => {}).observe({type: "layout-shift", buffered: true});
+setTimeout(() => {
+  new PerformanceObserver(list => {
+    window.shifted = list.getEntries().reduce((sum, one) => sum + one.value, 0);
+  }).observe({type: "layout-shift", buffered: true});
+  setTimeout(() => { window.shifted ??= 0; }, 200);
+}, 200);
+"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_pages_without_a_form_look_the_same(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    closed = Shop(app, rules=[{"allow_weekdays": {}}, {"block_weekdays": {}}])
+    for name, url in [("nothing-free", closed.url), ("unknown", f"{app.url}/book/nowhere")]:
+        page = browser.open(url, width=width, scheme=scheme)
+        page.wait_for("document.readyState == 'complete' && !!document.querySelector('h1')")
+        keep(page, f"book-{name}-{width}-{scheme}")
+        check_access(page, axe, width)
+        assert [one for one in page.complaints if "404" not in one] == []

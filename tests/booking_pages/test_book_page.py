@@ -1,0 +1,341 @@
+"""The hosted page as the service writes it, before any script runs."""
+
+import html
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps_config import authentication
+from apps_config.models import Credential
+from apps_config.services import archive_app
+from scheduling.api.rates import RateWindow
+from tests.world import Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+NINE_TO_NOON = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 12}}]
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "frame-ancestors": "*",
+}
+NO_PAGE = [
+    "Nothing was found here",
+    "There is no such booking page, or it was removed. Please check the address.",
+]
+
+
+class Shown:
+    """A page as it was answered."""
+
+    def __init__(self, path: str) -> None:
+        self.read(Client().get(path))
+
+    @classmethod
+    def of(cls, response: Any) -> "Shown":
+        page = cls.__new__(cls)
+        page.read(response)
+        return page
+
+    def read(self, response: Any) -> None:
+        self.response = response
+        self.status = response.status_code
+        self.html = response.content.decode()
+
+    def words(self, tag: str, name: str = "") -> list[str]:
+        """What stands in each element of that tag and class."""
+        kind = rf'[^>]*class="{name}[^"]*"' if name else ""
+        found = re.findall(rf"<{tag}\b{kind}[^>]*>(.*?)</{tag}>", self.html, re.S)
+        plain = [re.sub(r"<[^>]*>", "", one) for one in found]
+        return [html.unescape(" ".join(one.split())) for one in plain]
+
+    @property
+    def said(self) -> list[str]:
+        return self.words("h1") + self.words("p")
+
+    @property
+    def for_script(self) -> Any:
+        return json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
+
+
+def make_page(tenant: Tenant, **given: Any) -> str:
+    """The path of a new project's page: half hours in Berlin, on weekdays from nine to twelve."""
+    rules = given.pop("rules", NINE_TO_NOON)
+    resource = tenant.make_resource("Ada", "Europe/Berlin", availability_constraints=rules)
+    availability = {"length": "30 minutes", "to": "2 weeks", **given.pop("availability", {})}
+    given = {"slug": f"page-of-{tenant.app.slug}", "availability": availability, **given}
+    return f"/book/{tenant.make_project(resource['id'], **given)['slug']}"
+
+
+# --- What stands in it ----------------------------------------------------------------------------
+def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant, booking={"where": "Quay 5", "description": "Look\nand talk"}))
+
+    assert page.status == 200
+    assert page.words("title") == [f"Check-up · {tenant.app.name}"]
+    assert page.words("dl", "facts") == ["Length30 minWhereQuay 5WithAda"]
+    assert page.words("p", "lines") == ["Look and talk"]
+    assert page.words("span", "unseen")[:3] == [
+        "Friday, 20 November 2026",
+        "Monday, 23 November 2026",
+        "Tuesday, 24 November 2026",
+    ]
+    assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
+    assert page.words("span", "time") == ["11:00", "11:30"]  # it is half past ten there
+    assert '<html lang="en" dir="ltr">' in page.html
+    assert page.words("noscript") == ["To book on this page, your browser has to run JavaScript."]
+
+
+def test_days_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
+    path = make_page(tenant)
+
+    page = Shown(f"{path}?day=2026-11-24")
+    odd = Shown(f"{path}?day=yesterday&utm_source=mail")
+
+    assert page.words("h3", "day-title") == ["Tuesday, 24 November 2026"]
+    assert page.words("span", "time") == ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
+    assert odd.words("h3", "day-title") == ["Friday, 20 November 2026"]
+
+
+def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant, reservation_time=300, settings={"max_reschedules": 7}))
+
+    told = page.for_script
+    words, offer = told.pop("words"), told.pop("offer")
+    key = Credential.objects.get(app=tenant.app, kind=Credential.WIDGET)
+    assert told == {
+        "key": key.public_text,
+        "project": told["project"],
+        "zone": "Europe/Berlin",
+        "shows_ends": False,
+        "hold": 300,
+        "outcome": ["Your booking is confirmed", ""],
+        "success": "Thank you. A message to %s is on its way.",
+        "where": "",
+    }
+    assert offer["slots"][0] == [1795168800, 1795170600]
+    assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)
+    assert words["taken"] == "This time has just been taken."
+
+
+def test_short_hold_is_of_no_use(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant, reservation_time=30))
+
+    assert page.for_script["hold"] == 0
+
+
+def test_repeated_hour_has_its_offset(tenant: Tenant, clock: Any) -> None:
+    night = [{"allow_hours": {"start": 1, "end": 4}}]
+    clock.move_to("2026-10-24T12:00:00Z")
+    page = Shown(make_page(tenant, rules=night, availability={"length": "1 hour"}))
+
+    assert page.words("h3", "day-title") == ["Sunday, 25 October 2026"]
+    assert page.words("span", "time") == ["01:00", "02:00 UTC+02:00", "02:00 UTC+01:00", "03:00"]
+
+
+def test_open_lengths_show_both_ends(tenant: Tenant) -> None:
+    page = Shown(f"{make_page(tenant, availability={'length': None})}?day=2026-11-23")
+
+    assert page.words("span", "time") == ["09:00 – 12:00"]
+    assert page.for_script["shows_ends"] is True
+
+
+# --- The form -------------------------------------------------------------------------------------
+def test_every_question_has_its_element(tenant: Tenant) -> None:
+    questions = {
+        "name": {"title": "Your name", "required": True, "prefilled": "Ada"},
+        "email": {"title": "E-mail", "format": "email", "required": True},
+        "phone": {"title": "Phone", "format": "tel", "required": True},
+        "site": {"title": "Site", "format": "url"},
+        "age": {"title": "Age", "format": "integer"},
+        "day": {"title": "Day", "format": "date"},
+        "note": {"title": "Note", "format": "textarea", "prefilled": "<b>"},
+        "kind": {"title": "Kind", "enum": ["A", "B"], "prefilled": "B"},
+        "news": {"title": "News", "format": "checkbox", "prefilled": True},
+        "member": {"title": "Member", "readonly": True, "prefilled": "4711"},
+        "empty": {"title": "Empty", "readonly": True},
+        "meta": {"title": "Never asked"},
+        "odd": {"format": "label"},
+    }
+
+    page = Shown(make_page(tenant, customer_fields=questions))
+
+    fields = {
+        key: re.sub(r"\s+", " ", element)
+        for key, element in re.findall(
+            r'data-key="(\w+)">.*?(<(?:input|textarea|select)\b.*?>)', page.html, re.S
+        )
+    }
+    number = {key: re.search(r'id="(field-\d+)"', element)[1] for key, element in fields.items()}
+    assert list(fields)[:3] == ["name", "email", "phone"]
+    assert {key: element.replace(number[key], "N") for key, element in fields.items()} == {
+        "name": text("text", "Ada", 'maxlength="200" autocomplete="name" required'),
+        "email": text("email", "", 'maxlength="254" autocomplete="email" required'),
+        "phone": text("tel", "", 'maxlength="200" autocomplete="tel" required'),
+        "site": text("url", "", 'maxlength="2000"'),
+        "age": text("number", "", 'step="any"'),
+        "day": text("date", "", 'maxlength="2000"'),
+        "member": text("text", "4711", 'maxlength="2000" readonly'),
+        "empty": text("text", "", 'maxlength="2000"'),
+        "odd": text("text", "", 'maxlength="2000"'),
+        "note": '<textarea id="N" rows="3" maxlength="2000" aria-describedby="N-error">',
+        "kind": '<select id="N" aria-describedby="N-error">',
+        "news": '<input type="checkbox" id="N" checked aria-describedby="N-error">',
+    }
+    assert page.words("textarea") == ["<b>"]
+    assert "<option selected>B</option>" in page.html
+    assert set(re.findall(r'<label (?:class="check" )?for="([\w-]+)"', page.html)) == {
+        *number.values(),
+        "zone",
+    }
+
+
+def text(kind: str, value: str, rest: str) -> str:
+    return f'<input type="{kind}" id="N" value="{value}" {rest} aria-describedby="N-error">'
+
+
+def test_name_in_two_parts(tenant: Tenant) -> None:
+    name = {"title": "Name", "split_name": True, "prefilled": "Ada Berg"}
+
+    page = Shown(make_page(tenant, customer_fields={"name": name}))
+
+    assert page.words("label")[1:3] == ["First name", "Last name"]
+    assert 'value="Ada" maxlength="99" autocomplete="given-name" required' in " ".join(
+        page.html.split()
+    )
+    assert 'value="Berg" maxlength="99" autocomplete="family-name" required' in " ".join(
+        page.html.split()
+    )
+
+
+# --- Nothing to book ------------------------------------------------------------------------------
+def test_project_without_free_time_says_so(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant, rules=[{"block_weekdays": {}}, {"block_weekends": {}}]))
+
+    assert (page.status, page.said) == (
+        200,
+        [
+            "Check-up",
+            "There is no free time at the moment. Please come back later, or get in touch.",
+        ],
+    )
+    assert "<script" not in page.html
+
+
+def test_project_without_resources_says_so(tenant: Tenant) -> None:
+    tenant.make_project(slug="empty")
+
+    assert Shown("/book/empty").said[1].startswith("There is no free time")
+
+
+@pytest.mark.parametrize("graph", ["group_owner", "group_customer"])
+def test_groups_are_not_booked_here(tenant: Tenant, graph: str) -> None:
+    page = Shown(make_page(tenant, booking={"graph": graph}))
+
+    assert page.said == ["Check-up", "This can't be booked on a page. Please get in touch."]
+
+
+@pytest.mark.parametrize("path", ["/book/nowhere", "/book/a/b", "/book/nowhere/", "/book/%3Cb%3E"])
+def test_unknown_page_is_a_page_too(db: None, path: str) -> None:
+    page = Shown(path)
+
+    assert (page.status, page.said) == (404, NO_PAGE)
+    assert page.response["Content-Type"] == "text/html; charset=utf-8"
+    assert page.response["X-Frame-Options"] == "DENY"
+
+
+def test_page_goes_with_its_project_and_its_app(
+    make_tenant: Callable[..., Tenant], clock: Any
+) -> None:
+    removed, archived = make_tenant(), make_tenant()
+    paths = [make_page(removed), make_page(archived)]
+    before = [Shown(path).status for path in paths]
+
+    [project] = removed.get("/projects").data
+    removed.delete(f"/projects/{project['id']}")
+    archive_app(archived.app, now=timezone.now())
+
+    assert before == [200, 200]
+    assert [(page.status, page.said) for page in map(Shown, paths)] == [(404, NO_PAGE)] * 2
+
+
+def test_other_methods_are_refused(tenant: Tenant) -> None:
+    response = Client().post(make_page(tenant))
+
+    assert (response.status_code, response["Allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+# --- Around it ------------------------------------------------------------------------------------
+def test_page_lets_nothing_else_in(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant))
+
+    headers = page.response.headers
+    parts = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert parts == POLICY
+    assert headers["Cache-Control"] == "no-cache"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert {"Set-Cookie", "X-Frame-Options", "X-Robots-Tag"} & set(headers) == set()
+    assert (
+        re.findall(
+            r"<style|\son\w+=|\sstyle=|<script(?! id=\"page\")(?! type=\"module\" src)", page.html
+        )
+        == []
+    )
+
+
+def test_path_works_with_a_slash_too(tenant: Tenant) -> None:
+    assert Shown(f"{make_page(tenant)}/").status == 200
+
+
+def test_test_app_says_so(make_tenant: Callable[..., Tenant]) -> None:
+    page = Shown(make_page(make_tenant(mode="test")))
+
+    assert page.response["Service-TestMode"] == "true"
+
+
+def test_hostile_texts_are_escaped(tenant: Tenant) -> None:
+    attack = "</script><script>alert(1)</script>"
+    page = Shown(
+        make_page(
+            tenant,
+            name=attack,
+            booking={"where": attack, "description": attack},
+            customer_fields={"x": {"title": attack, "prefilled": attack, "enum": [attack]}},
+            ui={"localization": {"submit_button": attack, "success_message": attack}},
+        )
+    )
+
+    assert page.words("h1") == [attack]
+    assert page.for_script["success"] == attack
+    assert "<script>" not in page.html
+
+
+def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: Any) -> None:
+    path = make_page(tenant)
+    Shown(path)
+
+    with django_assert_num_queries(8):
+        Shown(path)
+
+
+def test_strangers_are_counted(tenant: Tenant, settings: Any, monkeypatch: Any) -> None:
+    path = make_page(tenant)
+    settings.RATE_LIMIT_PER_MINUTE = 1
+    monkeypatch.setattr(authentication, "request_rates", RateWindow(1))
+
+    pages = [Shown(path), Shown(path)]
+
+    assert [page.status for page in pages] == [200, 429]
+    assert pages[1].said[0] == "Too many requests"
+    assert int(pages[1].response["Retry-After"]) > 0

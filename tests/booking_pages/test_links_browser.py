@@ -1,0 +1,151 @@
+"""The pages behind the links of mails in a real browser: one look, and everybody can use them."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.booking_pages.shop import (
+    MONDAY,
+    WIDTHS,
+    Shop,
+    check_access,
+    check_quiet,
+    keep,
+    load_axe,
+)
+from tests.browser import Browser, Page, browser
+from tests.live import LiveApp
+from tests.services import Service
+from tests.test_openapi import PASSWORD_LINK
+
+__all__ = ["browser"]
+
+LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
+GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
+
+
+@pytest.fixture(scope="module")
+def app(live_service: Service) -> LiveApp:
+    return LiveApp(live_service)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return load_axe()
+
+
+def open_page(browser: Browser, url: str, width: int = 1280, scheme: str = "light") -> Page:
+    page = browser.open(url, width=width, scheme=scheme)
+    page.wait_for("document.readyState == 'complete' && !!document.querySelector('h1')")
+    return page
+
+
+def heading_becomes(page: Page, heading: str) -> None:
+    page.wait_for(f"document.querySelector('h1')?.innerText == {heading!r}")
+    page.wait_for("document.readyState == 'complete'")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_booking_is_moved_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> None:
+    shop = Shop(app)
+    booking = shop.book()
+    page = open_page(browser, shop.link(booking), width)
+
+    page.tab_to(".days li:nth-child(2) a")
+    page.press("Enter")
+    page.wait_for("document.querySelector('legend h3')?.innerText == 'Tuesday, 4 March 2031'")
+    page.tab_to("input[type=radio]")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    page.tab_to("button[type=submit]")
+    page.press("Enter")
+    heading_becomes(page, "Your booking has been moved")
+
+    assert page.texts("dd")[1] == "Tuesday, 4 March 2031, 10:00 – 10:30 (Europe/Berlin)"
+    assert [one["event"]["start"] for one in shop.bookings()] == ["2031-03-04T09:00:00+00:00"]
+    check_quiet(page, app)
+
+
+def test_script_of_others_is_never_run(browser: Browser, app: LiveApp) -> None:
+    attack = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
+    shop = Shop(app, name=attack, booking={"what": attack, "where": attack})
+    page = open_page(browser, shop.link(shop.book()))
+
+    assert page.texts("dd")[0] == attack
+    assert page.evaluate("window.hit") is None
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_everyone_can_move_a_booking(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    shop = Shop(app)
+    link = shop.link(shop.book())
+    page = open_page(browser, link, width, scheme)
+
+    def look(name: str) -> None:
+        keep(page, f"reschedule-{name}-{width}-{scheme}")
+        check_access(page, axe, width)
+
+    look("times")
+    shop.book(f"{MONDAY} 10:00:00", f"{MONDAY} 10:30:00")
+    page.click("li:nth-child(2) > label.time")
+    page.click("button[type=submit]")
+    page.wait_for("!!document.querySelector('[role=alert]')")
+    look("taken")
+    page.click("li:nth-child(1) > label.time")
+    page.click("button[type=submit]")
+    heading_becomes(page, "Your booking has been moved")
+    look("done")
+    check_quiet(page, app, "409")
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_refused_move_looks_the_same(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    shop = Shop(app, settings={"max_reschedules": 0})
+    page = open_page(browser, shop.link(shop.book()), width, scheme)
+
+    keep(page, f"reschedule-refused-{width}-{scheme}")
+    assert page.texts("h1") == ["It can't be moved again"]
+    check_access(page, axe, width)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_links_of_one_button_look_the_same(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    shop = Shop(app, booking={"graph": "confirm_decline", "what": "Check-up"})
+    booking = shop.book()
+    questions = {
+        "confirm": "Confirm this booking?",
+        "decline": "Decline this booking?",
+        "cancel_by_customer": "Cancel this booking?",
+    }
+    for action, question in questions.items():
+        page = open_page(browser, shop.link(booking, action), width, scheme)
+
+        keep(page, f"{action}-{width}-{scheme}")
+        assert page.texts("h1") == [question]
+        check_looks(page, app, axe, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_password_page_looks_the_same(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    code = PASSWORD_LINK.format(resource_id=app.make_ids()["resource_id"])
+    parts = urlsplit(app.service.manage("shell", "--no-imports", "--command", code).split()[-1])
+    page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
+
+    keep(page, f"password-{width}-{scheme}")
+    assert page.texts("h1") == ["Choose a new password"]
+    check_looks(page, app, axe, width, scheme)
+
+
+def check_looks(page: Page, app: LiveApp, axe: str, width: int, scheme: str) -> None:
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUNDS[scheme]
+    check_access(page, axe, width)
+    check_quiet(page, app)

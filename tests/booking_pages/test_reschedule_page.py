@@ -1,0 +1,324 @@
+"""The page behind a mail's link on which a customer chooses another time."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from django.test import Client
+
+from bookings.links import action_url
+from bookings.models import Booking
+from notifications.models import Delivery
+from tests.booking_pages.test_book_page import NINE_TO_NOON, Shown
+from tests.bookings.agreements import steps
+from tests.world import Tenant, at
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+NINE = {"start": "2026-11-23T09:00:00+01:00", "end": "2026-11-23T09:30:00+01:00"}
+TEN = "2026-11-24T09:00:00+00:00/2026-11-24T09:30:00+00:00"
+MOVED = ["Your booking has been moved", "You can close this page."]
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none';"
+    " frame-ancestors 'none'; form-action 'self'"
+)
+
+
+class Desk:
+    """A booking on Monday at nine with Ada in Berlin, by a customer in Berlin."""
+
+    def __init__(self, tenant: Tenant, *, graph: str = "instant", **given: Any) -> None:
+        self.tenant = tenant
+        ada = tenant.make_resource("Ada", "Europe/Berlin", availability_constraints=NINE_TO_NOON)
+        self.resource = ada["id"]
+        terms = {"length": "30 minutes", "to": "2 weeks", **given.pop("availability", {})}
+        booking = {"graph": graph, "what": "Check-up", **given.pop("booking", {})}
+        self.project = tenant.make_project(
+            self.resource, availability=terms, booking=booking, **given
+        )["id"]
+        self.booking = self.book().data
+        self.client = Client()
+
+    def book(self, **given: Any) -> Any:
+        marty = {"name": "Marty", "email": "marty@example.com", "timezone": "Europe/Berlin"}
+        body = {"project_id": self.project, "customer": marty, **NINE, **given}
+        return self.tenant.post("/bookings", body)
+
+    @property
+    def row(self) -> Booking:
+        return Booking.objects.select_related("event").get(id=self.booking["id"])
+
+    @property
+    def link(self) -> str:
+        parts = urlsplit(action_url(self.row, "reschedule", self.row.event.end))
+        return f"{parts.path}?{parts.query}"
+
+    @property
+    def start(self) -> str:
+        return self.row.event.start.isoformat()
+
+    def move(self, link: str, time: str = TEN) -> Shown:
+        """Press the button, with that choice or none."""
+        form = urlencode({"time": time} if time else {})
+        return Shown.of(self.client.post(link, form, "application/x-www-form-urlencoded"))
+
+
+def choices(page: Shown) -> list[str]:
+    return re.findall(r'name="time" value="([^"]*)"', page.html)
+
+
+# --- Looking --------------------------------------------------------------------------------------
+def test_page_shows_the_booking_and_what_is_free_instead(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    page = Shown(desk.link)
+    tuesday = Shown(f"{desk.link}&day=2026-11-24")
+    monday = Shown(f"{desk.link}&day=2026-11-23")
+
+    assert (page.status, page.words("h1")) == (200, ["Choose another time"])
+    assert page.words("dd") == [
+        "Check-up",
+        "Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)",
+        "Ada",
+    ]
+    assert page.words("h3") == ["Friday, 20 November 2026"]
+    assert page.words("label", "time") == ["11:00", "11:30"]
+    assert choices(tuesday)[2] == TEN
+    assert tuesday.words("label", "time") == ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
+    # Its own time is no other time, and is in no other's way.
+    assert monday.words("label", "time") == ["09:30", "10:00", "10:30", "11:00", "11:30"]
+
+
+def test_own_time_is_in_nobodys_way(tenant: Tenant) -> None:
+    """With a buffer and a limit a day, which it would use up itself."""
+    desk = Desk(tenant, availability={"buffer": "30 minutes"}, settings={"max_per_day": 1})
+
+    monday = Shown(f"{desk.link}&day=2026-11-23")
+    moved = desk.move(desk.link, choices(monday)[0])
+
+    assert monday.words("label", "time") == ["09:30", "10:00", "10:30", "11:00", "11:30"]
+    assert (moved.status, desk.start) == (200, "2026-11-23T08:30:00+00:00")
+
+
+def test_looking_changes_nothing(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    before = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data
+
+    Shown(desk.link)
+    head = desk.client.head(desk.link)
+
+    assert (head.status_code, head.content) == (200, b"")
+    assert tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data == before
+
+
+def test_later_days_have_a_page_of_their_own(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability={"to": "8 weeks"})
+
+    page = Shown(desk.link)
+    [later] = re.findall(r'href="([^"]*since=[^"]*)">Later days', page.html)
+    then = Shown(urlsplit(desk.link).path + later.replace("&amp;", "&"))
+
+    assert page.words("span", "unseen")[-1] == "Thursday, 17 December 2026"
+    assert then.words("span", "unseen")[0] == "Friday, 18 December 2026"
+    assert "Earlier days" in then.html
+
+
+def test_page_lets_nothing_in_and_is_kept_nowhere(tenant: Tenant) -> None:
+    headers = Shown(Desk(tenant).link).response.headers
+
+    assert headers["Content-Security-Policy"] == POLICY
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["X-Robots-Tag"] == "noindex, nofollow"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert "Set-Cookie" not in headers
+
+
+# --- Moving ---------------------------------------------------------------------------------------
+def test_choice_moves_the_booking(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    page = desk.move(desk.link)
+
+    assert (page.status, page.said) == (200, MOVED)
+    assert page.words("dd")[1] == "Tuesday, 24 November 2026, 10:00 – 10:30 (Europe/Berlin)"
+    log = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data["logs"][-1]
+    assert (log["action"], log["actor"], log["source"]) == ("reschedule", "customer", "link")
+    assert Delivery.objects.filter(booking=desk.row, kind="rescheduled").count() == 2
+
+
+def test_form_that_is_sent_twice_moves_once(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link
+
+    pages = [desk.move(link), desk.move(link)]
+
+    assert [(page.status, page.said) for page in pages] == [(200, MOVED)] * 2
+    assert [action for _, action, _ in steps(tenant, desk.booking)].count("reschedule") == 1
+
+
+def test_request_is_moved_and_stays_a_request(tenant: Tenant) -> None:
+    desk = Desk(tenant, graph="confirm_decline")
+
+    assert desk.move(desk.link).said == MOVED
+    assert (desk.row.state, desk.start) == ("tentative", "2026-11-24T09:00:00+00:00")
+
+
+def test_open_length_keeps_the_bookings_own(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability={"length": None})
+
+    page = Shown(f"{desk.link}&day=2026-11-24")
+
+    assert choices(page)[1] == "2026-11-24T08:30:00+00:00/2026-11-24T09:00:00+00:00"
+
+
+# --- Refused --------------------------------------------------------------------------------------
+def test_taken_time_is_told_with_what_is_free_instead(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link
+    start, end = TEN.split("/")
+    assert desk.book(start=start, end=end).status == 201
+
+    page = desk.move(link)
+
+    assert page.status == 409
+    assert page.said[:3] == [
+        "Choose another time",
+        "The time is taken",
+        "Your booking stays as it is. Please choose another time.",
+    ]
+    assert page.words("ul", "times wide") == [
+        "Tuesday, 24 November 2026, 10:30 – 11:00 (Europe/Berlin)"
+        " Tuesday, 24 November 2026, 11:00 – 11:30 (Europe/Berlin)"
+        " Tuesday, 24 November 2026, 11:30 – 12:00 (Europe/Berlin)"
+    ]
+    assert desk.start == "2026-11-23T08:00:00+00:00"
+    assert desk.move(link, choices(page)[0]).said == MOVED
+
+
+def test_time_against_the_rules_is_told_why(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    page = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
+
+    assert (page.status, page.said[1]) == (409, "The time is not available any more")
+    assert "<ul><li>" in page.html
+    assert desk.start == "2026-11-23T08:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    "time",
+    ["", "soon", "/", "2026-11-24T09:00:00+00:00", TEN + TEN, "/".join(TEN.split("/")[::-1])],
+)
+def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
+    desk = Desk(tenant)
+
+    page = desk.move(desk.link, time)
+
+    assert (page.status, page.said[:2]) == (422, ["Choose another time", "Please choose a time."])
+    assert choices(page) != []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"min_reschedule_time": "4 days"},
+            [
+                "It is too late for this",
+                "It has to be done at least 4 days before the start. Please get in touch instead.",
+            ],
+        ),
+        (
+            {"max_reschedules": 0},
+            [
+                "It can't be moved again",
+                "It was moved as often as it may be. Please get in touch instead.",
+            ],
+        ),
+    ],
+)
+def test_policies_bind_links(tenant: Tenant, settings: dict[str, Any], said: list[str]) -> None:
+    desk = Desk(tenant, settings=settings)
+
+    pages = [Shown(desk.link), desk.move(desk.link)]
+
+    assert [(page.status, page.said) for page in pages] == [(409, said)] * 2
+    assert "<form" not in pages[0].html
+    assert desk.start == "2026-11-23T08:00:00+00:00"
+
+
+def test_ended_booking_is_not_moved(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link
+    tenant.put(f"/bookings/{desk.booking['id']}/cancel")
+
+    pages = [Shown(link), desk.move(link)]
+
+    assert [(page.status, page.said) for page in pages] == [
+        (409, ["This can't be done any more", "The booking was cancelled."])
+    ] * 2
+
+
+def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link
+    cancel = action_url(desk.row, "cancel_by_customer", desk.row.event.end).partition("?")[2]
+    path = urlsplit(link).path
+    broken = [
+        f"{path}?{cancel}",
+        link[:-1],
+        path,
+        f"{path}?signature=",
+        "/book/bookings/x/reschedule",
+    ]
+
+    pages = [page for one in broken for page in (Shown(one), desk.move(one))]
+
+    assert [page.status for page in pages] == [403] * 8 + [404] * 2
+    assert desk.start == "2026-11-23T08:00:00+00:00"
+
+
+def test_link_holds_until_the_end_of_the_event(tenant: Tenant, clock: Any) -> None:
+    desk = Desk(tenant)
+    link = desk.link
+    clock.move_to(at("2026-11-23 08:30:00"))
+
+    page = Shown(link)
+
+    assert (page.status, page.words("h1")) == (403, ["This link has expired"])
+
+
+# --- The mail -------------------------------------------------------------------------------------
+def test_mails_of_projects_carry_the_link(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    text = tenant.post(
+        "/templates/confirmed_customer/preview",
+        {"booking_id": desk.booking["id"], "text": "{{ reschedule_url }}\n{{ actions }}"},
+    ).data["text"]
+
+    address = f"/book/bookings/{desk.booking['id']}/reschedule?signature=preview"
+    first, *others = [line for line in text.splitlines() if line]
+    assert first.endswith(address)
+    assert others[0] == "Choose another time:"
+    assert (others[1].endswith(address), others[2]) == (True, "Cancel the booking:")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"booking": {"rescheduling_url": "https://example.com/move"}},
+        {"settings": {"max_reschedules": 0}},
+    ],
+)
+def test_mails_of_others_do_not(tenant: Tenant, given: dict[str, Any]) -> None:
+    desk = Desk(tenant, **given)
+
+    text = tenant.post(
+        "/templates/confirmed_customer/preview",
+        {"booking_id": desk.booking["id"], "text": "x {{ actions }}"},
+    ).data["text"]
+
+    assert re.findall(r"^(?:x )?(.*):$", text, re.M) == ["Cancel the booking"]
