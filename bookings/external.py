@@ -170,14 +170,14 @@ class LinkPageView(PageView):
     """A page about one booking, for whoever has the link. Subclasses show it."""
 
     booking: Booking | None = None
-    action: str
+    link_action: str
 
     def find_booking(self, request: Any, booking_id: str) -> Booking:
         """The booking of a link that holds. Raises NotFound, BadLink."""
         if not CANONICAL_ID.fullmatch(booking_id):
             raise NotFound("Booking")
         signature = request.GET.get("signature", "")
-        expiry = read_expiry(uuid.UUID(booking_id), self.action, signature)
+        expiry = read_expiry(uuid.UUID(booking_id), self.link_action, signature)
         rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
         rows = rows.select_related("app", "event__calendar", "resource", "project")
         self.booking = rows.filter(id=booking_id).first()
@@ -194,7 +194,7 @@ class LinkPageView(PageView):
             heading, sentence = EXPIRED
         if isinstance(exc, ActionNotAllowed):
             sentence = STATE_SENTENCES[exc.fields["state"]]
-            if leads_to(self.booking, self.action, exc.fields["state"]):
+            if leads_to(self.booking, self.link_action, exc.fields["state"]):
                 heading = DONE_ALREADY
         if isinstance(exc, PolicyViolated):
             heading, sentence = POLICIES.get(exc.fields["policy"], REFUSED[code])
@@ -215,7 +215,7 @@ class ExternalActionView(LinkPageView):
     redirect = ""
 
     @property
-    def action(self) -> str:
+    def link_action(self) -> str:
         return self.kwargs["action"]
 
     @described(
@@ -290,7 +290,7 @@ class ExternalActionView(LinkPageView):
                 "sentence": sentence,
                 "reasons": reasons,
                 "button": button,
-                "rows": describe(booking, OFFERS[self.action].actor) if booking else [],
+                "rows": describe(booking, OFFERS[self.link_action].actor) if booking else [],
             }
 
         return self.render_page(

@@ -28,7 +28,7 @@ from tests.description import Operation, description, examples_of, subschemas
 from tests.live import LiveApp
 from tests.services import ROOT
 
-NO_DESCRIPTION = ("/admin/", "/docs")
+NO_DESCRIPTION = ("/admin/", "/docs", "/book/")
 OPERATIONS = description().operations
 ALWAYS = {"400", "401", "403", "404", "405", "406", "422", "429", "500", "503"}
 PUBLIC = {"405", "500", "503"}

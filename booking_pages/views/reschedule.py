@@ -47,7 +47,7 @@ STAYS = _("Your booking stays as it is. Please choose another time.")
 
 
 class ReschedulePageView(CountedPageView, LinkPageView):
-    action = RESCHEDULE
+    link_action = RESCHEDULE
 
     def get(self, request: Any, booking_id: str) -> HttpResponse:
         booking = self._admit(request, booking_id)
