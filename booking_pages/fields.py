@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from bookings.wording import one_line
+from scheduling.api.merging import merge_keys
 
 # format -> the form's element, and the type of an input.
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -21,6 +24,13 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "checkbox": ("checkbox", "checkbox"),
     "boolean": ("checkbox", "checkbox"),
     "select": ("select", ""),
+}
+# A booking is by somebody: these are asked for whatever a project says.
+NEEDED: Mapping[str, Any] = {"name": {"required": True}, "email": {"required": True}}
+TITLES: Mapping[str, str | Promise] = {
+    "name": _("Name"),
+    "email": _("E-mail"),
+    "phone": _("Phone"),
 }
 USUAL_FORMATS = {"email": "email", "phone": "tel", "comment": "textarea", "voip": "string"}
 # key -> what a browser may fill in by itself.
@@ -75,7 +85,7 @@ def _place(field: FormField) -> tuple[int, bool]:
 
 
 def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:
-    for key, question in questions.items():
+    for key, question in merge_keys(NEEDED, questions).items():
         if key in NOT_ASKED or not isinstance(question, Mapping):
             continue
         field = _field(key, question)
@@ -97,11 +107,11 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
     return FormField(
         id="",
         key=key,
-        title=one_line(question.get("title") or key.replace("_", " ").capitalize()),
+        title=one_line(question.get("title") or str(TITLES.get(key, key.replace("_", " ")))),
         element=element,
         type=kind,
         autocomplete=AUTOCOMPLETE.get(key, ""),
-        required=bool(question.get("required")) or key in ("name", "email"),
+        required=bool(question.get("required")) or key in NEEDED,
         readonly=bool(question.get("readonly")) and value not in ("", False),
         value=value,
         choices=choices,

@@ -46,6 +46,8 @@ PAGE: Mapping[str, str | Promise] = {
     "optional": _("(optional)"),
     "no_script": _("To book on this page, your browser has to run JavaScript."),
 }
+# `%s` stands for the customer's address, as pages of this family write it.
+SUCCESS = _("Thank you. A message to %s is on its way.")
 NOTHING_FREE = _("There is no free time at the moment. Please come back later, or get in touch.")
 NOT_HERE = _("This can't be booked on a page. Please get in touch.")
 NO_PAGE = (

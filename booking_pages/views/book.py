@@ -16,8 +16,6 @@ from apps_config.endpoints import mark_test_mode
 from apps_config.services import public_key
 from availability.enforcement import enforced_query
 from availability.models import Project
-from availability.page_records import page_record
-from availability.records import with_project_rows
 from availability.search import Query, load_project_resources
 from booking_pages.fields import form_fields
 from booking_pages.offers import Offer, by_day, find_offer, slot_words
@@ -28,11 +26,13 @@ from booking_pages.words import (
     NOTHING_FREE,
     PAGE,
     SCRIPT,
+    SUCCESS,
     outcome_of,
 )
 from bookings.external import REFUSED, UNREADABLE
 from bookings.graphs import GRAPHS
 from bookings.pages import SOURCES
+from bookings.requests import DEFAULT_GRAPH
 from bookings.wording import date_words, known_zone, lines_of, one_line
 from scheduling.api.errors import NotFound
 
@@ -51,7 +51,7 @@ class BookPageView(CountedPageView):
 
     def get(self, request: Any, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
-        self.project = with_project_rows(rows).select_related("app").first()
+        self.project = rows.select_related("app").first()
         if self.project is None:
             raise NotFound("Project")
         return self.render_page(
@@ -62,8 +62,7 @@ class BookPageView(CountedPageView):
         )
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
-        record = page_record(project)
-        graph = GRAPHS[record["booking"]["graph"]]
+        graph = GRAPHS[project.booking.get("graph") or DEFAULT_GRAPH]
         rules = enforced_query(project, load_project_resources(project), now=self.now)
         zone_name = zone_of(project, rules)
         offer = Offer([], 0, 0)
@@ -75,8 +74,8 @@ class BookPageView(CountedPageView):
             "facts": facts_of(project, rules),
             "words": PAGE,
             "zone": zone_name,
-            "fields": form_fields(record["customer_fields"]),
-            "submit": one_line(str(record["ui"]["localization"].get("submit_button") or "Book")),
+            "fields": form_fields(project.customer_fields),
+            "submit": one_line(own_words(project, "submit_button")) or gettext("Book"),
             "hint": NOT_HERE if graph.is_group or graph.is_seat else NOTHING_FREE,
             **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
             "for_script": {
@@ -87,8 +86,7 @@ class BookPageView(CountedPageView):
                 "offer": offer._asdict(),
                 "hold": hold_of(project),
                 "outcome": [str(one) for one in outcome_of(graph)],
-                "success": str(record["ui"]["localization"].get("success_message") or ""),
-                "where": one_line(project.booking.get("where") or ""),
+                "success": own_words(project, "success_message") or str(SUCCESS),
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
         }
@@ -111,6 +109,13 @@ class BookPageView(CountedPageView):
         if self.project:
             response.headers.pop("X-Robots-Tag", None)
             response.xframe_options_exempt = True
+
+
+def own_words(project: Project, name: str) -> str:
+    """What the project's `ui.localization` says; "" where it says nothing that can be read."""
+    words = project.ui.get("localization")
+    text = words.get(name) if isinstance(words, Mapping) else None
+    return lines_of(text) if isinstance(text, str) else ""
 
 
 def zone_of(project: Project, rules: Query) -> str:

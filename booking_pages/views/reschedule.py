@@ -159,7 +159,7 @@ class Chooser:
                     "date": day,
                     "words": date_words(day),
                     "is_chosen": day == chosen,
-                    "link": self._link(day=day),
+                    "link": self._link("times", day=day),
                 }
                 for day in self.days
             ],
@@ -173,14 +173,14 @@ class Chooser:
                 for slot in instead
             ],
             "nothing": "" if self.days or instead else NOTHING_FREE,
-            "earlier": self._link(since=None) if self.since else "",
-            "later": self._link(since=day_of(self.until, self.zone)) if self.until else "",
+            "earlier": self._link("days", since=None) if self.since else "",
+            "later": self._link("days", since=day_of(self.until, self.zone)) if self.until else "",
         }
 
-    def _link(self, **days: date | None) -> str:
-        """The same page with another day; the signature goes along."""
+    def _link(self, place: str, **days: date | None) -> str:
+        """A place of the same page with another day; the signature goes along."""
         named = {"signature": self.signature, "since": self.since, **days}
-        return f"?{urlencode({name: value for name, value in named.items() if value})}"
+        return f"?{urlencode({name: value for name, value in named.items() if value})}#{place}"
 
 
 WORDS: Mapping[str, str | Promise] = {

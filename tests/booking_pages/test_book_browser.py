@@ -255,6 +255,30 @@ def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(
     check_quiet(page, app, "409")
 
 
+def test_hold_is_extended_once_and_its_end_is_told(browser: Browser, app: LiveApp) -> None:
+    """With minutes that pass like seconds."""
+    shop = Shop(app, reservation_time=120)
+    page = browser.open("about:blank", zone="Europe/Berlin")
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=FAST_MINUTES)
+    page.send("Page.navigate", url=shop.url)
+    page.wait_for("document.querySelector('#zone')?.disabled === false")
+
+    choose(page, "09:00")
+    page.wait_for("document.querySelector('#held').innerText.startsWith('The time is kept')")
+
+    assert page.texts("#held") == [
+        "The time is kept for you no longer. You can still book it while it is free."
+    ]
+    assert sum(url.endswith("/v2/bookings/reserve/extend") for url in page.requests) == 1
+    check_quiet(page, app)
+
+
+FAST_MINUTES = """
+const real = window.setTimeout;
+window.setTimeout = (act, ms, ...rest) => real(act, ms > 60000 ? ms / 60 : ms, ...rest);
+"""
+
+
 # --- What else goes wrong -------------------------------------------------------------------------
 @pytest.mark.parametrize("width", WIDTHS)
 def test_errors_stand_at_their_fields(browser: Browser, app: LiveApp, width: int) -> None:

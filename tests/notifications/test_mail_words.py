@@ -264,6 +264,36 @@ def test_offers_what_the_graph_allows(
     assert re.findall(rf"{prefix}(\w+)\?signature", html) == actions
 
 
+@pytest.mark.parametrize(
+    ("slug", "given", "offered"),
+    [
+        ("tentative_customer", {"state": "tentative"}, True),
+        ("confirmed_customer", {"graph": "instant"}, True),
+        ("confirmed_customer", {"graph": "instant_payment", "state": "paid"}, True),
+        ("rescheduled_customer", {"reschedules": 19, **MOVED}, True),
+        ("reminder_customer", {}, True),
+        ("rescheduled_customer", {"reschedules": 20, **MOVED}, False),
+        ("confirmed_customer", {"project": None}, False),
+        ("confirmed_customer", {"graph": "group_customer"}, False),
+        ("confirmed_customer", {"state": "completed"}, False),
+        ("confirmed_customer", {"times": 3, "until": "2026-12-07T08:00:00+00:00"}, False),
+        ("cancelled_customer", {}, False),
+        ("confirmed_owner", {}, False),
+    ],
+)
+def test_offers_another_time_where_a_project_has_rules_for_it(
+    slug: str, given: dict[str, Any], offered: bool
+) -> None:
+    letter = make_letter(slug, **{"project": "Check-up", **given})
+
+    message = compose(letter)
+
+    link = action_url(letter.booking, "reschedule", letter.end)
+    choice = f"Choose another time:\n{link}\n\nCancel the booking:\n"
+    assert (choice in message.body) is offered
+    assert (f"/book/bookings/{BOOKING_ID}/reschedule" in html_of(message)) is offered
+
+
 def test_offers_nothing_once_the_event_is_over(clock: Any) -> None:
     letter = make_letter("reminder_customer")
     clock.move_to(letter.end)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,9 @@ def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path)
             json.loads(subprocess.run(["/bin/sh", "-c", call], capture_output=True).stdout)
             for call in calls
         ]
+        page = re.search(r"Book +(http://\S+/book/\S+)", run.log())[1]
+        with urllib.request.urlopen(page) as shown:
+            heading = re.search(r"<h1>(.*)</h1>", shown.read().decode())[1]
         family = run.family()
         same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
         same_folder = refused(checkout, "--port", str(free_port()))
@@ -132,6 +136,7 @@ def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path)
     slots, booking = answers
     assert sorted(slots["data"][0]) == ["end", "resources", "start"]
     assert booking["data"]["graph"] == "instant"
+    assert heading == "Check-up"
     assert re.search(r"Admin +http://\S+/admin/ +\S+@\S+ +\S+", run.log())
     assert f"Cannot listen on 127.0.0.1:{port}" in same_port
     assert "Another service runs on" in same_folder

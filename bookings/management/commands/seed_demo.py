@@ -55,7 +55,10 @@ class Command(BaseCommand):
         """Whether the file's keys belong to this database: another one may be in use now."""
         if not path.exists():
             return False
-        prefix = json.loads(path.read_text())["api_key"][:-43]
+        seed = json.loads(path.read_text())
+        if "project_slug" not in seed:
+            return False  # written before there were pages
+        prefix = seed["api_key"][:-43]
         return Credential.objects.filter(prefix=prefix, revoked_at=None).exists()
 
 
@@ -85,6 +88,7 @@ def make_demo(now: datetime) -> dict[str, str]:
         "widget_key": widget_key,
         "resource_id": str(resources[0].id),
         "project_id": str(project.id),
+        "project_slug": project.slug,
     }
 
 
@@ -128,7 +132,17 @@ def _make_project(app: App, resources: list[Resource]) -> Project:
                 "buffer": "5 minutes",
                 "mode": "roundrobin_random",
             },
-            "booking": {"graph": "instant", "what": "Check-up", "where": "Harbour Dental"},
+            "booking": {
+                "graph": "instant",
+                "what": "Check-up",
+                "where": "Harbour Dental",
+                "description": "A look at your teeth. Please bring your insurance card.",
+            },
+            "customer_fields": {
+                "phone": {"title": "Phone", "format": "tel"},
+                "comment": {"title": "What is it about?", "format": "textarea"},
+            },
+            "reservation_time": 300,
         },
     )
 

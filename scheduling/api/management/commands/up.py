@@ -176,6 +176,7 @@ def welcome(url: str, *, demo: bool) -> str:
         "customer": {"name": "Ada", "email": "ada@example.com"},
     }
     lines += [
+        f"  Book      {url}/book/{made['project_slug']}",
         f"  Admin     {url}/admin/   {made['admin_email']}   {made['admin_password']}",
         f"  App       {made['app_slug']}",
         f"  API key   {made['api_key']}",
