@@ -31,7 +31,7 @@ from bookings.links import RESCHEDULE
 from bookings.models import Booking
 from bookings.services import Actor, check_may_move, place_of, reschedule_once
 from bookings.wording import date_words, span_words
-from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.errors import NotFound
 from scheduling.api.instants import InstantError, format_instant, parse_date, parse_instant
 from scheduling.api.parsers import read_body
 
@@ -50,40 +50,40 @@ class ReschedulePageView(CountedPageView, LinkPageView):
     link_action = RESCHEDULE
 
     def get(self, request: Any, booking_id: str) -> HttpResponse:
-        booking = self._admit(request, booking_id)
+        booking = self._find_booking(request, booking_id)
+        check_may_move(booking, CUSTOMER, self.now)
         return self._chooser(booking, 200)
 
     def post(self, request: Any, booking_id: str) -> HttpResponse:
-        booking = self._admit(request, booking_id)
-        choice = QueryDict(read_body(request._request)).get("time", "")
+        booking = self._find_booking(request, booking_id)
+        choice = read_choice(QueryDict(read_body(request._request)).get("time", ""))
+        if choice is None:
+            check_may_move(booking, CUSTOMER, self.now)
+            return self._chooser(booking, 422, notice=NOTHING_CHOSEN)
         try:
-            start, end = read_choice(choice)
             self.booking = reschedule_once(
                 app=booking.app,
                 booking_id=booking.id,
-                start=start,
-                end=end,
+                start=choice[0],
+                end=choice[1],
                 actor=CUSTOMER,
                 now=self.now,
             )
-        except Invalid:
-            return self._chooser(booking, 422, notice=NOTHING_CHOSEN)
         except (SlotTaken, NotAvailable) as refusal:
             return self._chooser(
                 booking,
                 refusal.status,
                 notice=REFUSED[refusal.code].heading,
                 reasons=reasons_of(refusal),
-                instead=[read_span(one) for one in refusal.fields["alternatives"]],
+                instead=[span_of(one) for one in refusal.fields["alternatives"]],
             )
         return self._page(200, MOVED, CLOSE)
 
-    def _admit(self, request: Any, booking_id: str) -> Booking:
-        """The booking of a link that holds, if it may be moved now. Raises what says why not."""
+    def _find_booking(self, request: Any, booking_id: str) -> Booking:
+        """The booking of a link that holds. Raises NotFound, BadLink."""
         booking = self.find_booking(request, booking_id)
         if booking.project is None:
             raise NotFound("Project")
-        check_may_move(booking, CUSTOMER, self.now)
         return booking
 
     def _chooser(
@@ -208,7 +208,7 @@ def choice_of(slot: tuple[int, int]) -> str:
     return BETWEEN.join(format_instant(to_datetime(one)) for one in slot)
 
 
-def read_span(record: Mapping[str, str]) -> tuple[int, int]:
+def span_of(record: Mapping[str, str]) -> tuple[int, int]:
     """Of an alternative, as a refusal names it."""
     start, end = (parse_instant(record[name], "UTC") for name in ("start", "end"))
     return int(start.timestamp()), int(end.timestamp())
@@ -221,12 +221,10 @@ def read_day(text: str) -> date | None:
         return None
 
 
-def read_choice(text: str) -> tuple[datetime, datetime]:
-    """Raises Invalid where it is none."""
+def read_choice(text: str) -> tuple[datetime, datetime] | None:
+    """Start and end; None where it is none."""
     try:
         start, end = (parse_instant(part, "UTC") for part in text.split(BETWEEN))
-    except (InstantError, ValueError) as error:
-        raise Invalid.at("time", "Must be a start and an end.") from error
-    if end <= start:
-        raise Invalid.at("time", "Must end after its start.")
-    return start, end
+    except (InstantError, ValueError):
+        return None
+    return (start, end) if start < end else None

@@ -49,6 +49,7 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
     page = shop.open(browser, width)
 
     page.tab_to("#days li:nth-child(2) button")
+    ring = page.evaluate("getComputedStyle(document.activeElement).outline")
     page.press("Enter")
     page.tab_to("#times li:nth-child(3) button")
     page.press(" ")
@@ -66,6 +67,7 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
         "Thank you. A message to marty@example.com is on its way.\n\n"
         "Make another booking"
     )
+    assert ring == "rgb(31, 79, 153) solid 3px"
     assert page.evaluate("document.activeElement.innerText") == "Your booking is confirmed"
     assert page.evaluate("document.querySelector('#done').getAttribute('aria-live')") == "polite"
     [booking] = shop.bookings()
@@ -233,6 +235,23 @@ def test_time_is_held_while_the_form_is_filled_in(browser: Browser, app: LiveApp
     assert (refused.code, freed.code) == ("409 slot_taken", "201")
     assert [one["event"]["start"][11:16] for one in shop.bookings()] == ["08:00", "08:30"]
     check_quiet(page, app)
+
+
+def test_taken_while_it_was_chosen_offers_the_next_ones_at_once(
+    browser: Browser, app: LiveApp
+) -> None:
+    shop = Shop(app, reservation_time=300)
+    page = shop.open(browser)
+    shop.book()
+
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#notice li')")
+    page.click("#notice li:first-child button")
+    page.wait_for("!!document.querySelector('#held').innerText")
+
+    assert page.texts("#chosen") == ["Monday, 3 March 2031, 09:30 – 10:00"]
+    assert page.texts("#notice") == [""]
+    check_quiet(page, app, "409")
 
 
 def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(

@@ -1,0 +1,27 @@
+"""A form that is sent several times at once, as an impatient finger does."""
+
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote, urlsplit
+
+from tests.booking_pages.shop import MONDAY, Shop
+from tests.live import LiveApp
+from tests.services import Service
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_several_at_once_move_once(live_service: Service) -> None:
+    shop = Shop(LiveApp(live_service))
+    booking = shop.book()
+    link = urlsplit(shop.link(booking))
+    body = f"time={quote(f'{MONDAY}T09:00:00+00:00/{MONDAY}T09:30:00+00:00')}".encode()
+
+    def press(number: int) -> int:
+        return shop.app.call("POST", f"{link.path}?{link.query}", body, FORM).status
+
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(press, range(8)))
+
+    logs = shop.app.get(f"/v2/bookings/{booking['id']}?include=logs").data["logs"]
+    assert statuses == [200] * 8
+    assert [log["action"] for log in logs] == ["confirm", "reschedule"]
