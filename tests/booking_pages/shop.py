@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,13 +137,20 @@ def load_axe() -> str:
     if not script.exists():
         if not shutil.which("npm"):
             pytest.skip("Node.js and npm are needed")
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(FOLDER / "axe" / name, folder)
-        install = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        if subprocess.run(install, cwd=folder, capture_output=True, check=False).returncode:
-            pytest.skip("npm can't install packages here")
+        install_axe(folder)
     return script.read_text()
+
+
+def install_axe(folder: Path) -> None:
+    """Beside the folder, which then appears whole: other runs may be waiting for it too."""
+    folder.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+        place = shutil.copytree(FOLDER / "axe", Path(made) / "axe")
+        install = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        if subprocess.run(install, cwd=place, capture_output=True, check=False).returncode:
+            pytest.skip("npm can't install packages here")
+        with suppress(OSError):  # another run was quicker
+            place.rename(folder)
 
 
 RUN_AXE = """
@@ -167,6 +176,10 @@ def check_access(page: Page, axe: str, width: int) -> None:
 SMALL_TARGETS = """
 [...document.querySelectorAll("button, select, input, textarea, .day, .quiet, label.time, .check")]
   .filter(one => one.matches("label") || !one.closest("label"))
-  .filter(one => one.getClientRects().length && one.getBoundingClientRect().height < 44)
+  .filter(one => one.getClientRects().length)
+  .filter(one => {
+    const { width, height } = one.getBoundingClientRect();
+    return Math.min(width, height) < 44;
+  })
   .map(one => one.outerHTML)
 """

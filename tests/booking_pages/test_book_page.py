@@ -90,6 +90,7 @@ def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
         "Monday, 23 November 2026",
         "Tuesday, 24 November 2026",
     ]
+    assert re.findall(r'data-weekday="(\w+)"', page.html)[:3] == ["5", "1", "2"]
     assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
     assert page.words("span", "time") == ["11:00", "11:30"]  # it is half past ten there
     assert '<html lang="en" dir="ltr">' in page.html

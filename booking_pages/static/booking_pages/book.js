@@ -174,7 +174,9 @@ function drawDays() {
     );
     button.append(short, make("span", dayWords(start, zone), { className: "unseen" }));
     button.dataset.date = date;
-    return listed(button);
+    const item = listed(button);
+    item.dataset.weekday = new Date(date).getUTCDay() || 7;
+    return item;
   });
   by("days").replaceChildren(...items);
   by("later").hidden = until >= page.offer.horizon;
