@@ -68,20 +68,30 @@ class Shop:
         page.wait_for(IS_READY)
         return page
 
-    def link(self, booking: Mapping[str, Any], action: str = "reschedule") -> str:
-        """The address behind the button of a mail."""
-        code = SIGNED_LINK.format(booking_id=booking["id"], action=action)
+    def links(self, booking: Mapping[str, Any]) -> dict[str, str]:
+        """The addresses behind the buttons of mails, by action: only the service can sign them."""
+        code = SIGNED_LINKS.format(booking_id=booking["id"])
         printed = self.app.service.manage("shell", "--no-imports", "--command", code)
-        parts = urlsplit(printed.splitlines()[-1])
-        return f"{self.app.url}{parts.path}?{parts.query}"
+        links = json.loads(printed.splitlines()[-1])
+        return {action: f"{self.app.url}{path}" for action, path in links.items()}
+
+    def link(self, booking: Mapping[str, Any]) -> str:
+        """That of the page where another time is chosen."""
+        return self.links(booking)["reschedule"]
 
 
 IS_READY = "document.querySelector('#zone')?.disabled === false"
-SIGNED_LINK = """
+SIGNED_LINKS = """
+import json
+from urllib.parse import urlsplit
 from bookings.links import action_url
 from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
-print(action_url(booking, "{action}", booking.event.end))
+links = dict()
+for action in ("confirm", "decline", "cancel_by_customer", "reschedule"):
+    parts = urlsplit(action_url(booking, action, booking.event.end))
+    links[action] = parts.path + "?" + parts.query
+print(json.dumps(links))
 """
 
 

@@ -118,14 +118,14 @@ def test_links_of_one_button_look_the_same(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app, booking={"graph": "confirm_decline", "what": "Check-up"})
-    booking = shop.book()
+    links = shop.links(shop.book())
     questions = {
         "confirm": "Confirm this booking?",
         "decline": "Decline this booking?",
         "cancel_by_customer": "Cancel this booking?",
     }
     for action, question in questions.items():
-        page = open_page(browser, shop.link(booking, action), width, scheme)
+        page = open_page(browser, links[action], width, scheme)
 
         keep(page, f"{action}-{width}-{scheme}")
         assert page.texts("h1") == [question]

@@ -5,11 +5,14 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from bookings.links import action_url
 from bookings.models import Booking
-from notifications.models import Delivery
+from notifications.mail import render
+from notifications.models import Delivery, EmailTemplate
+from notifications.own_words import letter_about
 from tests.booking_pages.test_book_page import NINE_TO_NOON, Shown
 from tests.bookings.agreements import steps
 from tests.world import Tenant, at
@@ -222,7 +225,7 @@ def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("policy", "said"),
     [
         (
             {"min_reschedule_time": "4 days"},
@@ -240,8 +243,8 @@ def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
         ),
     ],
 )
-def test_policies_bind_links(tenant: Tenant, settings: dict[str, Any], said: list[str]) -> None:
-    desk = Desk(tenant, settings=settings)
+def test_policies_bind_links(tenant: Tenant, policy: dict[str, Any], said: list[str]) -> None:
+    desk = Desk(tenant, settings=policy)
 
     pages = [Shown(desk.link), desk.move(desk.link)]
 
@@ -305,6 +308,18 @@ def test_mails_of_projects_carry_the_link(tenant: Tenant) -> None:
     assert first.endswith(address)
     assert others[0] == "Choose another time:"
     assert (others[1].endswith(address), others[2]) == (True, "Cancel the booking:")
+
+
+def test_link_of_a_mail_opens_the_page(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    rows = Booking.objects.select_related("app", "event", "resource", "project")
+    letter = letter_about(rows.get(id=desk.booking["id"]), "confirmed_customer", EmailTemplate())
+
+    text = render(letter, language="en").text
+
+    [url] = re.findall(r"^Choose another time:\n(\S+)$", text, re.M)
+    page = Shown(url.removeprefix(settings.PUBLIC_URL))
+    assert (page.status, page.words("h1")) == (200, ["Choose another time"])
 
 
 @pytest.mark.parametrize(
