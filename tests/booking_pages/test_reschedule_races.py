@@ -25,3 +25,20 @@ def test_several_at_once_move_once(live_service: Service) -> None:
     logs = shop.app.get(f"/v2/bookings/{booking['id']}?include=logs").data["logs"]
     assert statuses == [200] * 8
     assert [log["action"] for log in logs] == ["confirm", "reschedule"]
+
+
+def test_control_each_of_several_is_a_move_where_nobody_looks(live_service: Service) -> None:
+    """The same through the API, where a client that asks for a move gets one."""
+    shop = Shop(LiveApp(live_service))
+    booking = shop.book()
+    body = {"start": f"{MONDAY}T09:00:00Z", "end": f"{MONDAY}T09:30:00Z"}
+
+    def press(number: int) -> int:
+        return shop.app.post(f"/v2/bookings/{booking['id']}/reschedule", body).status
+
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(press, range(8)))
+
+    logs = shop.app.get(f"/v2/bookings/{booking['id']}?include=logs").data["logs"]
+    assert statuses == [200] * 8
+    assert [log["action"] for log in logs] == ["confirm"] + ["reschedule"] * 8
