@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.description import description
 from tests.live import LiveApp, LiveCaller
 from tests.services import ROOT, Service
 
@@ -31,6 +32,7 @@ LISTINGS = (
     "/v2/webhooks",
     "/v2/deliveries?limit=1000",
 )
+TAGS = sorted({tag for one in description().operations for tag in one.content["tags"]})
 
 
 def run_schemathesis(
@@ -114,13 +116,16 @@ def test_operations_of_apps_by_their_owner(app: LiveApp, tmp_path: Path) -> None
 
 
 @pytest.mark.deep
-def test_a_thousand_examples_of_every_operation(app: LiveApp, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_thousand_examples_of_every_operation(app: LiveApp, tmp_path: Path, tag: str) -> None:
+    """In pieces, each with a service of its own, so that several run side by side."""
     run_schemathesis(
         app,
         make_world(app),
         tmp_path,
         *("--max-examples", os.environ.get("SCHEMATHESIS_EXAMPLES", "1000")),
         *("--generation-database", "none"),
+        *("--include-tag", tag),
         *("--exclude-operation-id", "delete_apps_by_slug"),
     )
 
