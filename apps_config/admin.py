@@ -4,8 +4,9 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps_config.models import (
     Account,
@@ -16,36 +17,32 @@ from apps_config.models import (
     IdempotencyRecord,
     Membership,
 )
+from apps_config.office import (
+    OfficeAdmin,
+    OfficeInline,
+    ReadOnlyAdmin,
+    RecordedAdmin,
+)
 from apps_config.services import revoke_key
 
-
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Rows that only the service writes."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+OWNER_ALONE = dict.fromkeys(("add", "change", "delete"), Membership.OWNER)
+admin.site.unregister(Group)  # rights come from memberships
 
 
-class NewAccountForm(AdminUserCreationForm):
+class NewAccountForm(UserCreationForm):
     class Meta:
         model = Account
         fields = ("email",)
 
 
-class MembershipInline(admin.TabularInline):
+class MembershipInline(OfficeInline):
     model = Membership
     extra = 0
     autocomplete_fields = ("account", "app")
 
 
 @admin.register(Account)
-class AccountAdmin(UserAdmin):
+class AccountAdmin(OfficeAdmin, UserAdmin):
     ordering = ("email",)
     list_display = ("email", "name", "is_staff", "is_active", "last_login")
     list_filter = ("is_staff", "is_active")
@@ -56,18 +53,22 @@ class AccountAdmin(UserAdmin):
         ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         ("Dates", {"fields": ("last_login", "created_at")}),
     )
+    form = UserChangeForm
     add_form = NewAccountForm
+    change_password_form = AdminPasswordChangeForm
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
     inlines = (MembershipInline,)
 
 
-class AppNotificationInline(admin.TabularInline):
+class AppNotificationInline(OfficeInline):
     model = AppNotification
     extra = 0
 
 
 @admin.register(App)
-class AppAdmin(admin.ModelAdmin):
+class AppAdmin(RecordedAdmin):
+    app_paths = ("pk",)
+    least = OWNER_ALONE | {"add": None, "delete": None}
     list_display = ("slug", "name", "mode", "created_at", "archived_at")
     list_filter = ("mode",)
     search_fields = ("slug", "name")
@@ -83,7 +84,9 @@ class AppAdmin(admin.ModelAdmin):
 
 
 @admin.register(Membership)
-class MembershipAdmin(admin.ModelAdmin):
+class MembershipAdmin(OfficeAdmin):
+    app_paths = ("app",)
+    least = OWNER_ALONE
     list_display = ("account", "app", "role")
     list_filter = ("role",)
     list_select_related = ("account", "app")
@@ -93,6 +96,7 @@ class MembershipAdmin(admin.ModelAdmin):
 
 @admin.register(Credential)
 class CredentialAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("prefix", "kind", "holder", "description", "last_used_at", "revoked_at")
     list_filter = ("kind",)
     list_select_related = ("app", "account", "resource")
@@ -130,7 +134,8 @@ class FailedLoginAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AppNotification)
-class AppNotificationAdmin(admin.ModelAdmin):
+class AppNotificationAdmin(OfficeAdmin):
+    app_paths = ("app",)
     list_display = ("app", "type", "when_time", "when_unit", "when_type")
     list_select_related = ("app",)
     search_fields = ("app__slug",)

@@ -18,6 +18,7 @@ from apps_config.authentication import (
     count_request,
     count_stranger,
 )
+from apps_config.history import acting_as
 from apps_config.idempotency import answer_once, hash_request, read_key
 from apps_config.models import App, Credential, Membership
 from scheduling.api.errors import Forbidden, Invalid, RateLimited, Unauthenticated
@@ -127,6 +128,10 @@ class TenantView(ApiView):
         return self.asked_zone or self.app.default_timezone
 
     def run(self, request: Any, handler: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        with acting_as(self.caller.account_id, self.caller.actor):
+            return self._run(request, handler, *args, **kwargs)
+
+    def _run(self, request: Any, handler: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return self._run_once(request, handler, *args, **kwargs)
         except OperationalError as error:

@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Permis
 from django.db import models
 from django.utils import timezone
 
+from apps_config.history import History
 from scheduling.api.ids import new_id
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
@@ -71,6 +72,7 @@ class App(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = AppQuerySet.as_manager()
+    history = History()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -63,7 +63,11 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
 
 def archive_app(app: App, *, now: datetime) -> None:
     """Stop the app's keys; its data stays."""
-    App.objects.filter(id=app.id, archived_at=None).update(archived_at=now, updated_at=now)
+    with transaction.atomic():
+        rows = App.objects.select_for_update(no_key=True).filter(id=app.id, archived_at=None)
+        for row in rows:
+            row.archived_at = now
+            row.save(update_fields=["archived_at", "updated_at"])
 
 
 def replace_notifications(

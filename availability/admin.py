@@ -7,6 +7,13 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from apps_config.office import (
+    AppFilter,
+    OfficeAdmin,
+    OfficeInline,
+    ReadOnlyAdmin,
+    RecordedAdmin,
+)
 from availability.core.constraints import ConstraintError, parse_constraints
 from availability.models import (
     Calendar,
@@ -42,13 +49,13 @@ class ConstraintForm(forms.ModelForm):
         return last if last in self.fields else None
 
 
-class ConstraintInline(admin.TabularInline):
+class ConstraintInline(OfficeInline):
     model = Constraint
     form = ConstraintForm
     extra = 0
 
 
-class CalendarInline(admin.TabularInline):
+class CalendarInline(OfficeInline):
     model = Calendar
     extra = 0
     fields = ("name", "description")
@@ -61,9 +68,10 @@ class CalendarInline(admin.TabularInline):
 
 
 @admin.register(Resource)
-class ResourceAdmin(admin.ModelAdmin):
+class ResourceAdmin(RecordedAdmin):
+    app_paths = ("app",)
     list_display = ("name", "app", "email", "timezone", "created_at", "deleted_at")
-    list_filter = ("app",)
+    list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("name", "email", "id")
     autocomplete_fields = ("app",)
@@ -75,7 +83,8 @@ class ResourceAdmin(admin.ModelAdmin):
 
 
 @admin.register(Calendar)
-class CalendarAdmin(admin.ModelAdmin):
+class CalendarAdmin(OfficeAdmin):
+    app_paths = ("resource__app",)
     list_display = ("name", "resource", "created_at", "deleted_at")
     list_select_related = ("resource",)
     search_fields = ("name", "resource__name", "resource__email")
@@ -90,9 +99,10 @@ class CalendarAdmin(admin.ModelAdmin):
 
 
 @admin.register(Event)
-class EventAdmin(admin.ModelAdmin):
+class EventAdmin(ReadOnlyAdmin):
     """Events made by hand are changed through the API, those of bookings through the booking."""
 
+    app_paths = ("resource__app",)
     list_display = ("what", "resource", "start", "end", "busy", "all_day")
     list_filter = ("busy", "all_day")
     list_select_related = ("resource",)
@@ -100,51 +110,35 @@ class EventAdmin(admin.ModelAdmin):
     date_hierarchy = "start"
     show_full_result_count = False
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 @admin.register(Hold)
-class HoldAdmin(admin.ModelAdmin):
+class HoldAdmin(ReadOnlyAdmin):
     """Holds are placed and given back through the API, and lapse by themselves."""
 
+    app_paths = ("resource__app",)
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
     search_fields = ("resource__name", "id", "client_address")
     date_hierarchy = "start"
     show_full_result_count = False
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-class ProjectResourceInline(admin.TabularInline):
+class ProjectResourceInline(OfficeInline):
     model = ProjectResource
     extra = 0
     autocomplete_fields = ("resource",)
 
 
-class ProjectNotificationInline(admin.TabularInline):
+class ProjectNotificationInline(OfficeInline):
     model = ProjectNotification
     extra = 0
 
 
 @admin.register(Project)
-class ProjectAdmin(admin.ModelAdmin):
+class ProjectAdmin(RecordedAdmin):
+    app_paths = ("app",)
     list_display = ("name", "slug", "app", "created_at", "deleted_at")
-    list_filter = ("app",)
+    list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("name", "slug", "id")
     autocomplete_fields = ("app",)
@@ -156,7 +150,8 @@ class ProjectAdmin(admin.ModelAdmin):
 
 
 @admin.register(Constraint)
-class ConstraintAdmin(admin.ModelAdmin):
+class ConstraintAdmin(RecordedAdmin):
+    app_paths = ("resource__app", "project__app")
     list_display = ("name", "day", "start", "end", "resource", "project")
     list_filter = ("name",)
     list_select_related = ("resource", "project")
@@ -167,7 +162,8 @@ class ConstraintAdmin(admin.ModelAdmin):
 
 
 @admin.register(ProjectResource)
-class ProjectResourceAdmin(admin.ModelAdmin):
+class ProjectResourceAdmin(OfficeAdmin):
+    app_paths = ("project__app",)
     list_display = ("project", "resource", "position")
     list_select_related = ("project", "resource")
     search_fields = ("project__name", "resource__name")
@@ -175,7 +171,8 @@ class ProjectResourceAdmin(admin.ModelAdmin):
 
 
 @admin.register(ProjectNotification)
-class ProjectNotificationAdmin(admin.ModelAdmin):
+class ProjectNotificationAdmin(OfficeAdmin):
+    app_paths = ("project__app",)
     list_display = ("project", "type", "when_time", "when_unit", "when_type")
     list_select_related = ("project",)
     search_fields = ("project__name",)

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import models
 from django.db.models.functions import Lower
 
+from apps_config.history import History
 from apps_config.models import App, EventNotification
 from scheduling.api.ids import new_id
 
@@ -45,6 +46,7 @@ class Resource(Owned):
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ResourceQuerySet.as_manager()
+    history = History(leave_out=["password"])
 
     class Meta(Owned.Meta):
         abstract = False
@@ -199,6 +201,7 @@ class Project(Owned):
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ProjectQuerySet.as_manager()
+    history = History()
 
     class Meta(Owned.Meta):
         abstract = False
@@ -318,6 +321,8 @@ class Constraint(models.Model):
     # As written in the contract: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
     start = models.CharField(max_length=32, blank=True)
     end = models.CharField(max_length=32, blank=True)
+
+    history = History()
 
     class Meta:
         ordering = ["position", "id"]

@@ -6,11 +6,12 @@ from datetime import date, datetime
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, models, router, transaction
 from django.db.models import Max, Q
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
+from apps_config.history import record_changes
 from apps_config.models import App, Credential
 from apps_config.services import end_log_ins, issue_key, replace_notifications, revoke_key
 from availability.core.constraints import Rule, render_constraint
@@ -42,11 +43,17 @@ def set_fields(row: models.Model, given: Mapping[str, Any], names: Iterable[str]
 
 def replace_constraints(rules: Sequence[Rule], **owner: models.Model) -> None:
     """Put `rules` in place of all constraints of an owner (resource=... or project=...)."""
-    Constraint.objects.filter(**owner).delete()
-    Constraint.objects.bulk_create(
+    old = list(Constraint.objects.filter(**owner))
+    new = [
         Constraint(**owner, position=position, name=rule.name, **_columns(rule))
         for position, rule in enumerate(rules)
-    )
+    ]
+    if [row.as_json() for row in old] == [row.as_json() for row in new]:
+        return
+    # Not row by row, as `delete` would for the sake of their history.
+    Constraint.objects.filter(**owner)._raw_delete(using=router.db_for_write(Constraint))
+    record_changes(old, "-")
+    record_changes(Constraint.objects.bulk_create(new), "+")
 
 
 def _columns(rule: Rule) -> dict[str, str]:
@@ -140,6 +147,7 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
         lock_resources([resource.id])
         _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
         Resource.objects.filter(id=resource.id).update(deleted_at=now, updated_at=now)
+        record_changes(Resource.objects.filter(id=resource.id), "~")
         for credential in resource.credentials.all():
             revoke_key(credential)
 
@@ -373,3 +381,4 @@ def delete_project(project: Project, *, now: datetime) -> None:
         Project.objects.select_for_update(no_key=True).get(id=project.id)
         _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
         Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=now)
+        record_changes(Project.objects.filter(id=project.id), "~")

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps_config.admin import ReadOnlyAdmin
+from apps_config.office import ReadOnlyAdmin, ReadOnlyInline
 from bookings.models import (
     Booking,
     BookingNotification,
@@ -18,17 +18,6 @@ from bookings.models import (
 )
 from bookings.services import Actor, apply_action
 from scheduling.api.errors import Refusal
-
-
-class ReadOnlyInline(admin.TabularInline):
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class CustomerInline(ReadOnlyInline):
@@ -80,6 +69,7 @@ def offer_action(action: str) -> Any:
 
 @admin.register(Booking)
 class BookingAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("id", "state", "graph", "start", "resource", "app", "created_at")
     list_filter = ("state", "graph", "completed")
     list_select_related = ("event", "resource", "app")
@@ -105,6 +95,7 @@ class BookingAdmin(ReadOnlyAdmin):
 
 @admin.register(BookingNotification)
 class BookingNotificationAdmin(ReadOnlyAdmin):
+    app_paths = ("booking__app",)
     list_display = ("booking_id", "type", "when_time", "when_unit", "when_type")
     search_fields = ("booking__id",)
     show_full_result_count = False
@@ -112,6 +103,7 @@ class BookingNotificationAdmin(ReadOnlyAdmin):
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyAdmin):
+    app_paths = ("booking__app",)
     list_display = ("name", "email", "phone", "booking_id")
     search_fields = ("name", "email", "phone")
     show_full_result_count = False
@@ -119,6 +111,7 @@ class CustomerAdmin(ReadOnlyAdmin):
 
 @admin.register(StateChange)
 class StateChangeAdmin(ReadOnlyAdmin):
+    app_paths = ("booking__app",)
     list_display = ("created_at", "booking_id", "from_state", "action", "to_state", "source")
     list_filter = ("source",)
     search_fields = ("booking__id",)
@@ -127,6 +120,7 @@ class StateChangeAdmin(ReadOnlyAdmin):
 
 @admin.register(Series)
 class SeriesAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("rrule", "app", "created_at")
     list_select_related = ("app",)
     search_fields = ("id", "rrule", "app__slug")
@@ -134,6 +128,7 @@ class SeriesAdmin(ReadOnlyAdmin):
 
 @admin.register(Bulk)
 class BulkAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("id", "app", "created_at")
     list_select_related = ("app",)
     search_fields = ("id", "app__slug")
@@ -141,11 +136,8 @@ class BulkAdmin(ReadOnlyAdmin):
 
 @admin.register(BookingTally)
 class BookingTallyAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("app", "state", "slot", "count")
     list_filter = ("state",)
     list_select_related = ("app",)
     search_fields = ("app__slug", "state")
-
-
-admin.site.site_header = "Scheduling and booking"
-admin.site.site_title = "Scheduling"

@@ -6,8 +6,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps_config.admin import ReadOnlyAdmin
-from bookings.admin import ReadOnlyInline
+from apps_config.office import ReadOnlyAdmin, ReadOnlyInline
 from notifications.models import (
     Attempt,
     Delivery,
@@ -28,6 +27,7 @@ class AttemptInline(ReadOnlyInline):
 
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("id", "type", "kind", "recipient", "state", "reason")
     list_display += ("due_at", "tries", "booking_id", "app")
     list_filter = ("type", "state", "due_at")
@@ -59,6 +59,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("url", "app", "graph", "active", "disabled_reason", "failures", "created_at")
     list_filter = ("active", "graph")
     list_select_related = ("app",)
@@ -91,6 +92,7 @@ class WebhookAdmin(ReadOnlyAdmin):
 
 @admin.register(EmailTemplate)
 class EmailTemplateAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
     list_display = ("slug", "app", "subject", "updated_at")
     list_select_related = ("app",)
     search_fields = ("slug", "subject", "app__slug")
@@ -105,6 +107,7 @@ class EndpointAdmin(ReadOnlyAdmin):
 
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
+    app_paths = ("delivery__app",)
     list_display = ("at", "delivery_id", "response_code", "seconds", "error")
     search_fields = ("delivery__id", "delivery__booking__id")
     show_full_result_count = False
@@ -112,6 +115,7 @@ class AttemptAdmin(ReadOnlyAdmin):
 
 @admin.register(Plan)
 class PlanAdmin(ReadOnlyAdmin):
+    app_paths = ("change__booking__app",)
     list_display = ("change_id", "planned", "purged")
     search_fields = ("change__booking__id",)
     show_full_result_count = False

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import models
 
+from apps_config.history import History
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
 from scheduling.api.ids import new_id
@@ -19,6 +20,8 @@ class EmailTemplate(models.Model):
     html = models.TextField(max_length=100_000)
     updated_at = models.DateTimeField(auto_now=True)
 
+    history = History()
+
     class Meta:
         ordering = ["slug"]
         constraints = [
@@ -32,6 +35,10 @@ class EmailTemplate(models.Model):
 class WebhookQuerySet(models.QuerySet):
     def for_app(self, app: App) -> "WebhookQuerySet":
         return self.filter(app=app, deleted_at=None)
+
+
+# What nobody is shown again, and what the workers count.
+WEBHOOK_SECRETS = ("secret", "previous_secret", "previous_until", "failures", "failing_since")
 
 
 class Webhook(models.Model):
@@ -66,6 +73,7 @@ class Webhook(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = WebhookQuerySet.as_manager()
+    history = History(leave_out=WEBHOOK_SECRETS)
 
     class Meta:
         ordering = ["-created_at", "-id"]

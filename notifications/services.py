@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
 
+from apps_config.history import record_changes
 from apps_config.models import App
 from availability.log_ins import with_email
 from availability.models import Resource
@@ -203,6 +204,7 @@ def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
         active=False, disabled_reason=reason, updated_at=now
     )
     if switched_off:
+        record_changes(Webhook.objects.filter(id=webhook.id), "~")
         mail = Delivery(
             id=new_id(),
             app_id=webhook.app_id,

@@ -5,6 +5,7 @@ Without any variable set the service runs on SQLite and a broker in files under 
 
 import os
 import sys
+from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
@@ -103,7 +104,10 @@ SESSION_COOKIE_AGE = 8 * 3600
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
+    "unfold.contrib.filters",
+    "unfold.contrib.simple_history",
+    "office.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -115,12 +119,15 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "simple_history",
+    "axes",
     "scheduling.api",
     "apps_config",
     "availability",
     "bookings",
     "notifications",
     "booking_pages",
+    "office",
 ]
 
 MIDDLEWARE = [
@@ -134,6 +141,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "office.middleware.OfficeMiddleware",
+    "axes.middleware.AxesMiddleware",  # last: it answers whoever is locked out
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 APPEND_SLASH = False
@@ -190,11 +199,43 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Accounts -------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "apps_config.Account"
+LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+
+# --- The back office ------------------------------------------------------------------------------
+# Wrong passwords for one account from one address: then it has to wait.
+AXES_ENABLED = env_int("ADMIN_FAILED_LOGINS", 10) > 0  # 0 = off
+AXES_FAILURE_LIMIT = env_int("ADMIN_FAILED_LOGINS", 10) or 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_ENABLE_ADMIN = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_CLIENT_IP_CALLABLE = "scheduling.api.rates.client_address"
+AXES_LOCKOUT_CALLABLE = "office.log_in.refuse"
+UNFOLD = {
+    "SITE_TITLE": "Scheduling",
+    "SITE_HEADER": "Scheduling and booking",
+    "SITE_SYMBOL": "calendar_month",
+    "SITE_URL": None,
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": True,
+    "BORDER_RADIUS": "8px",
+    "STYLES": ["office.navigation.stylesheet"],
+    "LOGIN": {"form": "office.log_in.LogInForm"},
+    "SIDEBAR": {"navigation": "office.navigation.sidebar"},
+    "DASHBOARD_CALLBACK": None,
+}
 
 # --- The API --------------------------------------------------------------------------------------
 # Service-App also works as Timekit-App: clients of that API family need no change.
@@ -370,7 +411,7 @@ LOGGING = {
         "console": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "plain"}
     },
     # A client's mistake is its own business: Django would log each 4xx as a warning.
-    "loggers": {"django.request": {"level": "ERROR"}},
+    "loggers": {"django.request": {"level": "ERROR"}, "axes": {"level": "WARNING"}},
     "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO").upper()},
 }
 

@@ -16,6 +16,7 @@ ROOMS = (
     "bookings",
     "notifications",
     "booking_pages",
+    "office",
     "scheduling",
 )
 CORE = "availability.core"  # pure: the standard library and itself

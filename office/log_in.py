@@ -1,0 +1,28 @@
+"""The log-in of the back office: by e-mail, for staff and for members of apps."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from unfold.forms import AuthenticationForm
+
+from apps_config.scope import read_scope
+
+
+class LogInForm(AuthenticationForm):
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Raises ValidationError for an account that is no staff's and of no app."""
+        if not read_scope(user).is_open:
+            raise ValidationError(
+                self.error_messages["invalid_login"],
+                code="invalid_login",
+                params={"username": self.username_field.verbose_name},
+            )
+
+
+def refuse(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    """What is answered to too many wrong passwords."""
+    response = render(request, "office/locked.html", status=429)
+    response["Retry-After"] = "900"
+    return response

@@ -1,0 +1,81 @@
+"""What stands in the side bar: what the account may see, in the order of a working day."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse
+
+from apps_config.scope import scope_of
+
+# (heading, is for platform staff alone, ((words, icon, name of the page), ...))
+GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "",
+        False,
+        (
+            ("Today", "today", "index"),
+            ("Bookings", "event_available", "bookings_booking_changelist"),
+            ("Customers", "group", "bookings_customer_changelist"),
+        ),
+    ),
+    (
+        "What can be booked",
+        False,
+        (
+            ("Resources", "badge", "availability_resource_changelist"),
+            ("Projects", "web", "availability_project_changelist"),
+            ("Calendars", "calendar_month", "availability_calendar_changelist"),
+            ("Events", "event", "availability_event_changelist"),
+        ),
+    ),
+    (
+        "What goes out",
+        False,
+        (
+            ("Deliveries", "outgoing_mail", "notifications_delivery_changelist"),
+            ("Webhooks", "webhook", "notifications_webhook_changelist"),
+            ("E-mail templates", "draft", "notifications_emailtemplate_changelist"),
+        ),
+    ),
+    (
+        "Set-up",
+        False,
+        (
+            ("Apps", "apps", "apps_config_app_changelist"),
+            ("Keys", "key", "apps_config_credential_changelist"),
+            ("Members", "person_add", "apps_config_membership_changelist"),
+        ),
+    ),
+    (
+        "Platform",
+        True,
+        (
+            ("Accounts", "manage_accounts", "apps_config_account_changelist"),
+            ("Servers called", "dns", "notifications_endpoint_changelist"),
+            ("Signs of life", "monitor_heart", "notifications_heartbeat_changelist"),
+            ("Failed log-ins", "gpp_bad", "apps_config_failedlogin_changelist"),
+        ),
+    ),
+)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """The groups in the theme's form."""
+    is_staff = scope_of(request).is_staff
+    return [
+        {
+            "title": title,
+            "separator": bool(title),
+            "items": [
+                {"title": words, "icon": icon, "link": reverse(f"admin:{page}")}
+                for words, icon, page in items
+            ],
+        }
+        for title, staff_only, items in GROUPS
+        if is_staff or not staff_only
+    ]
+
+
+def stylesheet(request: HttpRequest) -> str:
+    return static("office/office.css")
