@@ -15,6 +15,7 @@ COPY availability availability
 COPY bookings bookings
 COPY notifications notifications
 COPY booking_pages booking_pages
+COPY office office
 
 # The code belongs to root: the service can't change itself, it writes to its data folder alone.
 # What the settings create on the way (a secret key of the build, say) is thrown away again.
