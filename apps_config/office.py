@@ -4,10 +4,14 @@ import uuid
 from typing import Any, ClassVar
 
 from django.contrib.admin import RelatedFieldListFilter
+from django.core.paginator import Paginator
 from django.db import models
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, TabularInline
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
 from apps_config.models import Membership
 from apps_config.scope import scope_of
@@ -87,12 +91,25 @@ def app_id_of(obj: Any, rights: Any) -> uuid.UUID | None:
     return uuid.UUID(int=0)  # of no app: nobody's
 
 
+class CappedPaginator(Paginator):
+    """Pages of a list that may be huge: it is counted so far, and shown so far. Who looks for an
+    old row narrows the list."""
+
+    MOST = 5000
+
+    @cached_property
+    def count(self) -> int:
+        return self.object_list.order_by()[: self.MOST].count()
+
+
 class OfficeAdmin(Rights, ModelAdmin):
     """A list and a page of one model."""
 
     list_fullwidth = True
     list_filter_submit = True
     list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
     show_facets = False
     compressed_fields = True
     warn_unsaved_form = True
@@ -122,7 +139,7 @@ class NothingByHand:
 
 
 class ReadOnlyAdmin(NothingByHand, OfficeAdmin):
-    show_full_result_count = False
+    """A list and a page to look at."""
 
 
 class OfficeInline(Rights, TabularInline):
@@ -152,3 +169,18 @@ class AppFilter(RelatedFieldListFilter):
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
         return [(app.pk, str(app)) for app in scope_of(request).apps()]
+
+
+class ScopedChoiceForm(AutocompleteDropdownForm):
+    """The theme's form of a filter; what was chosen is named only to those who may see it."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        other = kwargs["model_admin"].admin_site._registry[kwargs["field"].remote_field.model]
+        self.fields[kwargs["name"]].queryset = other.get_queryset(request)
+
+
+class ScopedChoiceFilter(AutocompleteSelectFilter):
+    """By a related row that is found by typing."""
+
+    form_class = ScopedChoiceForm

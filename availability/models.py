@@ -163,6 +163,8 @@ class Event(Owned):
                 name="event_blocking",
             ),
             models.Index(fields=["calendar", "start"], name="event_calendar"),
+            # What is there today, whoever's it is.
+            models.Index(fields=["start"], name="event_start"),
             models.Index(
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=True, project__isnull=False),

@@ -1,13 +1,16 @@
 """Staff's view of what leaves the house. Secrets are never shown."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
+from unfold.contrib.filters.admin import DropdownFilter, RangeDateFilter
 
-from apps_config.office import ReadOnlyAdmin, ReadOnlyInline
+from apps_config.office import AppFilter, ReadOnlyAdmin, ReadOnlyInline
 from notifications.models import (
+    LATE,
     Attempt,
     Delivery,
     EmailTemplate,
@@ -20,6 +23,24 @@ from notifications.services import change_webhook, redeliver
 from scheduling.api.errors import NotFound
 
 
+class TroubleFilter(DropdownFilter):
+    """What somebody should look at."""
+
+    title = "trouble"
+    parameter_name = "trouble"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failed", "failed in 24 hours"), ("overdue", "overdue")]
+
+    def queryset(self, request: HttpRequest, deliveries: Any) -> Any:
+        now = timezone.now()
+        if self.value() == "failed":
+            return deliveries.failed_since(now - timedelta(days=1))
+        if self.value() == "overdue":
+            return deliveries.filter(next_at__lte=now - LATE)
+        return deliveries
+
+
 class AttemptInline(ReadOnlyInline):
     model = Attempt
     fields = ("at", "response_code", "seconds", "error", "excerpt")
@@ -30,7 +51,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     app_paths = ("app",)
     list_display = ("id", "type", "kind", "recipient", "state", "reason")
     list_display += ("due_at", "tries", "booking_id", "app")
-    list_filter = ("type", "state", "due_at")
+    list_filter = (TroubleFilter, "type", "state", ("due_at", RangeDateFilter), ("app", AppFilter))
     list_select_related = ("app",)
     search_fields = ("id", "booking__id", "booking__customers__email")
     search_help_text = "The id of a delivery or a booking, or a customer's e-mail."

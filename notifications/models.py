@@ -1,6 +1,6 @@
 """What leaves the house: one queue of deliveries, every try of each, and where calls go."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models
 
@@ -87,6 +87,11 @@ class Webhook(models.Model):
         return self.url
 
 
+# The ends that somebody should know of; and how far behind its time an open one stands out.
+FAILURES = ("failed", "expired")
+LATE = timedelta(minutes=1)
+
+
 class DeliveryQuerySet(models.QuerySet):
     def open(self) -> "DeliveryQuerySet":
         """Those that are still to be sent, or being sent."""
@@ -95,6 +100,9 @@ class DeliveryQuerySet(models.QuerySet):
     def overdue(self, now: datetime) -> "DeliveryQuerySet":
         """Open ones whose time has come (or whose lease has lapsed), the oldest first."""
         return self.filter(next_at__lte=now).order_by("next_at")
+
+    def failed_since(self, moment: datetime) -> "DeliveryQuerySet":
+        return self.filter(state__in=FAILURES, finished_at__gte=moment)
 
 
 class Delivery(models.Model):
@@ -177,6 +185,11 @@ class Delivery(models.Model):
                 fields=["finished_at"],
                 condition=models.Q(finished_at__isnull=False),
                 name="delivery_retention",
+            ),
+            models.Index(
+                fields=["finished_at"],
+                condition=models.Q(state__in=["failed", "expired"]),
+                name="delivery_failures",
             ),
         ]
         constraints = [

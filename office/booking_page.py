@@ -1,0 +1,224 @@
+"""One booking in the back office: all about it, and what may be done with it."""
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.views.decorators.http import require_POST
+
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.services import Actor, apply_action, reschedule
+from bookings.wording import days_words, known_zone, span_words
+from notifications.models import Delivery
+from notifications.services import redeliver
+from office.timeline import timeline
+from office.words import STATE_COLOURS, state_words
+from scheduling.api.errors import NotFound, Refusal
+from scheduling.api.instants import parse_instant, zone
+
+MOST_MESSAGE = 8000
+MOST_SEATS = 500
+# The service does this one by itself.
+NOT_BY_HAND = frozenset({"timeout"})
+BUTTONS = {
+    "confirm": "primary",
+    "pay": "primary",
+    "complete": "default",
+    "decline": "danger",
+    "cancel": "danger",
+    "cancel_by_customer": "danger",
+    "cancel_by_owner": "danger",
+}
+
+
+def show_booking(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """`page` is the booking's admin class."""
+    booking = find_booking(page, request, object_id)
+    may_act = page.may_act(request, booking)
+    event, place = booking.event, known_zone(booking.resource.timezone)
+    if event.all_day:
+        when = days_words(event.start_date, event.end_date, place)
+    else:
+        when = span_words(event.start, event.end, place)
+    context = {
+        **page.admin_site.each_context(request),
+        "opts": Booking._meta,
+        "title": f"{event.what}",
+        "subtitle": None,
+        "original": booking,
+        "booking": booking,
+        "state": state_words(booking.state),
+        "colour": STATE_COLOURS.get(booking.state, "info"),
+        "when": when,
+        "customers": booking.people,
+        "seats": list(booking.seats.prefetch_related("customers")[:MOST_SEATS])
+        if booking.max_seats is not None
+        else [],
+        "reminders": list(booking.event_notifications.all()),
+        "occurrences": list(
+            booking.series.bookings.select_related("event").order_by("event__start")
+        )
+        if booking.series
+        else [],
+        "entries": timeline(booking),
+        "may_act": may_act,
+        "may_move": may_act and not booking.completed and booking.owner_booking_id is None,
+        "actions": [
+            (name, state_words(name).capitalize(), BUTTONS.get(name, "default"))
+            for name in GRAPHS[booking.graph].actions(booking.state)
+            if name not in NOT_BY_HAND
+        ]
+        if may_act
+        else [],
+        "zone": place,
+        "start_value": _field_value(event.start, place),
+        "end_value": _field_value(event.end, place),
+        "media": page.media,
+    }
+    return TemplateResponse(request, "office/booking.html", context)
+
+
+def find_booking(page: Any, request: HttpRequest, object_id: str) -> Booking:
+    """A booking that may be seen. Raises Http404 for any other id."""
+    try:
+        key = uuid.UUID(object_id)
+    except ValueError:
+        raise Http404 from None
+    rows = page.get_queryset(request).select_related("event", "resource", "project", "app")
+    booking = rows.select_related("series", "owner_booking").filter(id=key).first()
+    if booking is None:
+        raise Http404
+    return booking
+
+
+def _find_to_change(page: Any, request: HttpRequest, object_id: str) -> Booking:
+    booking = find_booking(page, request, object_id)
+    if not page.may_act(request, booking):
+        raise PermissionDenied
+    return booking
+
+
+def _back(booking: Booking) -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:bookings_booking_change", args=[booking.id]))
+
+
+def _actor(request: HttpRequest) -> Actor:
+    return Actor(name=request.user.email, source="admin")
+
+
+@require_POST
+def _act(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
+    booking = _find_to_change(page, request, object_id)
+    name = request.POST.get("action", "")[:32]
+    message = request.POST.get("message", "").replace("\0", "")[:MOST_MESSAGE].strip()
+    try:
+        done = apply_action(
+            app=booking.app,
+            booking_id=booking.id,
+            action=name,
+            actor=_actor(request),
+            now=timezone.now(),
+            message=message,
+        )
+        messages.success(request, f"The booking is {state_words(done.state)}.")
+    except Refusal as refusal:
+        say_refusal(request, booking, refusal)
+    return _back(booking)
+
+
+@require_POST
+def _move(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
+    booking = _find_to_change(page, request, object_id)
+    place = known_zone(booking.resource.timezone)
+    try:
+        # One of the times offered instead, or what stands in the fields.
+        chosen = request.POST.get("alternative", "").partition("/")
+        start_text, end_text = chosen[::2] if chosen[1] else map(request.POST.get, ("start", "end"))
+        start = parse_instant((start_text or "").strip(), place)
+        end = parse_instant((end_text or "").strip(), place)
+        if end <= start:
+            messages.error(request, "The end must lie after the start.")
+            return _back(booking)
+        reschedule(
+            app=booking.app,
+            booking_id=booking.id,
+            start=start,
+            end=end,
+            calendar=None,
+            actor=_actor(request),
+            now=timezone.now(),
+            message=request.POST.get("message", "").replace("\0", "")[:MOST_MESSAGE].strip(),
+        )
+        messages.success(request, f"Moved to {span_words(start, end, place)}.")
+    except ValueError as error:
+        messages.error(request, f"That is no time: {error}")
+    except Refusal as refusal:
+        say_refusal(request, booking, refusal)
+    return _back(booking)
+
+
+@require_POST
+def _send_again(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
+    booking = _find_to_change(page, request, object_id)
+    try:
+        key = uuid.UUID(request.POST.get("delivery", ""))
+        delivery = booking.deliveries.filter(id=key).first()
+        if delivery is None:
+            raise NotFound("Delivery")
+        delivery = redeliver(delivery, now=timezone.now())
+        is_under_way = delivery.state == Delivery.SENDING
+        messages.success(request, "It is being sent." if is_under_way else "It will be sent again.")
+    except (ValueError, NotFound):
+        messages.error(request, "There is no such delivery any more.")
+    return _back(booking)
+
+
+def act(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Lead the booking on by `action`, with a `message`."""
+    return _act(request, page, object_id)
+
+
+def move(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Move it to `start` and `end`, wall times of its resource or instants."""
+    return _move(request, page, object_id)
+
+
+def send_again(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Send one of its mails or calls again: `delivery`."""
+    return _send_again(request, page, object_id)
+
+
+def say_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> None:
+    """Why it can't be done, and which times are free instead: each a button that moves it there."""
+    place = known_zone(booking.resource.timezone)
+    reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
+    sentence = " ".join([refusal.message, *dict.fromkeys(reasons)])
+    spans = [
+        (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC"))
+        for span in refusal.fields.get("alternatives", ())
+    ]
+    if not spans:
+        messages.error(request, sentence)
+        return
+    buttons = format_html_join(
+        " ",
+        '<button class="office-chip" form="office-move" name="alternative" value="{}">{}</button>',
+        (
+            (f"{start.isoformat()}/{end.isoformat()}", span_words(start, end, place))
+            for start, end in spans
+        ),
+    )
+    messages.error(request, format_html("{} Free instead: {}", sentence, buttons))
+
+
+def _field_value(moment: datetime, place: str) -> str:
+    """For a field of type datetime-local."""
+    return moment.astimezone(zone(place)).strftime("%Y-%m-%dT%H:%M")

@@ -1,0 +1,81 @@
+"""All that happened to a booking, in one order: its changes, the mails and the calls."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bookings.models import Booking
+from notifications.models import Delivery
+from office.words import DELIVERY_COLOURS, STATE_COLOURS, moment_words, state_words
+
+
+class Entry(NamedTuple):
+    """A line. `delivery`: what can be sent again; `is_to_come`: planned and not sent yet."""
+
+    at: datetime
+    when: str
+    icon: str
+    heading: str
+    colour: str
+    lines: tuple[str, ...]
+    delivery: Delivery | None = None
+    is_to_come: bool = False
+
+
+def timeline(booking: Booking) -> list[Entry]:
+    """The oldest first; what is still to come stands last."""
+    zone_name = booking.resource.timezone
+    entries = [*_changes(booking, zone_name), *_deliveries(booking, zone_name)]
+    return sorted(entries, key=lambda entry: (entry.is_to_come, entry.at))
+
+
+def _changes(booking: Booking, zone_name: str) -> Iterator[Entry]:
+    for change in booking.logs.all():
+        who = " ".join(filter(None, [change.actor, f"({change.source})"]))
+        is_move = change.from_state == change.to_state
+        yield Entry(
+            at=change.created_at,
+            when=moment_words(change.created_at, zone_name),
+            icon="event_repeat" if is_move else "sync_alt",
+            heading=state_words(change.action if is_move else change.to_state),
+            colour=STATE_COLOURS.get(change.to_state, "info"),
+            lines=tuple(filter(None, [f"{state_words(change.action)} by {who}", change.message])),
+        )
+
+
+def _deliveries(booking: Booking, zone_name: str) -> Iterator[Entry]:
+    rows = booking.deliveries.select_related("webhook", "customer").defer("body")
+    for delivery in rows.prefetch_related("attempts"):
+        is_mail = delivery.type == Delivery.EMAIL
+        is_to_come = not delivery.is_final
+        at = delivery.due_at if is_to_come else delivery.finished_at
+        yield Entry(
+            at=at,
+            when=moment_words(at, zone_name),
+            icon="mail" if is_mail else "webhook",
+            heading=f"{'e-mail' if is_mail else 'call'}: {state_words(delivery.kind)}",
+            colour=DELIVERY_COLOURS[delivery.state],
+            lines=tuple(_delivery_lines(delivery, zone_name)),
+            delivery=delivery,
+            is_to_come=is_to_come,
+        )
+
+
+def _delivery_lines(delivery: Delivery, zone_name: str) -> Iterator[str]:
+    yield " ".join(filter(None, [delivery.state, _to(delivery)]))
+    if delivery.reason:
+        yield delivery.reason
+    for attempt in delivery.attempts.all():
+        code = f"{attempt.response_code}, " if attempt.response_code else ""
+        outcome = attempt.error or "sent"
+        when = moment_words(attempt.at, zone_name)
+        yield f"{when}: {outcome} ({code}{attempt.seconds:.1f} s)"
+
+
+def _to(delivery: Delivery) -> str:
+    if delivery.type == Delivery.EMAIL:
+        address: Any = delivery.customer.email if delivery.customer else ""
+        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
+    if delivery.webhook:
+        return f"to {delivery.webhook.url}"
+    return f"to {delivery.endpoint}"

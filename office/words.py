@@ -1,0 +1,45 @@
+"""How staff read states and times."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.dateformat import format as format_date
+
+from bookings.wording import is_ambiguous, known_zone, offset_words
+from scheduling.api.instants import zone
+
+# The theme's colours of labels.
+STATE_COLOURS: Mapping[str, str] = {
+    "initialized": "info",
+    "tentative": "warning",
+    "confirmed": "success",
+    "paid": "success",
+    "completed": "primary",
+    "declined": "danger",
+    "unpaid": "danger",
+    "cancelled": "danger",
+    "cancelled_by_customer": "danger",
+    "cancelled_by_owner": "danger",
+}
+DELIVERY_COLOURS: Mapping[str, str] = {
+    "scheduled": "info",
+    "sending": "info",
+    "delivered": "success",
+    "failed": "danger",
+    "expired": "danger",
+    "cancelled": "primary",
+    "skipped": "warning",
+}
+
+
+def state_words(state: str) -> str:
+    """`cancelled by customer`."""
+    return state.replace("_", " ")
+
+
+def moment_words(moment: datetime, zone_name: str) -> str:
+    """`Mon 23 Nov 2026, 09:00`, read off the clock of a zone; with its distance from UTC where
+    that clock shows the reading twice."""
+    local = moment.astimezone(zone(known_zone(zone_name)))
+    tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
+    return format_date(local, "D j M Y, H:i") + tail
