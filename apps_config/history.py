@@ -40,9 +40,9 @@ def acting_as(account_id: uuid.UUID | None, words: str) -> Iterator[None]:
 class History(HistoricalRecords):
     """A model's history. Stamps and what nobody may read stay out of it."""
 
-    def __init__(self, *, leave_out: Sequence[str] = ()) -> None:
+    def __init__(self, *, leave_out: Sequence[str] = ("updated_at",)) -> None:
         super().__init__(
-            excluded_fields=["updated_at", *leave_out],
+            excluded_fields=list(leave_out),
             user_db_constraint=False,  # an account may go; what it did has been done
         )
 

@@ -1,18 +1,21 @@
 """The base of every page of the back office: whose rows, and who may change them."""
 
 import uuid
+from datetime import date
 from typing import Any, ClassVar
 
 from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.utils import unquote
 from django.core.paginator import Paginator
 from django.db import models
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import cached_property
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, TabularInline
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
+from apps_config.days import read_day, span_of, zone_of
 from apps_config.models import Membership
 from apps_config.scope import scope_of
 
@@ -121,6 +124,18 @@ class RecordedAdmin(OfficeAdmin, SimpleHistoryAdmin):
     def has_view_history_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_view_permission(request, obj)
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Of what may be seen; what is gone has no history any more, whosever it was."""
+        if self.get_object(request, unquote(object_id)) is None:
+            raise Http404
+        return super().history_view(request, object_id, extra_context)
+
+    def history_form_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """What changed stands in the list; a version has no page of its own."""
+        raise Http404
+
     def has_change_history_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
@@ -184,3 +199,21 @@ class ScopedChoiceFilter(AutocompleteSelectFilter):
     """By a related row that is found by typing."""
 
     form_class = ScopedChoiceForm
+
+
+class DaysFilter(RangeDateFilter):
+    """From one day to another, both whole, on the clock that the back office counts days by."""
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
+        first, last = self._day("from"), self._day("to")
+        if first:
+            start, _ = span_of(first, first, zone_of(request))
+            queryset = queryset.filter(**{f"{self.parameter_name}__gte": start})
+        if last:
+            _, end = span_of(last, last, zone_of(request))
+            queryset = queryset.filter(**{f"{self.parameter_name}__lt": end})
+        return queryset
+
+    def _day(self, bound: str) -> date | None:
+        """What was chosen; what is no date narrows nothing."""
+        return read_day(self.used_parameters.get(f"{self.parameter_name}_{bound}"))

@@ -46,7 +46,7 @@ class Resource(Owned):
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ResourceQuerySet.as_manager()
-    history = History(leave_out=["password"])
+    history = History(leave_out=["updated_at", "password"])
 
     class Meta(Owned.Meta):
         abstract = False
@@ -324,7 +324,7 @@ class Constraint(models.Model):
     start = models.CharField(max_length=32, blank=True)
     end = models.CharField(max_length=32, blank=True)
 
-    history = History()
+    history = History(leave_out=[])
 
     class Meta:
         ordering = ["position", "id"]

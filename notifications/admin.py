@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.contrib.filters.admin import DropdownFilter, RangeDateFilter
+from unfold.contrib.filters.admin import DropdownFilter
 
-from apps_config.office import AppFilter, ReadOnlyAdmin, ReadOnlyInline
+from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ReadOnlyInline
 from notifications.models import (
     LATE,
     Attempt,
@@ -51,7 +51,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     app_paths = ("app",)
     list_display = ("id", "type", "kind", "recipient", "state", "reason")
     list_display += ("due_at", "tries", "booking_id", "app")
-    list_filter = (TroubleFilter, "type", "state", ("due_at", RangeDateFilter), ("app", AppFilter))
+    list_filter = (TroubleFilter, "type", "state", ("due_at", DaysFilter), ("app", AppFilter))
     list_select_related = ("app",)
     search_fields = ("id", "booking__id", "booking__customers__email")
     search_help_text = "The id of a delivery or a booking, or a customer's e-mail."

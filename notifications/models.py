@@ -73,7 +73,7 @@ class Webhook(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = WebhookQuerySet.as_manager()
-    history = History(leave_out=WEBHOOK_SECRETS)
+    history = History(leave_out=["updated_at", *WEBHOOK_SECRETS])
 
     class Meta:
         ordering = ["-created_at", "-id"]

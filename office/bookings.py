@@ -3,7 +3,6 @@
 import re
 import uuid
 from collections.abc import Callable
-from datetime import date
 from typing import Any
 
 from django.contrib import admin, messages
@@ -12,17 +11,17 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
-from unfold.contrib.filters.admin import DropdownFilter, RangeDateFilter
+from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import action, display
 
+from apps_config.days import read_day, span_of, zone_of
 from apps_config.models import Membership
-from apps_config.office import AppFilter, ReadOnlyAdmin, ScopedChoiceFilter, app_id_of
+from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ScopedChoiceFilter, app_id_of
 from apps_config.scope import scope_of
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import Booking, Customer
 from bookings.services import Actor, apply_action
 from office.booking_page import act, move, send_again, show_booking
-from office.days import span_of, zone_of
 from office.export import export_page, export_rows
 from office.words import STATE_COLOURS, moment_words, state_words
 from scheduling.api.errors import Refusal
@@ -82,9 +81,8 @@ class DayFilter(SimpleListFilter):
         return [(self.value(), self.value())] if self.value() else []
 
     def queryset(self, request: HttpRequest, bookings: QuerySet) -> QuerySet:
-        try:
-            day = date.fromisoformat(self.value() or "")
-        except ValueError:
+        day = read_day(self.value())
+        if day is None:
             return bookings
         start, end = span_of(day, day, zone_of(request))
         return bookings.filter(event__start__gte=start, event__start__lt=end)
@@ -110,7 +108,7 @@ class BookingAdmin(ReadOnlyAdmin):
         DayFilter,
         StateFilter,
         GraphFilter,
-        ("event__start", RangeDateFilter),
+        ("event__start", DaysFilter),
         ("resource", ScopedChoiceFilter),
         ("project", ScopedChoiceFilter),
         ("app", AppFilter),

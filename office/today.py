@@ -16,11 +16,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from apps_config.days import DAY, span_of, zone_of
 from apps_config.models import App
 from apps_config.scope import Scope, scope_of
 from bookings.models import Booking
 from notifications.models import FAILURES, LATE, Delivery, Webhook
-from office.days import DAY, span_of, zone_of
 from office.words import STATE_COLOURS, moment_words, state_words
 from scheduling.api.instants import zone
 

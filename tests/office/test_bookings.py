@@ -1,0 +1,370 @@
+"""Bookings in the back office: found, read, led on, moved, exported."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps_config.models import Membership
+from bookings.models import Booking
+from notifications.models import Delivery
+from office.bookings import find
+from tests.office.conftest import Enter
+from tests.world import Tenant
+
+DAY = "2030-03-05"
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", timezone="Europe/Berlin")
+
+
+def book(tenant: Tenant, resource: Any, hour: int = 9, **given: Any) -> Any:
+    body = {"start": f"{DAY} {hour:02}:00:00", "end": f"{DAY} {hour:02}:30:00"} | given
+    return tenant.book(resource_id=resource["id"], **body).data
+
+
+def page_of(booking: Any, name: str = "change") -> str:
+    return reverse(f"admin:bookings_booking_{name}", args=[booking["id"]])
+
+
+def say(client: Client, booking: Any, name: str, **given: str) -> str:
+    """The page after a form of the booking's was sent, its tags left out."""
+    answer = client.post(page_of(booking, name), given, follow=True)
+    assert answer.redirect_chain == [(page_of(booking), 302)]
+    return answer.content.decode()
+
+
+def steps(booking: Any) -> list[tuple[str, ...]]:
+    row = Booking.objects.get(id=booking["id"])
+    return list(row.logs.values_list("action", "to_state", "actor", "source", "message"))
+
+
+def test_an_action_goes_through_the_service_with_its_message(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking = book(tenant, ada, graph="confirm_decline")
+
+    shown = say(enter(tenant), booking, "act", action="decline", message=" We are closed. ")
+
+    actor = f"editor@{tenant.app.slug}.example.com"
+    assert "The booking is declined." in shown
+    assert steps(booking)[1:] == [("decline", "declined", actor, "admin", "We are closed.")]
+    kinds = Delivery.objects.filter(booking_id=booking["id"]).values_list("kind", "recipient")
+    assert ("declined", "customer") in set(kinds)
+
+
+def test_an_action_that_the_graph_does_not_allow_is_said(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking = book(tenant, ada, graph="confirm_decline")
+
+    shown = say(enter(tenant), booking, "act", action="complete")
+
+    assert (
+        "Cannot apply action &#x27;complete&#x27; to current state &#x27;tentative&#x27;" in shown
+    )
+    assert [step[0] for step in steps(booking)] == ["create"]
+
+
+def test_the_buttons_are_what_the_graph_allows(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    tentative, confirmed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 11)
+    editor, viewer = enter(tenant), enter(tenant, Membership.VIEWER)
+
+    def buttons(client: Client, booking: Any) -> list[str]:
+        return [name for name, _, _ in client.get(page_of(booking)).context["actions"]]
+
+    assert buttons(editor, tentative) == ["confirm", "decline", "cancel", "cancel_by_customer"]
+    assert buttons(editor, confirmed) == ["cancel", "cancel_by_customer", "complete"]
+    assert buttons(viewer, tentative) == []
+
+
+def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+
+    shown = say(enter(tenant), booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
+
+    event = Booking.objects.get(id=booking["id"]).event
+    assert "Moved to Tuesday, 5 March 2030, 14:00 – 14:30 (Europe/Berlin)." in shown
+    assert (event.start.isoformat(), event.end.isoformat()) == (
+        f"{DAY}T13:00:00+00:00",
+        f"{DAY}T13:30:00+00:00",
+    )
+
+
+def test_a_move_onto_another_booking_offers_other_times(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking, other = book(tenant, ada), book(tenant, ada, 14)
+    client = enter(tenant)
+
+    shown = say(client, booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
+    value = f"{DAY}T13:30:00+00:00/{DAY}T14:00:00+00:00"
+    after = say(client, booking, "move", alternative=value)
+
+    assert "The time is taken." in shown
+    assert f'name="alternative" value="{value}"' in shown
+    assert "14:30 – 15:00 (Europe/Berlin)</button>" in shown
+    assert "Moved to Tuesday, 5 March 2030, 14:30 – 15:00 (Europe/Berlin)." in after
+    assert [step[0] for step in steps(other)] == ["confirm"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "words"),
+    [
+        ("2030-03-31T02:30", "2030-03-31T03:30", "does not exist"),
+        ("tomorrow", "later", "no time"),
+        (f"{DAY}T15:00", f"{DAY}T14:00", "The end must lie after the start."),
+        ("", "", "no time"),
+        ("\0", "9" * 400, "no time"),
+    ],
+)
+def test_a_move_to_no_time_is_refused(
+    tenant: Tenant, ada: Any, enter: Enter, start: str, end: str, words: str
+) -> None:
+    booking = book(tenant, ada)
+
+    shown = say(enter(tenant), booking, "move", start=start, end=end)
+
+    assert words in shown
+    assert [step[0] for step in steps(booking)] == ["confirm"]
+
+
+def test_a_mail_is_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    mail = Delivery.objects.get(booking_id=booking["id"], recipient="customer")
+    ended = {"state": "failed", "next_at": None, "finished_at": mail.due_at, "reason": "no server"}
+    Delivery.objects.filter(id=mail.id).update(**ended)
+
+    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+
+    mail.refresh_from_db()
+    assert "It will be sent again." in shown
+    assert (mail.state, mail.reason, mail.tries) == ("scheduled", "", 0)
+
+
+def test_another_bookings_mail_is_not_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking, other = book(tenant, ada), book(tenant, ada, 14)
+    mail = Delivery.objects.filter(booking_id=other["id"]).first()
+
+    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+
+    assert "There is no such delivery any more." in shown
+
+
+def test_the_timeline_has_changes_mails_and_calls_in_their_order(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    tenant.post("/webhooks", {"url": "https://hooks.example.com/in", "states": ["confirmed"]})
+    reminder = {
+        "type": "email",
+        "settings": {"recipient": "customer"},
+        "when": {"type": "before", "unit": "hours", "time": 1},
+    }
+    booking = book(tenant, ada, graph="confirm_decline", event_notifications=[reminder])
+    client = enter(tenant)
+    say(client, booking, "act", action="confirm", message="Welcome")
+
+    entries = client.get(page_of(booking)).context["entries"]
+
+    actor = f"editor@{tenant.app.slug}.example.com"
+    done = [(entry.heading, entry.lines) for entry in entries if not entry.delivery]
+    sent = sorted((entry.heading, entry.lines) for entry in entries if entry.delivery)
+    assert done == [
+        ("tentative", (f"create by server key {tenant_key(tenant)} (api)",)),
+        ("confirmed", (f"confirm by {actor} (admin)", "Welcome")),
+    ]
+    assert sent == [
+        ("call: confirmed", ("scheduled to https://hooks.example.com/in",)),
+        ("e-mail: confirmed", ("scheduled to the customer, marty@example.com",)),
+        ("e-mail: confirmed", ("scheduled to the owner",)),
+        ("e-mail: reminder", ("scheduled to the customer, marty@example.com",)),
+        ("e-mail: tentative", ("scheduled to the customer, marty@example.com",)),
+        ("e-mail: tentative", ("scheduled to the owner",)),
+    ]
+    assert entries[-1].when == "Tue 5 Mar 2030, 08:00"
+    assert [entry.is_to_come for entry in entries] == [False] * 2 + [True] * 6
+
+
+def tenant_key(tenant: Tenant) -> str:
+    return str(tenant.app.credentials.get(kind="server").id)[:8]
+
+
+@pytest.mark.parametrize(
+    ("term", "names"),
+    [
+        ("marty", ["Marty McFly", "Marty Feldman"]),
+        ("MCFLY", ["Marty McFly"]),
+        ("fly marty", ["Marty McFly"]),
+        ("feldman@", ["Marty Feldman"]),
+        ("FELDMAN@example.com", ["Marty Feldman"]),
+        ("+49 (40) 123-45", ["Emmett Brown"]),
+        ("0401234", []),
+        ("401234", ["Emmett Brown"]),
+        ("nobody", []),
+        ("%", []),
+        ("_", []),
+        ("'", []),
+    ],
+)
+def test_bookings_are_found_by_what_the_customer_says(
+    tenant: Tenant, ada: Any, enter: Enter, term: str, names: list[str]
+) -> None:
+    people = [
+        {"name": "Marty McFly", "email": "mcfly@example.com"},
+        {"name": "Emmett Brown", "email": "doc@example.com", "phone": "+49 40 12345-0"},
+        {"name": "Marty Feldman", "email": "feldman@example.com"},
+    ]
+    made = [book(tenant, ada, 9 + n, customer=person) for n, person in enumerate(people)]
+    client = enter(tenant)
+
+    shown = client.get(reverse("admin:bookings_booking_changelist"), {"q": term})
+    found = [booking.people[0].name for booking in shown.context["cl"].result_list]
+    by_id = Booking.objects.filter(find(made[1]["id"]))
+
+    assert sorted(found) == sorted(names)
+    assert not Booking.objects.filter(find("\0")).exists()
+    assert [str(booking.id) for booking in by_id] == [made[1]["id"]]
+
+
+def test_the_list_is_narrowed(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    bob = tenant.make_resource("Bob")
+    project = tenant.make_project(bob["id"])
+    first = book(tenant, ada, graph="confirm_decline")
+    through = {"project_id": project["id"], "settings": {"enforce_availability": False}}
+    second = book(tenant, bob, 10, **through)
+    third = book(tenant, ada, start="2030-03-06 09:00:00", end="2030-03-06 10:00:00")
+    client = enter(tenant)
+
+    def found(**query: str) -> list[str]:
+        page = client.get(reverse("admin:bookings_booking_changelist"), query)
+        return [str(booking.id) for booking in page.context["cl"].result_list]
+
+    assert found() == [third["id"], second["id"], first["id"]]
+    assert found(state="tentative") == [first["id"]]
+    assert found(graph="confirm_decline") == [first["id"]]
+    assert found(resource__id__exact=bob["id"]) == [second["id"]]
+    assert found(project__id__exact=project["id"]) == [second["id"]]
+    assert found(day=DAY) == [second["id"], first["id"]]
+    assert found(event__start_from="2030-03-06", event__start_to="2030-03-06") == [third["id"]]
+    for wrong in ("yesterday", "0001-01-01", "9999-12-31", "2030-02-30"):
+        assert len(found(day=wrong, event__start_from=wrong, event__start_to=wrong)) == 3
+    assert found(day="yesterday") == [third["id"], second["id"], first["id"]]
+
+
+def test_many_are_led_on_each_for_itself(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    asked, agreed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 14)
+
+    answer = enter(tenant).post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": "apply_confirm", "_selected_action": [asked["id"], agreed["id"]]},
+        follow=True,
+    )
+
+    told = [str(message) for message in answer.context["messages"]]
+    assert told == [
+        f"{agreed['id']}: Cannot apply action 'confirm' to current state 'confirmed'",
+        "confirm: done for 1 of the selected bookings.",
+    ]
+    assert [step[0] for step in steps(asked)] == ["create", "confirm"]
+
+
+def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada, graph="confirm_decline")
+    mail = Delivery.objects.filter(booking_id=booking["id"]).first()
+    client = enter(tenant, Membership.VIEWER)
+
+    tries = [
+        client.post(page_of(booking, "act"), {"action": "confirm"}).status_code,
+        client.post(page_of(booking, "move"), {"start": f"{DAY}T1", "end": f"{DAY}T2"}).status_code,
+        client.post(page_of(booking, "resend"), {"delivery": str(mail.id)}).status_code,
+        client.get(page_of(booking)).status_code,
+    ]
+    client.post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": "apply_confirm", "_selected_action": [booking["id"]]},
+    )
+
+    assert tries == [403, 403, 403, 200]
+    assert [step[0] for step in steps(booking)] == ["create"]
+
+
+def test_looking_changes_nothing(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada, graph="confirm_decline")
+    client = enter(tenant)
+
+    tries = [
+        client.get(page_of(booking, name), {"action": "confirm"}).status_code
+        for name in ("act", "move", "resend")
+    ]
+
+    assert tries == [405, 405, 405]
+    assert [step[0] for step in steps(booking)] == ["create"]
+
+
+def rows_of(client: Client, **query: str) -> tuple[list[dict[str, str]], list[int]]:
+    """The exported lines, and how many came with each request."""
+    pieces, counts, after = [], [], ""
+    while after is not None:
+        asked = query | ({"after": after} if after else {})
+        piece = client.get(reverse("admin:bookings_booking_export_rows"), asked).json()
+        pieces.append(piece["csv"])
+        counts.append(piece["count"])
+        after = piece["next"]
+    return list(csv.DictReader(io.StringIO("".join(pieces)))), counts
+
+
+def test_the_filtered_list_is_exported_whole(
+    tenant: Tenant, ada: Any, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("office.export.BATCH", 2)
+    customer = {"name": '=1+1 "x"', "email": "marty@example.com", "phone": "+49 40 1"}
+    made = [book(tenant, ada, 9 + n, customer=customer, where='"A", B') for n in range(4)]
+    asked = book(tenant, ada, 14, graph="confirm_decline")
+    client = enter(tenant, Membership.VIEWER)
+
+    page = client.get(reverse("admin:bookings_booking_export"), {"state": "confirmed"})
+    lines, counts = rows_of(client, state="confirmed")
+    some, _ = rows_of(client, state="tentative")
+
+    assert page.context["total"] == 4
+    assert page.context["rows_url"] == "/admin/bookings/booking/export/rows/?state=confirmed"
+    assert counts == [2, 2, 0]
+    assert [line["id"] for line in lines] == [one["id"] for one in reversed(made)]
+    assert [line["id"] for line in some] == [asked["id"]]
+    created = lines[-1].pop("created_at")
+    assert created.endswith(("+01:00", "+02:00"))
+    assert lines[-1] == {
+        "id": made[0]["id"],
+        "state": "confirmed",
+        "graph": "instant",
+        "start": f"{DAY}T09:00:00+01:00",
+        "end": f"{DAY}T09:30:00+01:00",
+        "timezone": "Europe/Berlin",
+        "what": "Meeting",
+        "where": '"A", B',
+        "resource": "Ada",
+        "project": "",
+        "customers": '\'=1+1 "x"',
+        "emails": "marty@example.com",
+        "phones": "'+49 40 1",
+    }
+
+
+@pytest.mark.parametrize("count", [1, 3, 300])
+def test_the_list_takes_as_many_queries_for_many_rows(
+    tenant: Tenant, ada: Any, enter: Enter, count: int, django_assert_num_queries: Any
+) -> None:
+    start = [f"2030-{1 + n // 28:02}-{1 + n % 28:02}" for n in range(count)]
+    for day in start:
+        made = tenant.book(resource_id=ada["id"], start=f"{day} 09:00:00", end=f"{day} 09:30:00")
+        assert made.status == 201
+    client = enter(tenant)
+    client.get(reverse("admin:bookings_booking_changelist"))
+
+    with django_assert_num_queries(7):
+        client.get(reverse("admin:bookings_booking_changelist"))

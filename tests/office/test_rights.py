@@ -1,0 +1,333 @@
+"""Who may come in, and that a member of one app finds no trace of another."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from apps_config.models import Account, Membership
+from bookings.models import Booking
+from tests.bookings.group_world import make_group, seat_in
+from tests.office.conftest import Enter
+from tests.world import Tenant
+
+TRACE = "zebra"  # a word that stands in every text of the other app
+# Kinds of which this app has no row.
+ROWLESS = {"Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"}
+# What the theme and Django bring along and no row belongs to.
+OF_NO_ROW = {
+    "index",
+    "login",
+    "logout",
+    "password_change",
+    "password_change_done",
+    "jsi18n",
+    "search",
+    "app_list",
+    "autocomplete",
+    "view_on_site",
+}
+
+
+@pytest.fixture
+def zebra(tenant: Tenant) -> Tenant:
+    """An app with a row of every kind that an app can have."""
+    other = Tenant(f"{TRACE}-{tenant.app.slug}", name=f"{TRACE} Inc.")
+    ada = other.make_resource(f"{TRACE} Ada", email=f"{TRACE}@example.com")
+    other.put(f"/resources/{ada['id']}", {"availability_constraints": [{"block_weekends": {}}]})
+    reminder = {
+        "type": "email",
+        "settings": {"recipient": "customer", "subject": TRACE},
+        "when": {"type": "before", "unit": "mins", "time": 60},
+    }
+    project = other.make_project(ada["id"], name=TRACE, event_notifications=[reminder])
+    other.put(f"/apps/{other.app.slug}", {"event_notifications": [reminder]})
+    other.make_event(
+        ada["calendars"][0]["id"], "2030-01-01 10:00:00", "2030-01-01 11:00:00", what=TRACE
+    )
+    other.post("/webhooks", {"url": f"https://{TRACE}.example.com/in"})
+    other.put("/templates/confirmed_customer", {"subject": TRACE})
+    customer = {"name": TRACE, "email": f"{TRACE}@example.com"}
+    booked = other.book(
+        project_id=project["id"],
+        resource_id=ada["id"],
+        graph="confirm_decline",
+        settings={"enforce_availability": False},
+        customer=customer,
+        what=TRACE,
+        start="2030-01-02 10:00:00",
+        end="2030-01-02 11:00:00",
+    )
+    series = other.book(
+        resource_id=ada["id"],
+        customer=customer,
+        what=TRACE,
+        start="2030-01-03 10:00:00",
+        end="2030-01-03 11:00:00",
+        recurrence="FREQ=DAILY;COUNT=2",
+    )
+    hold = {"start": "2030-01-07 10:00:00", "end": "2030-01-07 11:00:00"}
+    held = other.post("/bookings/reserve", {"resource_id": ada["id"], **hold})
+    group = make_group(other, ada)
+    seat_in(other, group)
+    assert (booked.status, series.status, held.status) == (201, 201, 201)
+    other.member(f"{TRACE}-member@example.com")
+    return other
+
+
+def walk(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Every address of the back office: as it is written, and its pattern."""
+    for one in patterns:
+        written = prefix + str(one.pattern)
+        if isinstance(one, URLResolver):
+            yield from walk(one.url_patterns, written)
+        else:
+            yield written, one
+
+
+def addresses() -> dict[str, str]:
+    """Name -> how it is written, of everything below /admin/."""
+    found = next(
+        one for one in get_resolver().url_patterns if getattr(one, "app_name", "") == "admin"
+    )
+    return {one.name: written for written, one in walk(found.url_patterns, "admin/") if one.name}
+
+
+def model_of(name: str) -> Any:
+    """The model that an address belongs to; None for pages of the whole."""
+    for model in admin.site._registry:
+        if name.startswith(f"{model._meta.app_label}_{model._meta.model_name}_"):
+            return model
+    return None
+
+
+def fill(written: str, row: Any) -> str:
+    """An address with the id of a row in every place."""
+    return "/" + re.sub(r"<[^>]+>|\(\[\^/\]\+\)", str(row.pk), written).replace("^", "").replace(
+        "$", ""
+    )
+
+
+def row_of(model: Any, zebra: Tenant) -> Any:
+    """A row of the other app, or any row of the platform."""
+    paths = admin.site._registry[model].app_paths
+    if not paths:
+        return model._default_manager.first()
+    for path in paths:
+        wanted = {"pk" if path == "pk" else path: zebra.app.pk}
+        row = model._default_manager.filter(**wanted).first()
+        if row is not None:
+            return row
+    return None
+
+
+def snapshot() -> dict[str, list[Any]]:
+    """Everything that an app may own, and the platform's rows, as they stand."""
+    return {
+        model._meta.label: list(model._default_manager.order_by("pk").values())
+        for label in ("apps_config", "availability", "bookings", "notifications")
+        for model in apps.get_app_config(label).get_models()
+    }
+
+
+@pytest.mark.parametrize("role", Membership.ROLES)
+def test_a_member_of_another_app_finds_no_trace(
+    tenant: Tenant, zebra: Tenant, enter: Enter, role: str
+) -> None:
+    client = enter(tenant, role)
+    before = snapshot()
+    seen, rowless = {}, set()
+
+    for name, written in addresses().items():
+        model = model_of(name)
+        if model is None:
+            seen[name] = [("/" + written, client.get("/" + written.split("(")[0].split("<")[0]))]
+            continue
+        row = row_of(model, zebra)
+        if row is None:
+            rowless.add(model.__name__)
+            continue
+        address = fill(written, row)
+        form = {"action": "cancel", "_selected_action": [str(row.pk)], "name": "taken over"}
+        seen[name] = [
+            (address, client.get(address)),
+            (address, client.get(address, {"q": TRACE})),
+            (address, client.post(address, form)),
+        ]
+
+    assert len(seen) > 130
+    assert rowless == ROWLESS
+    traces = [
+        (name, address, answer.status_code)
+        for name, answers in seen.items()
+        for address, answer in answers
+        if TRACE in text_of(answer).replace(address, "")
+    ]
+    assert traces == []
+    failures = [
+        (name, answer.status_code)
+        for name, answers in seen.items()
+        for _, answer in answers
+        if answer.status_code >= 500
+    ]
+    assert failures == []
+    assert snapshot() == before
+
+
+def text_of(answer: Any) -> str:
+    """The page without what the request itself said."""
+    said = answer.content.decode() + answer.headers.get("Location", "")
+    return (
+        said.replace(f"q={TRACE}", "").replace(f"q%3D{TRACE}", "").replace(f'value="{TRACE}"', "")
+    )
+
+
+def test_choices_are_scoped(tenant: Tenant, zebra: Tenant, enter: Enter) -> None:
+    """Autocompletes, lists to choose from and the names in filters."""
+    tenant.make_resource("Own")
+    client = enter(tenant)
+    fields = [
+        (model, field)
+        for model, page in admin.site._registry.items()
+        for field in page.autocomplete_fields
+    ]
+
+    answers = [
+        client.get(
+            reverse("admin:autocomplete"),
+            {
+                "app_label": model._meta.app_label,
+                "model_name": model._meta.model_name,
+                "field_name": field,
+                "term": term,
+            },
+        )
+        for model, field in fields
+        for term in (TRACE, "")
+    ]
+    ada = zebra.app.resources.get()
+    project = zebra.app.projects.get()
+    filtered = client.get(
+        reverse("admin:bookings_booking_changelist"),
+        {
+            "resource__id__exact": ada.pk,
+            "project__id__exact": project.pk,
+            "app__id__exact": zebra.app.pk,
+        },
+    )
+
+    assert len(fields) > 5
+    assert [answer for answer in answers if TRACE in answer.content.decode()] == []
+    assert TRACE not in filtered.content.decode()
+    assert list(filtered.context["cl"].result_list) == []
+
+
+def test_a_foreign_row_cant_be_chosen(tenant: Tenant, zebra: Tenant, enter: Enter) -> None:
+    own = tenant.make_resource("Own")
+    client = enter(tenant, Membership.OWNER)
+    foreign = zebra.app.resources.get()
+
+    page = client.post(
+        reverse("admin:availability_constraint_add"),
+        {"resource": foreign.pk, "position": 0, "name": "block_weekends"},
+    )
+    chosen = client.post(
+        reverse("admin:availability_constraint_add"),
+        {"resource": own["id"], "position": 0, "name": "block_weekends"},
+    )
+
+    assert (page.status_code, chosen.status_code) == (200, 302)
+    assert foreign.constraints.count() == 1
+    assert tenant.app.resources.get().constraints.count() == 1
+
+
+def test_export_and_actions_of_foreign_bookings(
+    tenant: Tenant, zebra: Tenant, enter: Enter
+) -> None:
+    client = enter(tenant)
+    before = snapshot()
+
+    rows = client.get(reverse("admin:bookings_booking_export_rows")).json()
+    ids = [str(booking.id) for booking in Booking.objects.filter(app=zebra.app)]
+    client.post(
+        reverse("admin:bookings_booking_changelist"),
+        {"action": "apply_cancel", "_selected_action": ids, "select_across": "1"},
+    )
+
+    assert (rows["count"], TRACE in rows["csv"]) == (0, False)
+    assert snapshot() == before
+
+
+# --- coming in ------------------------------------------------------------------------------------
+PASSWORD = "correct horse battery"
+
+
+def log_in(email: str, password: str = PASSWORD) -> Any:
+    form = {"username": email, "password": password, "next": "/admin/"}
+    return Client().post(reverse("admin:login"), form)
+
+
+def test_members_and_staff_log_in_and_nobody_else(tenant: Tenant) -> None:
+    for email in ("member@example.com", "stranger@example.com", "former@example.com"):
+        Account.objects.create_user(email, PASSWORD)
+    Account.objects.create_superuser("staff@example.com", PASSWORD)
+    member = Account.objects.get(email="member@example.com")
+    Membership.objects.create(account=member, app=tenant.app, role=Membership.VIEWER)
+    archived = Tenant("archived")
+    former = Account.objects.get(email="former@example.com")
+    Membership.objects.create(account=former, app=archived.app, role=Membership.OWNER)
+    archived.call("DELETE", f"/apps/{archived.app.slug}")
+
+    answers = {
+        email: log_in(email).status_code
+        for email in (
+            "member@example.com",
+            "staff@example.com",
+            "stranger@example.com",
+            "former@example.com",
+        )
+    }
+
+    assert answers == {
+        "member@example.com": 302,
+        "staff@example.com": 302,
+        "stranger@example.com": 200,
+        "former@example.com": 200,
+    }
+
+
+def test_too_many_wrong_passwords_close_the_door(tenant: Tenant) -> None:
+    Account.objects.create_superuser("staff@example.com", PASSWORD)
+    Account.objects.create_superuser("other@example.com", PASSWORD)
+
+    answers = [log_in("staff@example.com", "wrong").status_code for _ in range(11)]
+    right, other = log_in("staff@example.com"), log_in("other@example.com")
+
+    assert answers == [200] * 9 + [429] * 2
+    assert (right.status_code, right.headers["Retry-After"]) == (429, "900")
+    assert other.status_code == 302
+
+
+def test_a_membership_that_ends_closes_the_door(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant)
+    inside = client.get("/admin/")
+
+    Membership.objects.all().delete()
+    outside = client.get("/admin/")
+
+    assert (inside.status_code, outside.status_code) == (200, 302)
+
+
+def test_pages_carry_their_policy(tenant: Tenant, enter: Enter) -> None:
+    page = enter(tenant).get("/admin/")
+
+    policy = page.headers["Content-Security-Policy"].split("; ")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self' 'unsafe-eval'" in policy
+    assert "no-store" in page.headers["Cache-Control"]
+    assert not re.search(r"<script(?![^>]*\ssrc=)[^>]*>\s*\S", page.content.decode())
