@@ -1,4 +1,5 @@
-"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [deliveries] [startup]
+"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [deliveries] [office]
+[startup]
 
 Prints each goal with its target and the measured figure; numerator and denominator come from the
 same run. Nothing is asserted: a busy machine is not a failure.
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, startup
+from benchmarks import core, creation, deliveries, endpoints, office, startup
 from benchmarks.stage import Goal
 
 
@@ -29,6 +30,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "endpoints": endpoints.measure,
     "creation": creation.measure,
     "deliveries": deliveries.measure,
+    "office": office.measure,
     "startup": startup.measure,
 }
 SIGNS = {True: "reached", False: "MISSED", None: ""}

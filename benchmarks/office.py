@@ -1,0 +1,52 @@
+"""The lists of the back office with a thousand bookings and with a million."""
+
+import http.client
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.stage import Goal, Stage, milliseconds, own_postgres, time_each
+
+SMALL, LARGE = 1_000, 1_000_000
+TARGET = 3
+# A page of which nothing is left in a blink is not measured by ratios of milliseconds.
+SHORTEST = 0.005
+
+
+def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> dict[Any, float]:
+    """Seconds of each page, for each account."""
+    connection = http.client.HTTPConnection("127.0.0.1", stage.service.port, timeout=120)
+
+    def get(path: str, cookie: str) -> None:
+        connection.request("GET", path, headers={"Cookie": f"sessionid={cookie}"})
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status}")
+
+    runs = {
+        (who, path): lambda path=path, cookie=cookie: get(path, cookie)
+        for who, cookie in log_ins.items()
+        for path in paths
+    }
+    return time_each(runs, rounds=3, seconds=0.2)
+
+
+def measure() -> list[Goal]:
+    found = []
+    for total in (SMALL, LARGE):
+        with own_postgres() as url, tempfile.TemporaryDirectory() as folder:
+            stage = Stage(url, Path(folder))
+            try:
+                filled = stage.script("benchmarks.office_rows", str(total))
+                stage.start()
+                found.append(measure_pages(stage, filled["log_ins"], filled["paths"]))
+            finally:
+                stage.stop()
+    small, large = found
+    goals = []
+    for (who, path), seconds in large.items():
+        ratio = seconds / max(small[who, path], SHORTEST)
+        note = f"{milliseconds(seconds)} against {milliseconds(small[who, path])}"
+        goals.append(Goal(f"{path} as {who}", f"at most {TARGET}x", ratio, note, ratio <= TARGET))
+    return sorted(goals, key=lambda goal: -goal.value)
