@@ -81,29 +81,13 @@ def test_confirming_goes_through_the_service(staff: Client) -> None:
     ]
 
 
-def test_a_refused_action_is_said_and_changes_nothing(staff: Client) -> None:
-    booking = Booking.objects.get()
-
-    answer = staff.post(
-        reverse("admin:bookings_booking_changelist"),
-        {"action": "apply_complete", "_selected_action": [str(booking.id)]},
-        follow=True,
-    )
-
-    assert b"Cannot apply action" in answer.content
-    assert list(booking.logs.values_list("action", flat=True)) == ["create"]
-
-
 @pytest.fixture
 def group(staff: Client, tenant: Tenant) -> Any:
     return make_group(tenant, tenant.make_resource("Bob"))
 
 
 def do(staff: Client, action: str, booking: Any) -> None:
-    staff.post(
-        reverse("admin:bookings_booking_changelist"),
-        {"action": f"apply_{action}", "_selected_action": [booking["id"]]},
-    )
+    staff.post(reverse("admin:bookings_booking_act", args=[booking["id"]]), {"action": action})
 
 
 def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> None:
