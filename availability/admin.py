@@ -9,10 +9,12 @@ from django.http import HttpRequest
 
 from apps_config.office import (
     AppFilter,
+    DaysFilter,
     OfficeAdmin,
     OfficeInline,
     ReadOnlyAdmin,
     RecordedAdmin,
+    ScopedChoiceFilter,
 )
 from availability.core.constraints import ConstraintError, parse_constraints
 from availability.models import (
@@ -104,11 +106,11 @@ class EventAdmin(ReadOnlyAdmin):
 
     app_paths = ("resource__app",)
     list_display = ("what", "resource", "start", "end", "busy", "all_day")
-    list_filter = ("busy", "all_day")
+    list_filter = ("busy", "all_day", ("start", DaysFilter), ("resource", ScopedChoiceFilter))
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
-    date_hierarchy = "start"
-    show_full_result_count = False
+    ordering = ("-id",)  # by their making: ids carry the moment
+    sortable_by = ()
 
 
 @admin.register(Hold)
@@ -119,8 +121,6 @@ class HoldAdmin(ReadOnlyAdmin):
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
     search_fields = ("resource__name", "id", "client_address")
-    date_hierarchy = "start"
-    show_full_result_count = False
 
 
 class ProjectResourceInline(OfficeInline):

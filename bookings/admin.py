@@ -18,7 +18,6 @@ class BookingNotificationAdmin(ReadOnlyAdmin):
     app_paths = ("booking__app",)
     list_display = ("booking_id", "type", "when_time", "when_unit", "when_type")
     search_fields = ("booking__id",)
-    show_full_result_count = False
 
 
 @admin.register(Customer)
@@ -26,7 +25,8 @@ class CustomerAdmin(ReadOnlyAdmin):
     app_paths = ("booking__app",)
     list_display = ("name", "email", "phone", "booking_id")
     search_fields = ("name", "email", "phone")
-    show_full_result_count = False
+    ordering = ("-id",)
+    sortable_by = ()
 
 
 @admin.register(StateChange)
@@ -35,7 +35,6 @@ class StateChangeAdmin(ReadOnlyAdmin):
     list_display = ("created_at", "booking_id", "from_state", "action", "to_state", "source")
     list_filter = ("source",)
     search_fields = ("booking__id",)
-    show_full_result_count = False
 
 
 @admin.register(Series)

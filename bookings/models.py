@@ -123,6 +123,12 @@ class Booking(Owned):
                 condition=models.Q(deleted_at=None),
                 name="booking_updated",
             ),
+            # Requests that somebody has to answer.
+            models.Index(
+                fields=["graph", "-created_at", "-id"],
+                condition=models.Q(state="tentative", deleted_at=None),
+                name="booking_requests",
+            ),
             # The queue of those that complete by themselves.
             models.Index(
                 fields=["completes_at"],

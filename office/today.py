@@ -17,7 +17,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps_config.days import DAY, span_of, zone_of
-from apps_config.models import App
 from apps_config.scope import Scope, scope_of
 from bookings.models import Booking
 from notifications.models import FAILURES, LATE, Delivery, Webhook
@@ -67,13 +66,13 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         "zone": place,
         "figures": [
             _today(bookings, start, end, local),
-            _waiting(bookings, scope),
+            _waiting(bookings),
             _failed(deliveries, now),
             _overdue(deliveries, now),
             _disabled(scope),
         ],
         "next_bookings": _next(bookings, now, end),
-        "requests": _requests(bookings, scope),
+        "requests": _requests(bookings),
         **chart,
     }
 
@@ -93,14 +92,13 @@ def _today(bookings: Any, start: datetime, end: datetime, day: Any) -> Figure:
     return Figure("bookings today", _count(rows), link)
 
 
-def _tentative(bookings: Any, scope: Scope) -> Any:
-    """Requests that an owner has to answer. The app is named, since the index begins with it."""
-    rows = bookings.filter(state="tentative", graph="confirm_decline")
-    return rows.filter(app_id__in=App.objects.values("id")) if scope.is_staff else rows
+def _asked(bookings: Any) -> Any:
+    """Requests that an owner has to answer."""
+    return bookings.filter(state="tentative", graph="confirm_decline")
 
 
-def _waiting(bookings: Any, scope: Scope) -> Figure:
-    number = _count(_tentative(bookings, scope))
+def _waiting(bookings: Any) -> Figure:
+    number = _count(_asked(bookings))
     link = _list("bookings_booking", state="tentative", graph="confirm_decline")
     return Figure("wait for confirmation", number, link)
 
@@ -133,8 +131,8 @@ def _next(bookings: Any, now: datetime, end: datetime) -> list[dict[str, Any]]:
     return _lines(rows.exclude(state__in=OFF).order_by("event__start", "id"))
 
 
-def _requests(bookings: Any, scope: Scope) -> list[dict[str, Any]]:
-    return _lines(_tentative(bookings, scope).order_by("-created_at", "-id"))
+def _requests(bookings: Any) -> list[dict[str, Any]]:
+    return _lines(_asked(bookings).order_by("-created_at", "-id"))
 
 
 def _lines(bookings: Any) -> list[dict[str, Any]]:
