@@ -180,6 +180,9 @@ def make_key(credential: Credential, mode: str) -> str:
     return text
 
 
+UNIT_WORDS = {"secs": "second", "mins": "minute", "hours": "hour", "days": "day"}
+
+
 class EventNotification(models.Model):
     """A reminder, by e-mail or webhook call, at a time relative to the start (api.md section 4)."""
 
@@ -207,7 +210,14 @@ class EventNotification(models.Model):
         ordering = ["position", "id"]
 
     def __str__(self) -> str:
-        return f"{self.type} {self.when_time} {self.when_unit} {self.when_type} the start"
+        """`1 hour before the start, e-mail to the customer` (office/reminders.js says the same)."""
+        unit = UNIT_WORDS.get(self.when_unit, self.when_unit)
+        count = f"{self.when_time} {unit}{'' if self.when_time == 1 else 's'}"
+        moment = f"{count} {self.when_type} the start" if self.when_time else "at the start"
+        if self.type == self.WEBHOOK:
+            return f"{moment}, {(self.method or 'post').upper()} to {self.url}"
+        subject = f" “{self.subject}”" if self.subject else ""
+        return f"{moment}, e-mail{subject} to the {self.recipient}"
 
     def as_json(self) -> dict[str, Any]:
         """The form of the contract; keys that were not given stay out of `settings`."""

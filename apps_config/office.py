@@ -4,11 +4,12 @@ import uuid
 from datetime import date
 from typing import Any, ClassVar
 
+from django.contrib import messages
 from django.contrib.admin import RelatedFieldListFilter
-from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import models
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import cached_property
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, TabularInline
@@ -16,8 +17,10 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeDateFilt
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
 from apps_config.days import read_day, span_of, zone_of
+from apps_config.history_pages import show_history
 from apps_config.models import Membership
 from apps_config.scope import scope_of
+from scheduling.api.errors import Refusal
 
 
 class Rights:
@@ -25,10 +28,12 @@ class Rights:
 
     app_paths   lookups from the model to its app ("resource__app"; "pk" for the app itself); none:
                 the rows are the platform's, and only its staff see them
+    seen_by     the role that it takes to see them
     least       the role that may add, change or delete; None: nobody but staff
     """
 
     app_paths: ClassVar[tuple[str, ...]] = ()
+    seen_by: ClassVar[str] = Membership.VIEWER
     least: ClassVar[dict[str, str | None]] = {
         "add": Membership.EDITOR,
         "change": Membership.EDITOR,
@@ -36,7 +41,8 @@ class Rights:
     }
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).filter(scope_of(request).rows(*self.app_paths))
+        seen = scope_of(request).rows(*self.app_paths, least=self.seen_by)
+        return super().get_queryset(request).filter(seen)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -45,7 +51,7 @@ class Rights:
         scope = scope_of(request)
         if scope.is_staff:
             return super().has_view_permission(request, obj)
-        return bool(self.app_paths) and scope.allows(app_id_of(obj, self), Membership.VIEWER)
+        return bool(self.app_paths) and scope.allows(app_id_of(obj, self), self.seen_by)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         # An inline is asked with its parent.
@@ -124,20 +130,30 @@ class RecordedAdmin(OfficeAdmin, SimpleHistoryAdmin):
     def has_view_history_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_view_permission(request, obj)
 
+    def has_change_history_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Of what may be seen; what is gone has no history any more, whosever it was."""
-        if self.get_object(request, unquote(object_id)) is None:
-            raise Http404
-        return super().history_view(request, object_id, extra_context)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return show_history(self, request, object_id)
 
     def history_form_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """What changed stands in the list; a version has no page of its own."""
+        """The library's page of one version looks it up whoever asks: there is none here."""
         raise Http404
 
-    def has_change_history_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+
+class ServedAdmin(OfficeAdmin):
+    """One whose forms are saved by a service: what that refuses is said above the form."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except Refusal as refusal:
+            messages.error(request, refusal.message)
+            return HttpResponseRedirect(request.get_full_path())
 
 
 class NothingByHand:
@@ -157,7 +173,7 @@ class ReadOnlyAdmin(NothingByHand, OfficeAdmin):
     """A list and a page to look at."""
 
 
-class OfficeInline(Rights, TabularInline):
+class OfficeRows(Rights):
     """Rows on their owner's page: who may see or change the page, may see or change them."""
 
     extra = 0
@@ -173,6 +189,10 @@ class OfficeInline(Rights, TabularInline):
     def _may(self, request: HttpRequest, what: str, obj: Any) -> bool:
         owner = self.admin_site._registry[self.parent_model]
         return self.least[what] is not None and owner.has_change_permission(request, obj)
+
+
+class OfficeInline(OfficeRows, TabularInline):
+    """Such rows as a table."""
 
 
 class ReadOnlyInline(NothingByHand, OfficeInline):

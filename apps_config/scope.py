@@ -37,13 +37,14 @@ class Scope:
         known = self.ids(least)
         return bool(known) if app_id is None else app_id in known
 
-    def rows(self, *paths: str) -> Q:
-        """Of a model from which these lookups lead to the app: the rows that may be seen."""
+    def rows(self, *paths: str, least: str = Membership.VIEWER) -> Q:
+        """Of a model from which these lookups lead to the app: the rows of apps in which the role
+        is at least this one, which is what it takes to see them."""
         if self.is_staff:
             return Q()
         found = Q(pk__in=[])
         for path in paths:
-            found |= Q(**{f"{path}__in" if path == "pk" else f"{path}_id__in": self.ids()})
+            found |= Q(**{f"{path}__in" if path == "pk" else f"{path}_id__in": self.ids(least)})
         return found
 
     def apps(self, least: str = Membership.VIEWER) -> Any:

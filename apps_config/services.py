@@ -15,7 +15,7 @@ from apps_config.models import (
     Membership,
     make_key,
 )
-from scheduling.api.errors import AlreadyExists
+from scheduling.api.errors import AlreadyExists, NotFound, Refusal
 from scheduling.api.merging import merge_free, merge_keys
 
 # What the keys of POST /auth are described as, how long they last, how many a person has at once.
@@ -137,3 +137,61 @@ def end_log_ins(**holder: Any) -> None:
 def revoke_key(credential: Credential) -> None:
     """Let a key be used no more, from now on."""
     Credential.objects.filter(id=credential.id, revoked_at=None).update(revoked_at=timezone.now())
+
+
+class LastOwner(Refusal):
+    """An app keeps at least one owner."""
+
+    code = "in_use"
+
+    def __init__(self) -> None:
+        super().__init__("An app keeps at least one owner: make somebody else its owner first.")
+
+
+def add_member(*, app: App, email: str, role: str) -> tuple[Membership, bool]:
+    """Let the person with that address in, and whether the account was made for it: without a
+    password, and nobody is mailed. Raises AlreadyExists for who is a member."""
+    with transaction.atomic():
+        App.objects.select_for_update(no_key=True).get(id=app.id)
+        address = email.strip().lower()
+        account = Account.objects.filter(email=address).first()
+        is_new = account is None
+        if account is None:
+            account = Account.objects.create_user(address)
+        elif Membership.objects.filter(app=app, account=account).exists():
+            raise AlreadyExists("That person is a member already.")
+        return Membership.objects.create(app=app, account=account, role=role), is_new
+
+
+def change_role(membership: Membership, role: str) -> None:
+    """Raises LastOwner where nobody would own the app any more, NotFound for a member who went."""
+    with transaction.atomic():
+        locked = _lock_member(membership)
+        if role != Membership.OWNER:
+            _keep_an_owner(locked)
+        locked.role = role
+        locked.save(update_fields=["role"])
+
+
+def remove_member(membership: Membership) -> None:
+    """Let somebody in no more; the account stays. Raises LastOwner, NotFound."""
+    with transaction.atomic():
+        locked = _lock_member(membership)
+        _keep_an_owner(locked)
+        locked.delete()
+
+
+def _lock_member(membership: Membership) -> Membership:
+    """The row as it is, while nobody else changes who is in the app: two owners who leave at once
+    would each see the other."""
+    App.objects.select_for_update(no_key=True).get(id=membership.app_id)
+    row = Membership.objects.filter(pk=membership.pk).first()
+    if row is None:
+        raise NotFound("Member")
+    return row
+
+
+def _keep_an_owner(leaving: Membership) -> None:
+    owners = Membership.objects.filter(app=leaving.app_id, role=Membership.OWNER)
+    if leaving.role == Membership.OWNER and not owners.exclude(pk=leaving.pk).exists():
+        raise LastOwner()

@@ -16,6 +16,7 @@ from apps_config.office import (
     RecordedAdmin,
     ScopedChoiceFilter,
 )
+from apps_config.reminders import ReminderForm, ReminderInline
 from availability.core.constraints import ConstraintError, parse_constraints
 from availability.models import (
     Calendar,
@@ -129,9 +130,8 @@ class ProjectResourceInline(OfficeInline):
     autocomplete_fields = ("resource",)
 
 
-class ProjectNotificationInline(OfficeInline):
+class ProjectNotificationInline(ReminderInline):
     model = ProjectNotification
-    extra = 0
 
 
 @admin.register(Project)
@@ -177,3 +177,5 @@ class ProjectNotificationAdmin(OfficeAdmin):
     list_select_related = ("project",)
     search_fields = ("project__name",)
     autocomplete_fields = ("project",)
+    form = ReminderForm
+    fields = ("project", *ReminderForm.Meta.fields)

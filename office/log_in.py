@@ -21,6 +21,13 @@ class LogInForm(AuthenticationForm):
             )
 
 
+def tried_address(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """Whose password is tried: counted as one however the address is spelt, as accounts are found
+    by it in lower case."""
+    given = (credentials or {}).get("username") or request.POST.get("username") or ""
+    return str(given).strip().lower()[:254].replace("\0", "")
+
+
 def refuse(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
     """What is answered to too many wrong passwords."""
     response = render(request, "office/locked.html", status=429)

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 
+from apps_config.models import Membership
 from apps_config.scope import scope_of
 
 # (heading, is for platform staff alone, ((words, icon, name of the page), ...))
@@ -58,11 +59,14 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
 )
+# What the owners of an app see alone, beside staff.
+OWNERS = frozenset({"apps_config_credential_changelist", "apps_config_membership_changelist"})
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The groups in the theme's form."""
-    is_staff = scope_of(request).is_staff
+    scope = scope_of(request)
+    is_owner = scope.is_staff or scope.allows(None, Membership.OWNER)
     return [
         {
             "title": title,
@@ -70,10 +74,11 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 {"title": words, "icon": icon, "link": reverse(f"admin:{page}")}
                 for words, icon, page in items
+                if is_owner or page not in OWNERS
             ],
         }
         for title, staff_only, items in GROUPS
-        if is_staff or not staff_only
+        if scope.is_staff or not staff_only
     ]
 
 

@@ -1,12 +1,16 @@
 """The back office: platform staff see every app, an app's members see theirs."""
 
+import uuid
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
+from apps_config.models import Account
 from apps_config.scope import scope_of
+from office.passwords import ChoosePasswordView, make_link
 from office.today import today_context
 
 
@@ -22,3 +26,20 @@ class OfficeSite(UnfoldAdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         return super().index(request, today_context(request) | (extra_context or {}))
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path(
+                "accounts/<uuid:account_id>/password-link/",
+                self.admin_view(self.password_link),
+                name="apps_config_account_link",
+            ),
+            # For who can't log in yet: the link itself is the right to it.
+            path(
+                "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"
+            ),
+        ]
+        return own + super().get_urls()
+
+    def password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
+        return make_link(self._registry[Account], request, account_id)

@@ -216,7 +216,8 @@ AXES_ENABLED = env_int("ADMIN_FAILED_LOGINS", 10) > 0  # 0 = off
 AXES_FAILURE_LIMIT = env_int("ADMIN_FAILED_LOGINS", 10) or 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "username"  # not the field of the account, as it would guess
+AXES_USERNAME_FORM_FIELD = "username"  # as the form calls it; the model says `email`
+AXES_USERNAME_CALLABLE = "office.log_in.tried_address"
 AXES_RESET_ON_SUCCESS = True
 AXES_ENABLE_ADMIN = False
 AXES_DISABLE_ACCESS_LOG = True

@@ -1,0 +1,106 @@
+"""Event notifications as rows of a form: the fields that fit the type, checked as the API does."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from unfold.admin import StackedInline
+
+from apps_config.models import EventNotification
+from apps_config.office import OfficeRows
+from apps_config.serializers import MAX_NOTIFICATIONS, EventNotificationSerializer
+
+FIELDS_OF = {
+    EventNotification.EMAIL: ("recipient", "subject"),
+    EventNotification.WEBHOOK: ("url", "method", "expected_response_code"),
+}
+# Where the API's faults are shown.
+FIELD_OF_PATH = {"when.type": "when_type", "when.unit": "when_unit", "when.time": "when_time"}
+
+
+class ReminderForm(forms.ModelForm):
+    class Meta:
+        fields = ("position", "when_time", "when_unit", "when_type", "type")
+        fields += ("recipient", "subject", "url", "method", "expected_response_code")
+        labels = {
+            "position": "Order",
+            "when_time": "How long",
+            "when_unit": "Unit",
+            "when_type": "Before or after the start",
+            "expected_response_code": "Expected code",
+        }
+        help_texts = {
+            "subject": "Empty: “Reminder:”, with what and when.",
+            "expected_response_code": "Empty: any 2xx.",
+            "url": "A public http or https address.",
+        }
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        kind = given.get("type")
+        if kind not in FIELDS_OF:
+            return given  # its own field has said so
+        settings = {name: given.get(name) for name in FIELDS_OF[kind]}
+        body = {
+            "type": kind,
+            "settings": {key: value for key, value in settings.items() if value not in ("", None)},
+            "when": {
+                "type": given.get("when_type"),
+                "unit": given.get("when_unit"),
+                "time": given.get("when_time"),
+            },
+        }
+        serializer = EventNotificationSerializer(data=body)
+        if serializer.is_valid():
+            return given | self._of_no_other_kind(kind) | serializer.validated_data
+        for path, faults in flatten(serializer.errors):
+            field = FIELD_OF_PATH.get(path, path.removeprefix("settings."))
+            if field not in self.errors:
+                self.add_error(field if field in self.fields else None, faults)
+        return given
+
+    def _of_no_other_kind(self, kind: str) -> dict[str, Any]:
+        others = {name for key, names in FIELDS_OF.items() if key != kind for name in names}
+        return {name: None if name == "expected_response_code" else "" for name in others}
+
+
+def flatten(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
+    """The serializers' faults by dotted paths."""
+    for key, faults in errors.items():
+        at = f"{path}{key}"
+        if isinstance(faults, dict):
+            yield from flatten(faults, f"{at}.")
+        else:
+            yield at, [str(fault) for fault in faults]
+
+
+class ReminderInline(OfficeRows, StackedInline):
+    form = ReminderForm
+    extra = 0
+    max_num = MAX_NOTIFICATIONS
+    classes = ("office-reminders",)
+    ordering_field = "position"
+    verbose_name = "reminder"
+    verbose_name_plural = "reminders"
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "sentence",
+                    ("when_time", "when_unit", "when_type", "type", "position"),
+                    ("recipient", "subject"),
+                    ("url", "method", "expected_response_code"),
+                )
+            },
+        ),
+    )
+    readonly_fields = ("sentence",)
+
+    class Media:
+        js = ("office/reminders.js",)
+
+    @admin.display(description="Reads")
+    def sentence(self, row: Any) -> str:
+        return str(row) if row and row.type else "…"

@@ -1,0 +1,247 @@
+"""Deliveries in the back office: why a mail or a call did not arrive, and sending it again."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import SimpleListFilter
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+from unfold.contrib.filters.admin import DropdownFilter, RangeDateFilter
+from unfold.decorators import display
+
+from apps_config.models import Membership
+from apps_config.office import AppFilter, ReadOnlyAdmin, app_id_of
+from apps_config.scope import scope_of
+from bookings.models import Customer
+from notifications.models import LATE, Delivery, Webhook
+from notifications.services import redeliver
+from office.words import DELIVERY_COLOURS, state_words
+from scheduling.api.errors import NotFound
+
+
+class TroubleFilter(DropdownFilter):
+    """What somebody should look at."""
+
+    title = "trouble"
+    parameter_name = "trouble"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("failed", "failed in 24 hours"), ("overdue", "overdue")]
+
+    def queryset(self, request: HttpRequest, deliveries: Any) -> Any:
+        now = timezone.now()
+        if self.value() == "failed":
+            return deliveries.failed_since(now - timedelta(days=1))
+        if self.value() == "overdue":
+            return deliveries.filter(next_at__lte=now - LATE)
+        return deliveries
+
+
+class WebhookFilter(SimpleListFilter):
+    """Of one webhook: where its page leads. Another app's is as good as none."""
+
+    title = "webhook"
+    parameter_name = "webhook"
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        webhook = self._find(request, self.used_parameters.get(self.parameter_name))
+        return [(str(webhook.pk), webhook.url[:80])] if webhook else []
+
+    def queryset(self, request: HttpRequest, deliveries: Any) -> Any:
+        if not self.value():
+            return deliveries
+        webhook = self._find(request, self.value())
+        return deliveries.filter(webhook=webhook) if webhook else deliveries.none()
+
+    def _find(self, request: HttpRequest, text: str | None) -> Webhook | None:
+        try:
+            key = uuid.UUID(text or "")
+        except ValueError:
+            return None
+        return Webhook.objects.filter(scope_of(request).rows("app"), pk=key).first()
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    app_paths = ("app",)
+    list_display = ("due_at", "shown_kind", "recipient", "shown_state", "reason")
+    list_display += ("tries", "booking_id", "app")
+    list_display_links = ("due_at", "shown_kind")
+    list_filter = (
+        TroubleFilter,
+        WebhookFilter,
+        "type",
+        "state",
+        ("due_at", RangeDateFilter),
+        ("app", AppFilter),
+    )
+    list_select_related = ("app",)
+    search_fields = ("id",)  # what is looked at: `get_search_results`
+    search_help_text = "The id of a delivery, a booking or a webhook, or a customer's e-mail"
+    ordering = ("-id",)  # by their making: ids carry the moment
+    sortable_by = ()
+    actions = ("send_again",)
+
+    # --- the list ---------------------------------------------------------------------------------
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """A list shows no bodies."""
+        return super().get_queryset(request).defer("body", "content")
+
+    def get_search_results(self, request: HttpRequest, deliveries: Any, term: str) -> Any:
+        return deliveries.filter(find(term)) if term.strip() else deliveries, False
+
+    @display(description="what")
+    def shown_kind(self, delivery: Delivery) -> str:
+        return what_words(delivery)
+
+    @display(description="state", label=DELIVERY_COLOURS)
+    def shown_state(self, delivery: Delivery) -> str:
+        return delivery.state
+
+    # --- sending again ----------------------------------------------------------------------------
+    def has_send_permission(self, request: HttpRequest) -> bool:
+        scope = scope_of(request)
+        if scope.is_staff:
+            return request.user.has_perm("notifications.change_delivery")
+        return scope.allows(None, Membership.EDITOR)
+
+    def may_send(self, request: HttpRequest, delivery: Delivery) -> bool:
+        scope = scope_of(request)
+        if scope.is_staff:
+            return request.user.has_perm("notifications.change_delivery")
+        return scope.allows(app_id_of(delivery, self), Membership.EDITOR)
+
+    @admin.action(description="Send again", permissions=["send"])
+    def send_again(self, request: HttpRequest, deliveries: Any) -> None:
+        for delivery in deliveries:
+            if not self.may_send(request, delivery):
+                messages.error(request, f"{delivery.id}: you may look at it only.")
+                continue
+            say_sent_again(request, delivery)
+
+    # --- its page ---------------------------------------------------------------------------------
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        again = path(
+            "<path:object_id>/again/", wrap(self.again), name="notifications_delivery_again"
+        )
+        return [again, *super().get_urls()]
+
+    def find(self, request: HttpRequest, object_id: str) -> Delivery:
+        """One that may be seen, whole. Raises Http404 for any other id."""
+        try:
+            key = uuid.UUID(object_id)
+        except ValueError:
+            raise Http404 from None
+        rows = super().get_queryset(request).select_related("app", "booking", "webhook", "customer")
+        delivery = rows.prefetch_related("attempts").filter(pk=key).first()
+        if delivery is None:
+            raise Http404
+        return delivery
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if request.method != "GET":
+            raise PermissionDenied
+        delivery = self.find(request, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.model._meta,
+            "title": what_words(delivery),
+            "original": delivery,
+            "delivery": delivery,
+            "colour": DELIVERY_COLOURS[delivery.state],
+            "attempts": list(delivery.attempts.all()),
+            "payload": pretty(delivery.body),
+            "facts": facts_of(delivery),
+            "has_booking": bool(delivery.booking and not delivery.booking.deleted_at),
+            "may_send": self.may_send(request, delivery),
+        }
+        return TemplateResponse(request, "office/delivery.html", context)
+
+    def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Send it (again); a POST."""
+        return _again(request, self, object_id)
+
+
+@require_POST
+def _again(request: HttpRequest, page: DeliveryAdmin, object_id: str) -> HttpResponse:
+    delivery = page.find(request, object_id)
+    if not page.may_send(request, delivery):
+        raise PermissionDenied
+    say_sent_again(request, delivery)
+    return HttpResponseRedirect(reverse("admin:notifications_delivery_change", args=[delivery.pk]))
+
+
+def say_sent_again(request: HttpRequest, delivery: Delivery) -> None:
+    try:
+        delivery = redeliver(delivery, now=timezone.now())
+    except NotFound:
+        messages.error(request, f"{delivery.id} is gone.")
+        return
+    told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
+    messages.success(request, f"{delivery.id} {told}.")
+
+
+def find(term: str) -> Q:
+    """Deliveries by an id: theirs, a booking's, a webhook's; or by a customer's address, or by
+    what comes after the @ in it."""
+    term = term.strip()
+    try:
+        key = uuid.UUID(term)
+    except ValueError:
+        pass
+    else:
+        return Q(id=key) | Q(booking_id=key) | Q(webhook_id=key)
+    if "@" not in term or "\0" in term:
+        return Q(pk__in=[])
+    if term.startswith("@"):
+        customers = Customer.objects.filter(email__iendswith=term)
+    else:
+        customers = Customer.objects.filter(email__iexact=term)
+    return Q(booking_id__in=customers.values("booking_id"))
+
+
+def what_words(delivery: Delivery) -> str:
+    return (
+        f"{'E-mail' if delivery.type == Delivery.EMAIL else 'Call'}: {state_words(delivery.kind)}"
+    )
+
+
+def facts_of(delivery: Delivery) -> list[tuple[str, str]]:
+    """What a mail tells beside the booking, or how a reminder calls."""
+    content: Mapping[str, Any] = delivery.content
+    return [
+        (state_words(name).capitalize(), value if isinstance(value, str) else json.dumps(value))
+        for name, value in content.items()
+        if value not in ("", None)
+    ]
+
+
+def pretty(body: str) -> str:
+    """The JSON of a call, in lines."""
+    if not body:
+        return ""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body

@@ -1,0 +1,22 @@
+// Buttons with data-copy="<id of a field>" put the field's text on the clipboard.
+"use strict";
+(() => {
+  const words = document.getElementById("copied");
+
+  async function copy(field) {
+    field.select();
+    if (navigator.clipboard) await navigator.clipboard.writeText(field.value);
+    else if (!document.execCommand("copy")) throw new Error("refused");
+  }
+
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      try {
+        await copy(document.getElementById(button.dataset.copy));
+        words.textContent = "Copied.";
+      } catch {
+        words.textContent = "The browser did not let it be copied: it is selected, please copy it by hand.";
+      }
+    });
+  }
+})();

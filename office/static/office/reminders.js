@@ -1,0 +1,56 @@
+// Reminders: shows the fields that fit the type, and reads each row back as a sentence.
+"use strict";
+(() => {
+  const FIELDS = {
+    email: ["recipient", "subject"],
+    webhook: ["url", "method", "expected_response_code"],
+  };
+  const UNITS = { secs: "second", mins: "minute", hours: "hour", days: "day" };
+
+  const field = (row, name) => row.querySelector(`[name$="-${name}"]`);
+  const value = (row, name) => field(row, name)?.value.trim() ?? "";
+
+  // The same words as EventNotification.__str__.
+  function sentence(row) {
+    const [type, time, unit, side] = ["type", "when_time", "when_unit", "when_type"].map((name) => value(row, name));
+    if (!type || !time || !unit || !side) return "…";
+    const count = Number(time);
+    const moment = count ? `${count} ${UNITS[unit]}${count === 1 ? "" : "s"} ${side} the start` : "at the start";
+    if (type === "webhook") return `${moment}, ${(value(row, "method") || "post").toUpperCase()} to ${value(row, "url")}`;
+    const subject = value(row, "subject");
+    return `${moment}, e-mail${subject ? ` “${subject}”` : ""} to the ${value(row, "recipient") || "…"}`;
+  }
+
+  function show(row) {
+    const type = value(row, "type");
+    for (const [kind, names] of Object.entries(FIELDS)) {
+      for (const name of names) {
+        const cell = field(row, name)?.closest(".field-line") ?? row.querySelector(`.field-${name}`);
+        if (cell) cell.hidden = kind !== type;
+      }
+    }
+    const words = row.querySelector(".field-sentence .readonly");
+    if (words) words.textContent = sentence(row);
+  }
+
+  function rowOf(target) {
+    return target instanceof Element && target.closest(".form-group");
+  }
+
+  function start() {
+    const rows = () => document.querySelectorAll(".formset .form-group");
+    const isReminder = (row) => row && field(row, "when_unit");
+    const showAll = () => rows().forEach((row) => isReminder(row) && show(row));
+    for (const name of ["input", "change"]) {
+      document.addEventListener(name, (event) => {
+        const row = rowOf(event.target);
+        if (isReminder(row)) show(row);
+      });
+    }
+    document.addEventListener("formset:added", showAll);
+    showAll();
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

@@ -1,0 +1,62 @@
+// The editor of a mail's words: shows what the mail would say, a moment after the last key.
+"use strict";
+(() => {
+  const PARTS = ["subject", "text", "html"];
+  const PAUSE = 400; // milliseconds
+  // The mail is a stranger's document: it loads nothing and runs nothing.
+  const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`;
+
+  const form = document.getElementById("template");
+  const frame = document.getElementById("preview-html");
+  const words = document.getElementById("preview-status");
+  const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
+  let latest = 0;
+  let timer = 0;
+
+  function typed() {
+    const body = {};
+    for (const part of PARTS) {
+      const text = form.elements[part].value;
+      if (text !== form.elements[`shown-${part}`].value || text) body[part] = text;
+    }
+    return body;
+  }
+
+  function say(errors) {
+    for (const part of PARTS) {
+      const faults = (errors[part] ?? []).join(" ");
+      document.getElementById(`${part}-fault`).textContent = faults;
+      form.elements[part].toggleAttribute("aria-invalid", Boolean(faults));
+    }
+  }
+
+  async function preview() {
+    const number = ++latest;
+    try {
+      const answer = await fetch(form.dataset.preview, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-CSRFToken": token },
+        body: JSON.stringify(typed()),
+      });
+      const found = await answer.json();
+      if (number !== latest) return; // a later one is on its way
+      say(found.errors ?? {});
+      words.textContent = found.data ? "" : "There are faults: the preview shows the words before them.";
+      if (found.data) show(found.data);
+    } catch {
+      if (number === latest) words.textContent = "The preview can't be had now.";
+    }
+  }
+
+  function show(mail) {
+    document.getElementById("preview-subject").textContent = mail.subject;
+    document.getElementById("preview-text").textContent = mail.text;
+    frame.srcdoc = POLICY + mail.html;
+  }
+
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(preview, PAUSE);
+  });
+  preview();
+})();

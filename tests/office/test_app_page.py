@@ -1,0 +1,244 @@
+"""An app's page: settings as fields, checked as the API does, saved beside what clients keep."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from apps_config.models import App
+from tests.office.staff import faults, form_of, member, superuser, told
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db
+
+CHOSEN = {
+    "from_name": "Harbour Dental",
+    "from_email": "desk@harbour.example.com",
+    "contact_name": "Ann",
+    "contact_email": "ann@harbour.example.com",
+    "callback": "https://harbour.example.com/back",
+    "redirect_urls": "https://harbour.example.com/a\r\n\r\n  https://harbour.example.com/b  ",
+    "default_timezone": "Europe/Berlin",
+    "language": "en",
+}
+KEPT = CHOSEN | {
+    "redirect_urls": ["https://harbour.example.com/a", "https://harbour.example.com/b"],
+    "disable_emails": True,
+}
+
+
+def page_of(app: App) -> str:
+    return reverse("admin:apps_config_app_change", args=[app.pk])
+
+
+def test_settings_are_saved_and_read_through_the_api(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"theme": {"colour": "blue"}}})
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+    assert form.pop("send_emails") == "on"
+
+    answer = editor.post(page_of(tenant.app), form | CHOSEN | {"name": "Harbour"}, follow=True)
+
+    assert len(told(answer)) == 1
+    found = tenant.get("/app").data
+    assert (found["name"], found["settings"]) == (
+        "Harbour",
+        {"theme": {"colour": "blue"}} | KEPT,
+    )
+
+
+def test_what_a_client_changed_meanwhile_stays(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"from_name": "Old", "contact_name": "A"}})
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+    tenant.put(
+        f"/apps/{tenant.app.slug}",
+        {"name": "New", "settings": {"from_name": "New", "disable_emails": True, "x": 1}},
+    )
+
+    editor.post(page_of(tenant.app), form | {"contact_name": "Bea"})
+
+    found = tenant.get("/app").data
+    assert (found["name"], found["settings"]) == (
+        "New",
+        {"disable_emails": True, "from_name": "New", "contact_name": "Bea", "x": 1},
+    )
+
+
+def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": KEPT})
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+
+    editor.post(page_of(tenant.app), form | dict.fromkeys(CHOSEN, "") | {"send_emails": "on"})
+
+    assert tenant.get("/app").data["settings"] == {"disable_emails": False}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("from_email", "nobody", "Must be an e-mail address."),
+        ("from_name", "x" * 201, "Ensure this field has no more than 200 characters."),
+        ("callback", "ftp://example.com", "Must be an http or https address."),
+        ("redirect_urls", "https://a.example\nnone", "Line 2: Must be an http or https address."),
+        (
+            "default_timezone",
+            "Mars",
+            "Select a valid choice. Mars is not one of the available choices.",
+        ),
+    ],
+)
+def test_faults_stand_at_their_field(tenant: Tenant, field: str, value: str, words: str) -> None:
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+
+    answer = editor.post(page_of(tenant.app), form | {field: value})
+
+    assert faults(answer) == {field: [words]}
+    assert tenant.get("/app").data["settings"] == {"disable_emails": False}
+
+
+def test_a_new_app_is_made_through_the_service(tenant: Tenant) -> None:
+    staff = superuser()
+    path = reverse("admin:apps_config_app_add")
+    form = form_of(staff, path) | {"name": "Spa", "slug": "spa", "mode": "test"}
+
+    staff.post(path, form | {"from_name": "The Spa"})
+    bad = staff.post(path, form | {"slug": "No Slug"})
+
+    app = App.objects.get(slug="spa")
+    assert (app.name, app.mode, app.settings) == ("Spa", "test", {"from_name": "The Spa"})
+    assert faults(bad) == {"slug": ["May have a to z, 0 to 9, hyphens and underscores."]}
+    assert app.history.count() == 1
+
+
+def test_a_viewer_sees_the_settings_and_changes_nothing(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": KEPT})
+    viewer = member(tenant.app, "viewer")
+
+    page = viewer.get(page_of(tenant.app)).content.decode()
+    answer = viewer.post(page_of(tenant.app), {"name": "Mine", "from_name": "Mine"})
+
+    assert [value in page for value in (KEPT["from_name"], KEPT["callback"])] == [True, True]
+    assert "Issue a key" not in page
+    assert answer.status_code == 403
+    assert tenant.get("/app").data["settings"] == KEPT
+
+
+def test_another_apps_page_is_as_good_as_none(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    other = make_tenant()
+    owner = member(tenant.app, "owner")
+
+    answer = owner.get(page_of(other.app))
+
+    assert (answer.status_code, answer.url) == (302, reverse("admin:index"))
+
+
+# --- Reminders ------------------------------------------------------------------------------------
+def reminder(place: int, **given: Any) -> dict[str, Any]:
+    blank = dict.fromkeys(
+        ("recipient", "subject", "url", "method", "expected_response_code", "id", "app"), ""
+    )
+    return {
+        f"event_notifications-{place}-{name}": value
+        for name, value in (blank | {"position": str(place)} | given).items()
+    }
+
+
+MAIL = {
+    "type": "email",
+    "when_time": "1",
+    "when_unit": "hours",
+    "when_type": "before",
+    "recipient": "customer",
+    "subject": "See you",
+}
+CALL = {
+    "type": "webhook",
+    "when_time": "2",
+    "when_unit": "days",
+    "when_type": "after",
+    "url": "https://example.com/hook",
+}
+
+
+def test_reminders_are_rows_that_keep_what_fits_their_type(tenant: Tenant) -> None:
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+    rows = reminder(0, **MAIL, position="1", url="https://example.com/not-kept")
+    rows |= reminder(1, **CALL, position="0", recipient="owner")
+
+    editor.post(page_of(tenant.app), form | rows | {"event_notifications-TOTAL_FORMS": "2"})
+
+    assert tenant.get("/app").data["event_notifications"] == [
+        {
+            "type": "webhook",
+            "settings": {"url": "https://example.com/hook", "method": "post"},
+            "when": {"type": "after", "unit": "days", "time": 2},
+        },
+        {
+            "type": "email",
+            "settings": {"recipient": "customer", "subject": "See you"},
+            "when": {"type": "before", "unit": "hours", "time": 1},
+        },
+    ]
+    page = editor.get(page_of(tenant.app)).content.decode()
+    sentences = [
+        "1 hour before the start, e-mail “See you” to the customer",
+        "2 days after the start, POST to https://example.com/hook",
+    ]
+    assert [sentence in page for sentence in sentences] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        (MAIL | {"recipient": ""}, "recipient", "This field is required."),
+        (CALL | {"url": "http://127.0.0.1/x"}, "url", None),
+        (CALL | {"url": ""}, "url", "This field is required."),
+        (
+            MAIL | {"when_time": "366", "when_unit": "days"},
+            "when_time",
+            "Must be at most one year.",
+        ),
+        (
+            CALL | {"expected_response_code": "99"},
+            "expected_response_code",
+            "Ensure this value is greater than or equal to 100.",
+        ),
+    ],
+)
+def test_a_wrong_reminder_is_refused_at_its_field(
+    tenant: Tenant, given: dict[str, str], field: str, words: str | None
+) -> None:
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app)) | reminder(0, **given)
+
+    answer = editor.post(page_of(tenant.app), form | {"event_notifications-TOTAL_FORMS": "1"})
+
+    [errors] = answer.context["inline_admin_formsets"][0].formset.errors
+    assert list(errors) == [field]
+    assert words is None or list(errors[field]) == [words]
+    assert tenant.get("/app").data["event_notifications"] == []
+
+
+def test_a_projects_reminders_are_rows_too(tenant: Tenant) -> None:
+    project = tenant.make_project(
+        tenant.make_resource()["id"],
+        event_notifications=[
+            {
+                "type": "email",
+                "settings": {"recipient": "owner"},
+                "when": {"type": "before", "unit": "mins", "time": 0},
+            },
+        ],
+    )
+    staff = superuser()
+
+    page = staff.get(reverse("admin:availability_project_change", args=[project["id"]]))
+
+    assert "at the start, e-mail to the owner" in page.content.decode()

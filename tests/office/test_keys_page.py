@@ -1,0 +1,166 @@
+"""Keys: made by owners, shown once, revoked."""
+
+import io
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import Credential
+from apps_config.services import issue_key, revoke_key
+from tests.office.staff import faults, form_of, member, secret_on, superuser, told
+from tests.world import Caller, Tenant
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("admin:apps_config_credential_changelist")
+ADD = reverse("admin:apps_config_credential_add")
+
+
+def page_of(key: Credential) -> str:
+    return reverse("admin:apps_config_credential_change", args=[key.pk])
+
+
+def whole_database() -> str:
+    out = io.StringIO()
+    call_command("dumpdata", stdout=out)
+    history = [model for model in apps.get_models() if hasattr(model, "tracked_fields")]
+    return out.getvalue() + repr([list(model.objects.values()) for model in history])
+
+
+def make(client: Any, tenant: Tenant, **given: str) -> Any:
+    form = form_of(client, f"{ADD}?app={tenant.app.pk}")
+    return client.post(ADD, form | given)
+
+
+def test_a_server_key_is_shown_once(tenant: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    owner = member(tenant.app, "owner")
+
+    answer = make(owner, tenant, kind="server", description="Night job")
+
+    text = secret_on(answer)
+    assert Caller(text).get("/app").data["slug"] == tenant.app.slug
+    key = Credential.objects.get(description="Night job")
+    assert (key.kind, key.app, key.resource, key.expires_at) == ("server", tenant.app, None, None)
+    secret = text.removeprefix(key.prefix)
+    later = [owner.get(path).content.decode() for path in (LIST, page_of(key), ADD)]
+    assert [key.prefix in page for page in later] == [True, True, False]
+    held = "".join([*later, whole_database(), caplog.text, str(owner.cookies)])
+    assert len(secret) == 43
+    assert secret not in held
+    assert "no-store" in answer.headers["Cache-Control"]
+
+
+def test_a_widget_keys_page_shows_it_again(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+
+    text = secret_on(make(owner, tenant, kind="widget"))
+
+    key = Credential.objects.get(kind="widget")
+    assert text in owner.get(page_of(key)).content.decode()
+
+
+def test_a_resources_key_is_its_own(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+    ada, foreign = tenant.make_resource(), make_tenant().make_resource()
+    owner = member(tenant.app, "owner")
+    expires = timezone.now() + timedelta(days=2)
+    when = {"expires_at_0": f"{expires:%Y-%m-%d}", "expires_at_1": f"{expires:%H:%M:%S}"}
+
+    none = make(owner, tenant, kind="resource")
+    other = make(owner, tenant, kind="resource", resource=foreign["id"])
+    text = secret_on(make(owner, tenant, kind="resource", resource=ada["id"], **when))
+
+    assert faults(none) == {"resource": ["This field is required."]}
+    assert list(faults(other)) == ["resource"]
+    key = Credential.objects.get(kind="resource", prefix=text[:-43])
+    assert str(key.resource_id) == ada["id"]
+    assert key.expires_at == expires.replace(microsecond=0)
+
+
+def test_what_the_api_refuses_is_refused(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+    past = {"expires_at_0": "2020-01-01", "expires_at_1": "00:00:00"}
+
+    answers = [
+        make(owner, tenant, kind="server", **past),
+        make(owner, tenant, kind="access"),
+        make(owner, tenant, kind="server", description="x" * 201),
+    ]
+
+    assert [list(faults(answer)) for answer in answers] == [
+        ["expires_at"],
+        ["kind"],
+        ["description"],
+    ]
+    assert Credential.objects.count() == 1
+
+
+@pytest.mark.parametrize("role", ["viewer", "editor"])
+def test_keys_are_for_owners_alone(tenant: Tenant, role: str) -> None:
+    key = Credential.objects.get()
+    client = member(tenant.app, role)
+    revoke = reverse("admin:apps_config_credential_revoke", args=[key.pk])
+
+    answers = [client.get(LIST), client.get(ADD), client.get(page_of(key)), client.post(revoke)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 404]
+    assert not Credential.objects.exclude(revoked_at=None).exists()
+    home = client.get(reverse("admin:index")).content.decode()
+    assert LIST not in home
+
+
+def test_an_owner_of_one_app_makes_and_sees_no_keys_of_another(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    other = make_tenant()
+    foreign = other.app.credentials.get()
+    owner = member(tenant.app, "owner")
+    # As a viewer of the other app it is in the lists of apps, and still makes no keys of it.
+    owner.account.memberships.create(app=other.app, role="viewer")
+
+    made = make(owner, other, kind="server", app=str(other.app.pk))
+    listed = owner.get(LIST)
+    revoked = owner.post(reverse("admin:apps_config_credential_revoke", args=[foreign.pk]))
+
+    assert faults(made) == {"app": ["Only its owners make keys of an app."]}
+    assert [key.app for key in listed.context["cl"].result_list] == [tenant.app]
+    assert revoked.status_code == 404
+    assert other.app.credentials.count() == 1
+
+
+def test_revoking_asks_and_then_does_it(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+    key = Credential.objects.get()
+    path = reverse("admin:apps_config_credential_revoke", args=[key.pk])
+
+    asked = owner.get(path)
+    before = tenant.get("/app").status
+    done = owner.post(path, follow=True)
+
+    assert "Revoke this key?" in asked.content.decode()
+    assert (before, tenant.get("/app").status) == (200, 401)
+    assert told(done) == [f"{key} is revoked."]
+    assert "Revoke…" not in owner.get(page_of(key)).content.decode()
+
+
+def test_the_list_says_how_each_key_stands(tenant: Tenant) -> None:
+    now = timezone.now()
+    revoked, _ = issue_key("server", app=tenant.app, description="revoked")
+    revoke_key(revoked)
+    issue_key("server", app=tenant.app, description="expired", expires_at=now - timedelta(days=1))
+    staff = superuser()
+
+    page = staff.get(LIST)
+
+    shown = [
+        (key.description, page.context["cl"].model_admin.shown_state(key))
+        for key in page.context["cl"].result_list
+    ]
+    assert shown == [("expired", "expired"), ("revoked", "revoked"), ("", "valid")]

@@ -1,0 +1,210 @@
+"""Members of an app, their roles, and how they get a password."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from apps_config.models import Account, Credential, Membership
+from tests.office.staff import member, secret_on, superuser, told
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(tenant: Tenant) -> str:
+    return reverse("admin:apps_config_membership_of", args=[tenant.app.pk])
+
+
+def roles(tenant: Tenant) -> dict[str, str]:
+    return dict(tenant.app.memberships.values_list("account__email", "role"))
+
+
+def post(client: Client, tenant: Tenant, **given: Any) -> Any:
+    return client.post(page_of(tenant), given, follow=True)
+
+
+def number_of(tenant: Tenant, email: str) -> int:
+    return tenant.app.memberships.get(account__email=email).pk
+
+
+def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> None:
+    Account.objects.create_user("bob@example.com", "x" * 12)
+    owner = member(tenant.app, "owner", "ann@example.com")
+
+    new = post(owner, tenant, add="1", email="Cid@Example.com", role="viewer")
+    known = post(owner, tenant, add="1", email="bob@example.com", role="editor")
+    twice = post(owner, tenant, add="1", email="bob@example.com", role="owner")
+    bad = post(owner, tenant, add="1", email="nobody", role="owner")
+    post(owner, tenant, member=number_of(tenant, "bob@example.com"), role="viewer")
+    gone = post(
+        owner, tenant, member=number_of(tenant, "cid@example.com"), remove="1", role="owner"
+    )
+
+    assert told(new)[0].startswith("cid@example.com is viewer now. The account is new")
+    assert told(known) == ["bob@example.com is editor now."]
+    assert told(twice) == ["That person is a member already."]
+    assert "Enter a valid email address." in bad.content.decode()
+    assert told(gone) == ["cid@example.com is no member any more."]
+    assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
+    assert not Account.objects.get(email="cid@example.com").has_usable_password()
+    assert mailoutbox == []
+
+
+def test_the_last_owner_stays(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    number = number_of(tenant, "ann@example.com")
+
+    answers = [
+        post(owner, tenant, member=number, remove="1"),
+        post(owner, tenant, member=number, role="editor"),
+    ]
+
+    words = "An app keeps at least one owner: make somebody else its owner first."
+    assert [told(answer) for answer in answers] == [[words], [words]]
+    assert roles(tenant) == {"ann@example.com": "owner"}
+
+
+def test_who_gives_the_app_away_is_led_to_the_first_page(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    member(tenant.app, "owner", "bob@example.com")
+
+    answer = post(owner, tenant, member=number_of(tenant, "ann@example.com"), role="viewer")
+
+    assert answer.redirect_chain == [(reverse("admin:index"), 302)]
+    assert roles(tenant) == {"ann@example.com": "viewer", "bob@example.com": "owner"}
+
+
+@pytest.mark.parametrize("role", ["viewer", "editor"])
+def test_members_are_for_owners_alone(tenant: Tenant, role: str) -> None:
+    client = member(tenant.app, role)
+
+    answers = [client.get(page_of(tenant)), client.post(page_of(tenant), {"add": "1"})]
+    answers.append(client.get(reverse("admin:apps_config_membership_changelist")))
+
+    assert [answer.status_code for answer in answers] == [404, 404, 403]
+
+
+def test_members_of_another_app_are_as_good_as_none(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    other = make_tenant()
+    member(other.app, "owner", "theirs@example.com")
+    owner = member(tenant.app, "owner", "ann@example.com")
+    number = number_of(other, "theirs@example.com")
+
+    seen = owner.get(page_of(other))
+    through_own = owner.post(page_of(tenant), {"member": number, "remove": "1"})
+    listed = owner.get(reverse("admin:apps_config_membership_changelist"))
+
+    assert (seen.status_code, through_own.status_code) == (404, 404)
+    assert b"theirs@example.com" not in listed.content
+    assert roles(other) == {"theirs@example.com": "owner"}
+
+
+def test_staff_look_after_members_of_every_app(tenant: Tenant) -> None:
+    post(superuser(), tenant, add="1", email="ann@example.com", role="owner")
+
+    assert roles(tenant) == {"ann@example.com": "owner"}
+
+
+# --- Passwords ------------------------------------------------------------------------------------
+def link_page(email: str) -> str:
+    account = Account.objects.get(email=email)
+    return reverse("admin:apps_config_account_link", args=[account.pk])
+
+
+def test_a_link_lets_somebody_choose_a_password_once(tenant: Tenant) -> None:
+    staff = superuser()
+    caller = tenant.member("new@example.com", "viewer")
+    Credential.objects.filter(account__email="new@example.com").update(description="POST /auth")
+    assert staff.get(link_page("new@example.com")).status_code == 200
+
+    link = secret_on(staff.post(link_page("new@example.com")))
+    visitor = Client()
+    form = visitor.get(link, follow=True)
+    path = form.redirect_chain[-1][0]
+    unlike = visitor.post(path, {"new_password1": "harbour-lights-7", "new_password2": "x"})
+    done = visitor.post(
+        path, {"new_password1": "harbour-lights-7", "new_password2": "harbour-lights-7"}
+    )
+    again = Client().get(link, follow=True)
+
+    assert link.startswith("http://testserver/admin/password/")
+    token = link.rstrip("/").rpartition("/")[2]
+    assert token not in form.content.decode()
+    assert "new@example.com" in form.content.decode()
+    assert re.search("two password fields didn.{1,6}t match", unlike.content.decode())
+    assert b"Your password is set" in done.content
+    assert b"does not work any more" in again.content
+    assert caller.get("/app").status == 401  # what was logged in before is not any more
+    fresh = Client()
+    answer = fresh.post(
+        reverse("admin:login"),
+        {"username": "new@example.com", "password": "harbour-lights-7", "next": "/admin/"},
+    )
+    assert (answer.status_code, answer.url) == (302, "/admin/")
+
+
+def test_only_staff_make_links_and_only_superusers_for_staff(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    boss = superuser("boss@example.com")
+    clerk = Account.objects.create_user("clerk@example.com", is_staff=True)
+    clerk.user_permissions.set(
+        Permission.objects.filter(codename__in=["change_account", "view_account"])
+    )
+    desk = Client()
+    desk.force_login(clerk)
+
+    answers = [
+        owner.post(link_page("ann@example.com")),
+        desk.post(link_page("ann@example.com")),
+        desk.post(link_page("boss@example.com")),
+        desk.post(link_page("clerk@example.com")),
+        boss.post(link_page("clerk@example.com")),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 200, 403, 403, 200]
+
+
+# --- The log-in -----------------------------------------------------------------------------------
+def log_in(email: str, password: str = "harbour-lights-7", client: Client | None = None) -> Any:
+    body = {"username": email, "password": password, "next": "/admin/"}
+    return (client or Client()).post(reverse("admin:login"), body)
+
+
+def test_members_log_in_and_others_are_refused_in_the_same_words(tenant: Tenant) -> None:
+    accounts = [
+        Account.objects.create_user(f"{name}@example.com", "harbour-lights-7")
+        for name in ("member", "plain")
+    ]
+    Membership.objects.create(account=accounts[0], app=tenant.app, role="viewer")
+
+    entered = log_in("member@example.com")
+    refused = [log_in("plain@example.com"), log_in("member@example.com", "wrong")]
+
+    assert (entered.status_code, entered.url) == (302, "/admin/")
+    errors = [list(answer.context["form"].non_field_errors()) for answer in refused]
+    assert [answer.status_code for answer in refused] == [200, 200]
+    assert errors[0] == errors[1] != []
+
+
+def test_too_many_wrong_passwords_lock_for_a_while(tenant: Tenant, settings: Any) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    Account.objects.create_superuser("staff@example.com", "harbour-lights-7")
+    Account.objects.create_superuser("member@example.com", "harbour-lights-7")
+    client = Client()
+
+    spelt = ("staff@example.com", "Staff@example.com", "STAFF@EXAMPLE.COM ")
+    answers = [log_in(address, "wrong", client) for address in spelt]
+    right = log_in("staff@example.com", client=client)
+    other = log_in("member@example.com", client=client)
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert (other.status_code, other.url) == (302, "/admin/")
+    assert (right.status_code, right.headers["Retry-After"]) == (429, "900")
+    assert b"Too many wrong passwords" in right.content
