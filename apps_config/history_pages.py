@@ -55,12 +55,18 @@ def show_history(page: Any, request: HttpRequest, object_id: str) -> HttpRespons
     context = {
         **page.admin_site.each_context(request),
         "opts": model._meta,
-        "title": f"History: {current or found[0].instance}",
+        "title": f"History: {current or as_it_was(model, found[0])}",
         "original": current,
         "steps": list(_steps(request, model, found)),
         "number": number,
     }
     return TemplateResponse(request, "office/history.html", context)
+
+
+def as_it_was(model: type[models.Model], row: Any) -> models.Model:
+    """The row that a step of its history tells of, unsaved."""
+    kept = {field.attname: getattr(row, field.attname) for field in row.tracked_fields}
+    return model(**kept)
 
 
 def _rows(page: Any, request: HttpRequest, object_id: str) -> Any:
@@ -150,6 +156,8 @@ def in_words(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "\n".join(value)
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False, indent=1)
     return str(value)

@@ -152,7 +152,10 @@ class ServedAdmin(OfficeAdmin):
         try:
             return super().changeform_view(request, *args, **kwargs)
         except Refusal as refusal:
-            messages.error(request, refusal.message)
+            # Of a wrong value: what is wrong with it, without its path in the API's body.
+            faults = refusal.fields.get("errors", {}).values()
+            words = " ".join(fault for at_path in faults for fault in at_path)
+            messages.error(request, words or refusal.message)
             return HttpResponseRedirect(request.get_full_path())
 
 

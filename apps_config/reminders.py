@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.utils.html import format_html
 from unfold.admin import StackedInline
 
 from apps_config.models import EventNotification
@@ -103,4 +104,5 @@ class ReminderInline(OfficeRows, StackedInline):
 
     @admin.display(description="Reads")
     def sentence(self, row: Any) -> str:
-        return str(row) if row and row.type else "…"
+        words = str(row) if row and row.type else "…"
+        return format_html('<span class="office-sentence">{}</span>', words)

@@ -15,11 +15,11 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
-from unfold.contrib.filters.admin import DropdownFilter, RangeDateFilter
+from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
 from apps_config.models import Membership
-from apps_config.office import AppFilter, ReadOnlyAdmin, app_id_of
+from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, app_id_of
 from apps_config.scope import scope_of
 from bookings.models import Customer
 from notifications.models import LATE, Delivery, Webhook
@@ -84,7 +84,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
         WebhookFilter,
         "type",
         "state",
-        ("due_at", RangeDateFilter),
+        ("due_at", DaysFilter),
         ("app", AppFilter),
     )
     list_select_related = ("app",)

@@ -98,10 +98,12 @@ class CredentialAdmin(OfficeAdmin):
     ordering = ("-id",)
     sortable_by = ()
     autocomplete_fields = ("app", "resource")
-    conditional_fields = {"resource": "kind == 'resource'"}
     add_fieldsets = ((None, {"fields": KeyForm.Meta.fields}),)
     change_form_outer_before_template = "office/key_actions.html"
     actions = None
+
+    class Media:
+        js = ("office/key.js",)
 
     # --- the list and the page --------------------------------------------------------------------
     @display(description="of")

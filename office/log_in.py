@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.admin import site
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -30,6 +31,6 @@ def tried_address(request: HttpRequest, credentials: dict[str, Any] | None = Non
 
 def refuse(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
     """What is answered to too many wrong passwords."""
-    response = render(request, "office/locked.html", status=429)
+    response = render(request, "office/locked.html", site.each_context(request), status=429)
     response["Retry-After"] = "900"
     return response

@@ -84,3 +84,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 def stylesheet(request: HttpRequest) -> str:
     return static("office/office.css")
+
+
+def favicon(request: HttpRequest) -> str:
+    return static("office/favicon.svg")

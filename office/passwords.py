@@ -7,6 +7,7 @@ apps.
 import uuid
 from typing import Any
 
+from django.contrib.admin import site
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import PasswordResetConfirmView
@@ -72,11 +73,15 @@ class ChoosePasswordView(PasswordResetConfirmView):
     template_name = "office/choose_password.html"
     title = "Choose your password"
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return site.each_context(self.request) | super().get_context_data(**kwargs)
+
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
         with transaction.atomic():
             super().form_valid(form)
             end_log_ins(account=form.user)
-        return render(self.request, "office/choose_password.html", {"is_done": True})
+        context = site.each_context(self.request) | {"is_done": True}
+        return render(self.request, "office/choose_password.html", context)
 
     def get_success_url(self) -> str:
         return reverse("admin:login")

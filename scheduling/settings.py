@@ -228,6 +228,9 @@ UNFOLD = {
     "SITE_TITLE": "Scheduling",
     "SITE_HEADER": "Scheduling and booking",
     "SITE_SYMBOL": "calendar_month",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": "office.navigation.favicon"},
+    ],
     "SITE_URL": None,
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,

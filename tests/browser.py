@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,10 @@ class Page:
     complaints  console errors and warnings, uncaught exceptions, breaches of the page's policy
     """
 
-    def __init__(self, browser: "Browser", session: str) -> None:
+    def __init__(self, browser: "Browser", session: str, target: str = "") -> None:
         self.browser = browser
         self.session = session
+        self.target = target
         self.requests: list[str] = []
         self.failures: list[str] = []
         self.complaints: list[str] = []
@@ -117,6 +118,25 @@ class Page:
             self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
             self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
 
+    def box(self, selector: str) -> dict[str, float]:
+        """x, y, width, height of an element on the screen, scrolled to where that can be seen."""
+        self.wait_for(f"!!document.querySelector({selector!r})")
+        return self.evaluate(
+            f"(() => {{ const one = document.querySelector({selector!r});"
+            " one.scrollIntoView({block: 'nearest', inline: 'nearest', behavior: 'instant'});"
+            " return one.getBoundingClientRect().toJSON(); })()"
+        )
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 10) -> None:
+        """Press at one point, move in steps, let go at the other."""
+        event: dict[str, Any] = {"button": "left", "clickCount": 1}
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=start[0], y=start[1])
+        self.send("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], **event)
+        for step in range(1, steps + 1):
+            x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
+            self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, buttons=1, **event)
+        self.send("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], **event)
+
     def texts(self, selector: str) -> list[str]:
         """What a person reads of all that the selector finds."""
         found = f"[...document.querySelectorAll({selector!r})]"
@@ -178,12 +198,19 @@ class Browser:
         return json.loads(message)
 
     def open(
-        self, url: str, *, width: int = 1280, height: int = 900, zone: str = "", scheme: str = ""
+        self,
+        url: str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        zone: str = "",
+        scheme: str = "",
+        cookies: Mapping[str, str] | None = None,
     ) -> Page:
         """A page in a window of its own; `zone`, `scheme`: the visitor's time zone and colours."""
         target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
         attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
-        page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"])
+        page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"], target)
         for domain in ("Network", "Runtime", "Log", "Page"):
             page.send(f"{domain}.enable")
         page.send(
@@ -198,8 +225,14 @@ class Browser:
         if scheme:
             media = {"name": "prefers-color-scheme", "value": scheme}
             page.send("Emulation.setEmulatedMedia", features=[media])
+        for name, value in (cookies or {}).items():
+            page.send("Network.setCookie", name=name, value=value, url=url)
         page.send("Page.navigate", url=url)
         return page
+
+    def close(self, page: Page) -> None:
+        self.pages.pop(page.session)
+        self.send("Target.closeTarget", {"targetId": page.target})
 
     def stop(self) -> None:
         self.process.terminate()

@@ -1,14 +1,126 @@
-"""People in front of the back office: staff of the platform, and members of apps by their role."""
+"""People in front of the back office, and a browser that is logged in there."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
+from django.db import connections
 from django.test import Client
 
 from apps_config.models import Account, Membership
-from tests.world import Tenant
+from tests.browser import Browser, Page, browser
+from tests.world import BERLIN, Tenant
+
+__all__ = ["browser"]
 
 Enter = Callable[..., Client]
+
+SCREENSHOTS = Path(settings.BASE_DIR) / "docs" / "screenshots"
+WORKDAYS = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}]
+
+
+def member_of(tenant: Tenant, role: str, email: str | None = None) -> Account:
+    account = Account.objects.create_user(
+        email or f"{role}@{tenant.app.slug}.example.com", "x" * 12
+    )
+    Membership.objects.create(account=account, app=tenant.app, role=role)
+    return account
+
+
+def logged_in(account: Account) -> Client:
+    client = Client()
+    client.force_login(account)
+    return client
+
+
+class Visit:
+    """A page of the live office: whatever goes wrong on it is found at the end of the test."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.expected: list[str] = []  # refusals that the test brings about
+
+    def check(self) -> None:
+        hosts = {urlsplit(url).netloc for url in self.page.requests if url.startswith("http")}
+        assert hosts == {urlsplit(self.url).netloc}
+        # What the browser says of an answer of 4xx is no fault of the page.
+        complaints = [
+            words
+            for words in self.page.complaints
+            if not any(one in words for one in self.expected)
+        ]
+        failures = [
+            words for words in self.page.failures if not any(one in words for one in self.expected)
+        ]
+        assert (complaints, failures) == ([], [])
+        width = self.page.evaluate("innerWidth")
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture
+def brief_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The browser keeps its sockets, hence the server its threads: they shall not keep a connection
+    to the database, which goes when the tests have ended."""
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
+
+
+@pytest.fixture
+def visit(
+    browser: Browser, brief_connections: None, live_server: Any
+) -> Iterator[Callable[..., Visit]]:
+    """`visit(account, "/admin/calendar/", width=390, scheme="dark", zone="America/New_York")`"""
+    visits = []
+
+    def open_page(account: Account, path: str, **kind: Any) -> Visit:
+        session = logged_in(account).cookies[settings.SESSION_COOKIE_NAME].value
+        cookies = {settings.SESSION_COOKIE_NAME: session}
+        page = browser.open(f"{live_server.url}{path}", cookies=cookies, **kind)
+        page.wait_for("document.readyState === 'complete'")
+        visits.append(Visit(page, live_server.url))
+        return visits[-1]
+
+    yield open_page
+    for one in visits:
+        one.check()
+        browser.close(one.page)
+
+
+def keep(visit: Visit, name: str) -> None:
+    """A picture for the docs, if SCREENSHOTS=1 asks for them."""
+    if os.environ.get("SCREENSHOTS") == "1":
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        visit.page.save_screenshot(SCREENSHOTS / f"{name}.png")
+
+
+@pytest.fixture
+def office(transactional_db: None) -> Tenant:
+    """An app of its own, whose rows a live server sees."""
+    return Tenant("clinic", name="Clinic")
+
+
+@pytest.fixture
+def ada(office: Tenant) -> Any:
+    return office.make_resource("Ada", timezone=BERLIN, availability_constraints=WORKDAYS)
+
+
+@pytest.fixture
+def bob(office: Tenant) -> Any:
+    return office.make_resource("Bob", timezone=BERLIN, availability_constraints=WORKDAYS)
+
+
+@pytest.fixture
+def editor(office: Tenant) -> Account:
+    return member_of(office, "editor")
+
+
+@pytest.fixture
+def viewer(office: Tenant) -> Account:
+    return member_of(office, "viewer")
 
 
 @pytest.fixture

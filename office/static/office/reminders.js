@@ -29,7 +29,7 @@
         if (cell) cell.hidden = kind !== type;
       }
     }
-    const words = row.querySelector(".field-sentence .readonly");
+    const words = row.querySelector(".office-sentence");
     if (words) words.textContent = sentence(row);
   }
 
