@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from django import forms
-from django.contrib import admin
-from django.utils.html import format_html
 from unfold.admin import StackedInline
 
 from apps_config.models import EventNotification
@@ -28,7 +26,7 @@ class ReminderForm(forms.ModelForm):
             "position": "Order",
             "when_time": "How long",
             "when_unit": "Unit",
-            "when_type": "Before or after the start",
+            "when_type": "When",
             "expected_response_code": "Expected code",
         }
         help_texts = {
@@ -77,6 +75,8 @@ def flatten(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
 
 
 class ReminderInline(OfficeRows, StackedInline):
+    """Each row is headed by its sentence, which the script keeps up to date."""
+
     form = ReminderForm
     extra = 0
     max_num = MAX_NOTIFICATIONS
@@ -89,7 +89,6 @@ class ReminderInline(OfficeRows, StackedInline):
             None,
             {
                 "fields": (
-                    "sentence",
                     ("when_time", "when_unit", "when_type", "type", "position"),
                     ("recipient", "subject"),
                     ("url", "method", "expected_response_code"),
@@ -97,12 +96,6 @@ class ReminderInline(OfficeRows, StackedInline):
             },
         ),
     )
-    readonly_fields = ("sentence",)
 
     class Media:
         js = ("office/reminders.js",)
-
-    @admin.display(description="Reads")
-    def sentence(self, row: Any) -> str:
-        words = str(row) if row and row.type else "…"
-        return format_html('<span class="office-sentence">{}</span>', words)

@@ -148,19 +148,18 @@ class LastOwner(Refusal):
         super().__init__("An app keeps at least one owner: make somebody else its owner first.")
 
 
-def add_member(*, app: App, email: str, role: str) -> tuple[Membership, bool]:
-    """Let the person with that address in, and whether the account was made for it: without a
-    password, and nobody is mailed. Raises AlreadyExists for who is a member."""
+def add_member(*, app: App, email: str, role: str) -> Membership:
+    """Let the person with that address in. Where there is no account one is made, without a
+    password; nobody is mailed. Raises AlreadyExists for who is a member."""
     with transaction.atomic():
         App.objects.select_for_update(no_key=True).get(id=app.id)
         address = email.strip().lower()
         account = Account.objects.filter(email=address).first()
-        is_new = account is None
         if account is None:
             account = Account.objects.create_user(address)
         elif Membership.objects.filter(app=app, account=account).exists():
             raise AlreadyExists("That person is a member already.")
-        return Membership.objects.create(app=app, account=account, role=role), is_new
+        return Membership.objects.create(app=app, account=account, role=role)
 
 
 def change_role(membership: Membership, role: str) -> None:

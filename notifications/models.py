@@ -131,8 +131,14 @@ class Delivery(models.Model):
         StateChange, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
     )
     number = models.PositiveSmallIntegerField(default=0, help_text="its place among the change's")
+    # No index of its own: its log's begins with it.
     webhook = models.ForeignKey(
-        Webhook, models.CASCADE, null=True, blank=True, related_name="deliveries"
+        Webhook,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="deliveries",
+        db_index=False,
     )
     customer = models.ForeignKey(
         Customer, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
@@ -181,6 +187,11 @@ class Delivery(models.Model):
                 name="delivery_in_flight",
             ),
             models.Index(fields=["app", "-id"], name="delivery_listing"),
+            models.Index(
+                fields=["webhook", "-id"],
+                condition=models.Q(webhook__isnull=False),
+                name="delivery_of_webhook",
+            ),
             models.Index(
                 fields=["finished_at"],
                 condition=models.Q(finished_at__isnull=False),

@@ -9,6 +9,7 @@ from django.conf import settings as django_settings
 from django.contrib import admin
 from django.db import connection
 from django.http import HttpRequest
+from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
@@ -242,7 +243,8 @@ class AppAdmin(ServedAdmin, RecordedAdmin):
 
     @admin.display(description="Other settings")
     def others(self, app: App) -> str:
-        return json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
+        text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
+        return format_html('<pre class="office-code">{}</pre>', text)
 
     def get_readonly_fields(self, request: HttpRequest, obj: App | None = None) -> tuple[str, ...]:
         """An app is live or test for good: its keys say which."""

@@ -122,15 +122,11 @@ class MembershipAdmin(ReadOnlyAdmin):
         return None
 
     def _add(self, request: HttpRequest, app: App, *, email: str, role: str) -> str:
-        member, is_new = add_member(app=app, email=email, role=role)
+        member = add_member(app=app, email=email, role=role)
         self.log_addition(request, member, f"Let in as {role}.")
-        tail = (
-            " The account is new and has no password yet: the platform's staff make a link by which"
-            " it is chosen."
-            if is_new
-            else ""
-        )
-        return f"{member.account} is {role} now.{tail}"
+        # The same words for an account that there was: owners learn nothing of other apps' people.
+        tail = "Who has no password yet gets a link to choose one from the platform's staff."
+        return f"{member.account} is {role} now. {tail}"
 
     def _change(self, request: HttpRequest, app: App) -> str:
         number = request.POST.get("member", "")

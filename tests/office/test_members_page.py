@@ -45,14 +45,26 @@ def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> No
         owner, tenant, member=number_of(tenant, "cid@example.com"), remove="1", role="owner"
     )
 
-    assert told(new)[0].startswith("cid@example.com is viewer now. The account is new")
-    assert told(known) == ["bob@example.com is editor now."]
+    tail = "Who has no password yet gets a link to choose one from the platform's staff."
+    assert told(new) == [f"cid@example.com is viewer now. {tail}"]
+    assert told(known) == [f"bob@example.com is editor now. {tail}"]
     assert told(twice) == ["That person is a member already."]
     assert "Enter a valid email address." in bad.content.decode()
     assert told(gone) == ["cid@example.com is no member any more."]
     assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
     assert not Account.objects.get(email="cid@example.com").has_usable_password()
     assert mailoutbox == []
+
+
+def test_of_a_members_account_only_staff_learn_more(tenant: Tenant) -> None:
+    Account.objects.create_user("bob@example.com", name="Robert Tables")
+    owner = member(tenant.app, "owner", "ann@example.com")
+    post(owner, tenant, add="1", email="bob@example.com", role="viewer")
+
+    pages = [client.get(page_of(tenant)).content.decode() for client in (owner, superuser())]
+
+    shown = [("Robert Tables" in page, "has no password yet" in page) for page in pages]
+    assert shown == [(False, False), (True, True)]
 
 
 def test_the_last_owner_stays(tenant: Tenant) -> None:

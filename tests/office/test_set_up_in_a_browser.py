@@ -1,11 +1,14 @@
 """The pages of an app's set-up in a real browser: wide and narrow, light and dark."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.core.servers.basehttp import ThreadedWSGIServer
+from django.db import DatabaseError
 from django.urls import reverse
 
 from apps_config.models import Account, Credential
@@ -31,6 +34,22 @@ CALL = {
     "settings": {"url": "https://example.com/hook"},
     "when": {"type": "after", "unit": "days", "time": 2},
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _threads_end_in_peace() -> Iterator[None]:
+    """A thread of the live server that ends after its test can't close SQLite's connection in
+    memory, which is the test's."""
+    close = ThreadedWSGIServer._close_connections
+
+    def close_what_may_be(server: ThreadedWSGIServer) -> None:
+        with suppress(DatabaseError):
+            close(server)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(ThreadedWSGIServer, "_close_connections", close_what_may_be)
+    yield
+    patch.undo()
 
 
 @pytest.fixture
@@ -178,7 +197,7 @@ def test_a_reminder_is_read_back_while_it_is_written(
 ) -> None:
     office.put(f"/apps/{office.app.slug}", {"event_notifications": [MAIL]})
     page = visit(editor, admin_page("apps_config_app_change", office.app.pk), width=width).page
-    sentence = ".form-group.original .office-sentence"
+    sentence = ".form-group.original h3 strong"
 
     def hidden(name: str) -> bool:
         return page.evaluate(
@@ -225,7 +244,7 @@ def test_a_reminder_is_added(
         "recipient": "owner",
     }.items():
         set_value(page, f"[name=event_notifications-0-{name}]", value)
-    words = page.texts(".form-group:not(.empty-form) .office-sentence")
+    words = page.texts(".form-group:not(.empty-form) h3 strong")
     page.evaluate("document.querySelector('[name=_save]').click()")
     page.wait_for("location.pathname === '/admin/apps_config/app/'")
 

@@ -29,8 +29,12 @@
         if (cell) cell.hidden = kind !== type;
       }
     }
-    const words = row.querySelector(".office-sentence");
-    if (words) words.textContent = sentence(row);
+    const heading = row.querySelector("h3 strong");
+    if (heading && (sentence(row) !== "…" || row.isRead)) {
+      row.isRead = true;
+      heading.textContent = sentence(row);
+      heading.setAttribute("role", "status");
+    }
   }
 
   function rowOf(target) {
