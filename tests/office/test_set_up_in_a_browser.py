@@ -1,5 +1,6 @@
 """The pages of an app's set-up in a real browser: wide and narrow, light and dark."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from django.urls import reverse
 from apps_config.models import Account, Credential
 from notifications.models import Attempt, Delivery, EmailTemplate, Webhook
 from notifications.services import create_webhook, send_test
+from tests.booking_pages.shop import load_axe
 from tests.browser import Page
 from tests.office.conftest import Visit, keep, member_of
 from tests.world import Tenant
@@ -24,6 +26,9 @@ LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark"
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("app", "reminders", "members", "webhook", "delivery", "template", "app-history")
+# What stands in the frame of the theme and is all ours.
+OWN_PAGES = ("app-history", "key-revoke", "members", "delivery", "templates", "template")
+OWN_PAGES += ("reminders", "webhook", "key-new")
 MAIL = {
     "type": "email",
     "settings": {"recipient": "customer", "subject": "See you"},
@@ -141,6 +146,32 @@ def test_every_page_looks_right(
 
         assert len(seen.page.texts("main h1, h1, h2, #header h1, .office-card h2")) > 0
         assert (name, low_contrast(seen.page)) == (name, [])
+
+
+RUN_AXE = """
+axe.run(document.getElementById("content"), {preload: false, iframes: false,
+  resultTypes: ["violations"]}).then(found => {
+  window.axeFound = JSON.stringify(found.violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => [one.id, one.nodes.map(node => node.html.slice(0, 300))]));
+})
+"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), SHOWN)
+def test_axe_finds_nothing_serious(
+    full: Tenant, owner: Account, visit: Callable[..., Visit], width: int, scheme: str
+) -> None:
+    axe, found = load_axe(), {}
+
+    for name in OWN_PAGES:
+        page = visit(owner, pages(full)[name], width=width, scheme=scheme).page
+        page.evaluate(axe)
+        page.evaluate(RUN_AXE)
+        page.wait_for("!!window.axeFound")
+        found[name] = json.loads(page.evaluate("window.axeFound"))
+
+    assert found == {name: [] for name in OWN_PAGES}
 
 
 def low_contrast(page: Page) -> list[str]:
