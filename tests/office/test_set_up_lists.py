@@ -1,0 +1,51 @@
+"""Lists of set-up take as many queries for many rows as for one."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps_config.models import Account, App, Credential, Membership
+from tests.office.staff import member, superuser
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db
+
+
+def fill(app: App, count: int) -> None:
+    """So many more keys and members of the app, and so many more apps."""
+    Credential.objects.bulk_create(
+        Credential(app=app, kind="server", prefix=f"{count}-{number}_", secret_hash="x")
+        for number in range(count)
+    )
+    accounts = Account.objects.bulk_create(
+        Account(email=f"{count}-{number}@example.com", password="!") for number in range(count)
+    )
+    Membership.objects.bulk_create(Membership(account=one, app=app) for one in accounts)
+    App.objects.bulk_create(App(slug=f"{count}-{number}", name="More") for number in range(count))
+
+
+@pytest.mark.parametrize("who", ["staff", "owner"])
+def test_lists_and_pages_take_as_many_queries_for_many_rows(tenant: Tenant, who: str) -> None:
+    client = superuser() if who == "staff" else member(tenant.app, "owner")
+    paths = [
+        reverse("admin:apps_config_app_changelist"),
+        reverse("admin:apps_config_app_change", args=[tenant.app.pk]),
+        reverse("admin:apps_config_credential_changelist"),
+        reverse("admin:apps_config_credential_add"),
+        reverse("admin:apps_config_membership_changelist"),
+        reverse("admin:apps_config_membership_of", args=[tenant.app.pk]),
+    ]
+    counts = []
+
+    for count in (1, 3, 300):
+        fill(tenant.app, count)
+        taken = []
+        for path in paths:
+            client.get(path)  # what Django keeps of its own tables
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(path).status_code == 200
+            taken.append(len(queries))
+        counts.append(taken)
+
+    assert counts == [counts[0]] * 3
