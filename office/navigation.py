@@ -16,8 +16,10 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         False,
         (
             ("Today", "today", "index"),
+            ("Calendar", "calendar_view_week", "calendar"),
             ("Bookings", "event_available", "bookings_booking_changelist"),
             ("Customers", "group", "bookings_customer_changelist"),
+            ("Why not?", "help", "why"),
         ),
     ),
     (

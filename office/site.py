@@ -10,6 +10,7 @@ from unfold.sites import UnfoldAdminSite
 
 from apps_config.models import Account
 from apps_config.scope import scope_of
+from office import urls
 from office.passwords import ChoosePasswordView, make_link
 from office.today import today_context
 
@@ -27,8 +28,9 @@ class OfficeSite(UnfoldAdminSite):
     ) -> TemplateResponse:
         return super().index(request, today_context(request) | (extra_context or {}))
 
-    def get_urls(self) -> list[URLPattern]:
-        own = [
+    def extra_urls(self) -> list[URLPattern]:
+        return [
+            *urls.paths(self.admin_view),
             path(
                 "accounts/<uuid:account_id>/password-link/",
                 self.admin_view(self.password_link),
@@ -39,7 +41,6 @@ class OfficeSite(UnfoldAdminSite):
                 "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"
             ),
         ]
-        return own + super().get_urls()
 
     def password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
         return make_link(self._registry[Account], request, account_id)

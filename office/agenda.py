@@ -1,0 +1,254 @@
+"""What a calendar of several resources shows: bookings, events made by hand, holds, closed time.
+
+A constant number of queries, whatever is in them.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Q
+from django.urls import reverse
+
+from apps_config.models import App
+from availability.enforcement import RESOURCE_TERMS
+from availability.models import Calendar, Event, Hold, Resource
+from availability.reading import Span, to_datetime
+from availability.search import Explanation, Query, explain_query, load_resources
+from bookings.graphs import SEATED
+from bookings.models import Booking
+from office.walls import Wall, days_span, say_span, show_pieces, show_span, skipped_pieces
+
+LONGEST = timedelta(days=366)  # of a booking
+MOST_ROWS = 2000
+
+
+class Range(NamedTuple):
+    """Local days, `until` exclusive, of resources, and the zone they are shown in (None: each in
+    its own)."""
+
+    first: date
+    until: date
+    zone: str | None
+
+    def zone_of(self, resource: Resource) -> str:
+        return self.zone or resource.timezone
+
+    def span_of(self, resource: Resource) -> Span:
+        return days_span(self.first, self.until, self.zone_of(resource))
+
+
+class Sheet(NamedTuple):
+    """What is drawn, in the calendar library's words, but for `more`, which is ours."""
+
+    events: list[dict[str, Any]]
+    background: list[dict[str, Any]]
+    cut: bool
+
+
+def read_sheet(
+    app: App, resources: Sequence[Resource], shown: Range, *, now: datetime, may_move: bool
+) -> Sheet:
+    spans = [shown.span_of(resource) for resource in resources]
+    whole = Span(min(span.start for span in spans), max(span.end for span in spans))
+    events = _read_events(app, resources, whole)
+    bookings = _read_bookings(app, events)
+    seats = _count_seats(bookings.values())
+    by_id = {resource.id: resource for resource in resources}
+    records = [
+        _event_record(event, bookings, seats, by_id[event.resource_id], shown, may_move)
+        for event in events
+        if not _is_hidden(event, bookings)
+    ]
+    records += [
+        _hold_record(hold, by_id[hold.resource_id], shown)
+        for hold in _read_holds(app, resources, whole, now)
+    ]
+    return Sheet(records, _background(app, resources, shown, now), len(events) >= MOST_ROWS)
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+def _read_events(app: App, resources: Sequence[Resource], span: Span) -> list[Event]:
+    """What touches the span; what does not block is found by its calendar and its start."""
+    ids = [resource.id for resource in resources]
+    start, end = to_datetime(span.start), to_datetime(span.end)
+    calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None)
+    rows = Event.objects.filter(calendar__deleted_at=None).order_by("start", "id")
+    busy = rows.filter(resource_id__in=ids, busy=True).overlapping(start, end)
+    idle = rows.filter(
+        calendar_id__in=calendars.values("id"), busy=False, start__gte=start - LONGEST
+    ).overlapping(start, end)
+    return [*busy[:MOST_ROWS], *idle[:MOST_ROWS]]
+
+
+def _read_bookings(app: App, events: Iterable[Event]) -> dict[uuid.UUID, Booking]:
+    """event's id -> the booking that has it: of a group its owner's, of a companion its main's."""
+    ids = {event.main_id or event.id for event in events}
+    rows = Booking.objects.filter(app=app, event_id__in=ids, owner_booking=None)
+    return {booking.event_id: booking for booking in rows.prefetch_related("customers")}
+
+
+def _count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
+    groups = [booking.id for booking in bookings if booking.max_seats is not None]
+    taken = Q(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
+    found = Booking.objects.filter(taken).order_by().values_list("owner_booking_id")
+    return dict(found.annotate(Count("id")))
+
+
+def _read_holds(app: App, resources: Sequence[Resource], span: Span, now: datetime) -> Any:
+    return Hold.objects.filter(
+        app=app,
+        resource_id__in=[resource.id for resource in resources],
+        used_at=None,
+        expires_at__gt=now,
+        end__gt=to_datetime(span.start),
+        start__lt=to_datetime(span.end),
+    )[:MOST_ROWS]
+
+
+def _is_hidden(event: Event, bookings: dict[uuid.UUID, Booking]) -> bool:
+    """Whether its booking has been deleted."""
+    booking = bookings.get(event.main_id or event.id)
+    return booking is not None and booking.deleted_at is not None
+
+
+# --- As they are drawn ----------------------------------------------------------------------------
+def _event_record(
+    event: Event,
+    bookings: dict[uuid.UUID, Booking],
+    seats: dict[uuid.UUID, int],
+    resource: Resource,
+    shown: Range,
+    may_move: bool,
+) -> dict[str, Any]:
+    booking = bookings.get(event.main_id or event.id)
+    record = _record(f"event-{event.id}", resource, shown, event.start, event.end)
+    if event.all_day and shown.zone_of(resource) == resource.timezone:
+        record |= {
+            "allDay": True,
+            "start": event.start_date.isoformat(),
+            "end": event.end_date.isoformat(),
+        }
+    if booking is None:
+        url = reverse("admin:availability_event_change", args=[event.id])
+        kind = "event" if event.busy else "idle"
+        return _told(record, title=event.what, state=kind, url=url)
+    return _told(
+        record,
+        title=_title_of(event, booking, seats),
+        state=booking.state,
+        url=reverse("admin:bookings_booking_change", args=[booking.id]),
+        booking=booking,
+        may_move=may_move and event.main_id is None and not booking.completed,
+    )
+
+
+def _title_of(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> str:
+    if booking.max_seats is not None:
+        return f"{event.what} ({seats.get(booking.id, 0)} of {booking.max_seats})"
+    names = [customer.name for customer in booking.customers.all() if customer.name]
+    return " · ".join([event.what, *names[:1]])
+
+
+def _hold_record(hold: Hold, resource: Resource, shown: Range) -> dict[str, Any]:
+    record = _record(f"hold-{hold.id}", resource, shown, hold.start, hold.end)
+    url = reverse("admin:availability_hold_change", args=[hold.id])
+    return _told(record, title="Held", state="hold", url=url)
+
+
+def _record(
+    name: str, resource: Resource, shown: Range, start: datetime, end: datetime
+) -> dict[str, Any]:
+    zone = shown.zone_of(resource)
+    wall = show_span(start, end, zone)
+    return {
+        "id": name,
+        "resourceIds": [str(resource.id)],
+        "start": wall.start,
+        "end": wall.end,
+        "extendedProps": {"time": say_span(start, end, zone), "resource": resource.name},
+    }
+
+
+def _told(
+    record: dict[str, Any],
+    *,
+    title: str,
+    state: str,
+    url: str,
+    booking: Booking | None = None,
+    may_move: bool = False,
+) -> dict[str, Any]:
+    """`state`: of a booking its own; else event (busy), idle (an event that is not) or hold."""
+    more = record["extendedProps"] | {
+        "state": state,
+        "url": url,
+        "booking": str(booking.id) if booking else None,
+    }
+    return record | {
+        "title": title,
+        "classNames": [f"is-{state}"],
+        "startEditable": may_move,
+        "durationEditable": may_move,
+        "extendedProps": more,
+    }
+
+
+# --- Open and closed ------------------------------------------------------------------------------
+def _background(
+    app: App, resources: Sequence[Resource], shown: Range, now: datetime
+) -> list[dict[str, Any]]:
+    """What the resources' own rules close, by the core that answers /availability/explain."""
+    found = explain_query(query_of(app, resources, shown, now))
+    by_id = {resource.id: resource for resource in resources}
+    records = []
+    for explanation in found:
+        resource = by_id[explanation.resource.id]
+        zone = shown.zone_of(resource)
+        records += [
+            _shade(resource, piece, "is-closed")
+            for start, end in closed_spans(explanation)
+            for piece in show_pieces(start, end, zone)
+        ]
+        records += [
+            _shade(resource, piece, "is-skipped")
+            for piece in skipped_pieces(*shown.span_of(resource), zone)
+        ]
+    return records
+
+
+def query_of(app: App, resources: Sequence[Resource], shown: Range, now: datetime) -> Query:
+    """The whole range of each resource, also what lies in the past. A bare wall-clock text is read
+    in each resource's zone."""
+    if shown.zone is None:
+        texts = [f"{day.isoformat()}T00:00:00" for day in (shown.first, shown.until)]
+    else:
+        span = days_span(shown.first, shown.until, shown.zone)
+        texts = [to_datetime(instant).isoformat() for instant in span]
+    terms = replace(RESOURCE_TERMS, earliest=texts[0], latest=texts[1], include_past=True)
+    rows = load_resources(app.id, [resource.id for resource in resources])
+    return Query(resources=rows, terms=terms, now=now)
+
+
+def closed_spans(explanation: Explanation) -> list[tuple[int, int]]:
+    """What rules close, whatever else stands there."""
+    spans: list[tuple[int, int]] = []
+    for start, end, _, reasons in explanation.segments:
+        if not any(reason.type == "constraint" for reason in reasons):
+            continue
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def _shade(resource: Resource, piece: Wall, name: str) -> dict[str, Any]:
+    return {
+        "display": "background",
+        "resourceIds": [str(resource.id)],
+        "start": piece.start,
+        "end": piece.end,
+        "classNames": [name],
+    }

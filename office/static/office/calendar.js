@@ -1,0 +1,353 @@
+// The calendar. It shows readings of wall clocks as the server gives them and sends readings back:
+// what instant a reading means, also where the clock is changed, the server alone decides.
+"use strict";
+
+addEventListener("DOMContentLoaded", () => {
+  const page = JSON.parse(document.getElementById("cal-page").textContent);
+  const grid = document.getElementById("cal-grid");
+  if (!page.resources.length) return;
+
+  const byId = Object.fromEntries(page.resources.map((one) => [one.id, one]));
+  const token = document.querySelector(".cal [name=csrfmiddlewaretoken]").value;
+  const zones = document.getElementById("cal-zone");
+  const gone = document.getElementById("cal-gone");
+  const said = document.getElementById("cal-said");
+  const refused = document.getElementById("cal-refused");
+  const book = document.getElementById("cal-book");
+  const device = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const isNarrow = matchMedia("(max-width: 48rem)");
+  const GONE = /^(cancelled|declined|unpaid)/;
+  const VIEWS = { week: "resourceTimeGridWeek", day: "resourceTimeGridDay" };
+
+  zones.value = page.zone === "viewer" ? "viewer" : "";
+  const zoneSent = () => (zones.value === "viewer" ? device : "");
+  const zoneShown = () => zoneSent() || page.resources[0].zone;
+
+  // --- The grid ---------------------------------------------------------------------------------
+  const wanted = VIEWS[page.view] || (isNarrow.matches ? VIEWS.day : VIEWS.week);
+  const calendar = EventCalendar.create(grid, {
+    view: wanted,
+    date: page.date || today(),
+    firstDay: 1,
+    locale: "en-GB",
+    timeZone: offsetNow(),
+    height: "min(75vh, 54rem)",
+    headerToolbar: { start: "prev,next today", center: "title", end: "resourceTimeGridWeek,resourceTimeGridDay" },
+    buttonText: { today: "Today", resourceTimeGridWeek: "Week", resourceTimeGridDay: "Day" },
+    columnWidth: width(wanted),
+    datesAboveResources: true,
+    views: {
+      resourceTimeGridWeek: { titleFormat: { day: "numeric", month: "short", year: "numeric" } },
+      resourceTimeGridDay: { titleFormat: { weekday: "long", day: "numeric", month: "long", year: "numeric" } },
+    },
+    dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
+    slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
+    eventTimeFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
+    scrollTime: "07:00:00",
+    slotDuration: "00:30:00",
+    slotHeight: 28,
+    snapDuration: "00:15:00",
+    slotEventOverlap: false,
+    nowIndicator: true,
+    lazyFetching: false,
+    resources: page.resources.map((one) => ({ id: one.id, title: one.name })),
+    eventSources: [{ events: fetchSheet }],
+    eventContent: drawEvent,
+    eventDidMount: nameEvent,
+    eventClick: ({ event }) => {
+      if (event.extendedProps.url) location.assign(event.extendedProps.url);
+    },
+    eventDrop: (change) => move(change, false),
+    eventResize: (change) => move(change, true),
+    selectable: page.mayMake,
+    select: ({ start, end, allDay, resource }) => {
+      calendar.unselect();
+      if (!allDay) openBook(resource?.id ?? page.resources[0].id, reading(start), reading(end));
+    },
+    datesSet: ({ start, view }) => {
+      calendar.setOption("columnWidth", width(view.type));
+      keepAddress({ date: reading(shownDay(view) ?? start).slice(0, 10), view: view.type === VIEWS.day ? "day" : "week" });
+    },
+  });
+  describeZones();
+
+  zones.addEventListener("change", () => {
+    keepAddress({ zone: zones.value });
+    calendar.setOption("timeZone", offsetNow());
+    describeZones();
+    calendar.refetchEvents();
+  });
+  gone.addEventListener("change", () => calendar.refetchEvents());
+  document.querySelector(".cal-pick [name=app]")?.addEventListener("change", (event) => {
+    location.assign(`?app=${encodeURIComponent(event.target.value)}`);
+  });
+  document.getElementById("cal-new")?.addEventListener("click", () => openBook(page.resources[0].id, "", ""));
+
+  function width(view) {
+    const most = view === VIEWS.day ? 4 : 1;
+    return page.resources.length > most || (isNarrow.matches && view === VIEWS.week) ? "7.5rem" : undefined;
+  }
+
+  function shownDay(view) {
+    return view.type === VIEWS.day ? view.currentStart : view.activeStart;
+  }
+
+  // A fixed offset: in it every reading exists once, and the line of the present stands right.
+  function offsetNow() {
+    const now = new Date();
+    const parts = new Intl.DateTimeFormat("en", { timeZone: zoneShown(), timeZoneName: "longOffset" }).formatToParts(now);
+    return parts.find((part) => part.type === "timeZoneName").value.slice(3) || "+00:00";
+  }
+
+  function today() {
+    return new Intl.DateTimeFormat("sv-SE", { timeZone: zoneShown() }).format(new Date());
+  }
+
+  function reading(date) {
+    const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)/.exec(calendar.getOption("timeZone"));
+    const ahead = (sign === "-" ? -1 : 1) * (60 * hours + +minutes) * 60000;
+    return new Date(date.getTime() + ahead).toISOString().slice(0, 19);
+  }
+
+  function describeZones() {
+    const names = [...new Set(page.resources.map((one) => one.zone))];
+    const words = zoneSent() ? `Times as this device's clock shows them (${device}).`
+      : names.length === 1 ? `Times as a clock in ${names[0]} shows them.`
+      : `Each column by its own clock: ${page.resources.map((one) => `${one.name} ${one.zone}`).join(", ")}.`;
+    document.getElementById("cal-zones").textContent = words;
+  }
+
+  function keepAddress(values) {
+    const address = new URL(location.href);
+    for (const [name, value] of Object.entries(values)) {
+      if (value) address.searchParams.set(name, value);
+      else address.searchParams.delete(name);
+    }
+    history.replaceState(null, "", address);
+    for (const link of document.querySelectorAll("[data-why]")) {
+      link.search = `?date=${address.searchParams.get("date") ?? ""}`;
+    }
+  }
+
+  // --- Data -------------------------------------------------------------------------------------
+  async function ask(address, options) {
+    const answer = await fetch(address, { headers: { Accept: "application/json" }, ...options });
+    if (answer.redirected || !answer.headers.get("Content-Type")?.startsWith("application/json")) {
+      location.reload(); // the log-in has ended
+      return new Promise(() => {});
+    }
+    return { ok: answer.ok, status: answer.status, body: await answer.json() };
+  }
+
+  function send(address, body) {
+    return ask(address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-CSRFToken": token },
+      body: JSON.stringify(body),
+    });
+  }
+
+  async function fetchSheet({ start, end }) {
+    const query = new URLSearchParams({
+      start: reading(start).slice(0, 10),
+      end: reading(end).slice(0, 10),
+      resources: page.resources.map((one) => one.id).join(","),
+    });
+    if (zoneSent()) query.set("zone", zoneSent());
+    try {
+      const { ok, body } = await ask(`${page.events}?${query}`);
+      if (!ok) throw new Error(body.error);
+      const events = body.data.events.filter((one) => gone.checked || !GONE.test(one.extendedProps.state));
+      list(events);
+      if (body.data.cut) tell("There is more than can be shown: choose fewer days or resources.");
+      grid.dataset.drawn = String(Number(grid.dataset.drawn || 0) + 1);
+      return [...body.data.background, ...events];
+    } catch (error) {
+      tell(`The calendar could not be read: ${error.message}`);
+      return [];
+    }
+  }
+
+  function list(events) {
+    const sorted = [...events].sort((one, other) => (one.start < other.start ? -1 : 1));
+    document.getElementById("cal-list").replaceChildren(
+      ...sorted.map((event) => {
+        const { time, resource, state, url } = event.extendedProps;
+        const link = make("a", "", `${time}: ${event.title}`);
+        link.href = url;
+        const item = make("li", "");
+        item.append(link, ` ${state}, ${resource}`);
+        return item;
+      }),
+    );
+  }
+
+  // --- Drawing ----------------------------------------------------------------------------------
+  function make(name, classes, text) {
+    const element = document.createElement(name);
+    element.className = classes;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  function drawEvent({ event, timeText }) {
+    if (event.display === "background") return "";
+    if (!event.extendedProps.state) return { domNodes: [make("span", "cal-time", timeText)] };
+    const isShort = event.end - event.start < 45 * 60000;
+    const time = make("span", "cal-time", isShort ? timeText.split("–")[0] : timeText);
+    return { domNodes: [time, make("span", "cal-what", event.title)] };
+  }
+
+  function nameEvent({ el, event }) {
+    if (event.display === "background" || !event.extendedProps.state) return;
+    const { time, state, resource } = event.extendedProps;
+    el.setAttribute("aria-label", `${event.title}, ${state}, ${time}, ${resource}`);
+    el.title = `${event.title}\n${time}\n${state}, ${resource}`;
+  }
+
+  function tell(words, undo) {
+    said.hidden = false;
+    said.replaceChildren(words);
+    if (undo) {
+      const button = make("button", "time-button", "Undo");
+      button.type = "button";
+      button.addEventListener("click", undo);
+      said.append(" ", button);
+    }
+  }
+
+  for (const button of document.querySelectorAll(".cal-dialog [data-close]")) {
+    button.addEventListener("click", () => button.closest("dialog").close());
+  }
+
+  function offer(dialog, alternatives, choose) {
+    const block = dialog.querySelector(".cal-alternatives");
+    block.hidden = !alternatives?.length;
+    block.querySelector(".cal-choices").replaceChildren(
+      ...(alternatives ?? []).map((one) => {
+        const button = make("button", "time-button", one.text);
+        button.type = "button";
+        button.addEventListener("click", () => choose(one));
+        return button;
+      }),
+    );
+  }
+
+  // --- To another time --------------------------------------------------------------------------
+  async function move(change, withEnd) {
+    const { event, newResource, revert } = change;
+    if (event.allDay) {
+      revert();
+      return;
+    }
+    const body = { start: reading(event.start), zone: zoneSent() };
+    if (withEnd) body.end = reading(event.end);
+    body.resource_id = newResource?.id ?? event.resourceIds[0];
+    await place(event, body, revert);
+  }
+
+  async function place(event, body, revert) {
+    const address = page.move.replace("00000000-0000-0000-0000-000000000000", event.extendedProps.booking);
+    const { ok, body: answer } = await send(address, body);
+    if (ok) {
+      refused.close();
+      const { text, was } = answer.data;
+      tell(`${event.title} is now ${text}.`, () => place(event, { ...was, zone: zoneSent() }, () => {}));
+      calendar.refetchEvents();
+      return;
+    }
+    revert();
+    refused.querySelector(".cal-refused-words").textContent = answer.error;
+    const reasons = [
+      ...(answer.reasons ?? []).map((reason) => reason.text),
+      ...(answer.conflicts ?? []).map((conflict) => `Taken: ${conflict.text}`),
+    ];
+    refused.querySelector(".cal-refused-reasons").replaceChildren(...reasons.map((text) => make("li", "", text)));
+    offer(refused, answer.alternatives, (one) =>
+      place(event, { start: one.start, end: one.end, resource_id: body.resource_id, zone: body.zone }, () => {}));
+    if (!refused.open) refused.showModal();
+  }
+
+  // --- A new booking ----------------------------------------------------------------------------
+  const form = book.querySelector("form");
+  let exact = null; // an alternative that was chosen: its instants, which readings might not tell
+
+  function openBook(resourceId, start, end) {
+    if (!page.mayMake) return;
+    form.reset();
+    showErrors({});
+    offer(book, []);
+    form.elements.resource_id.value = resourceId;
+    form.elements.start.value = start.slice(0, 16);
+    form.elements.end.value = end.slice(0, 16);
+    fitProjects();
+    book.showModal();
+    form.elements.what.focus();
+  }
+
+  function fitProjects() {
+    const wantedId = form.elements.resource_id.value;
+    const through = form.elements.through;
+    for (const option of through.querySelectorAll("[data-resources]")) {
+      option.hidden = option.disabled = !option.dataset.resources.split(" ").includes(wantedId);
+    }
+    if (through.selectedOptions[0]?.disabled) through.value = "graph:instant";
+  }
+
+  form.elements.resource_id.addEventListener("change", fitProjects);
+  for (const name of ["start", "end"]) {
+    form.elements[name].addEventListener("input", () => { exact = null; });
+  }
+
+  function showErrors(errors) {
+    for (const place of book.querySelectorAll("[data-error]")) {
+      const names = place.dataset.error.split(" ");
+      const messages = names.flatMap((name) => errors[name] ?? []);
+      place.textContent = messages.join(" ");
+      place.hidden = !messages.length;
+    }
+  }
+
+  async function submitBooking() {
+    const fields = form.elements;
+    const [kind, name] = fields.through.value.split(/:(.*)/);
+    const body = {
+      resource_id: fields.resource_id.value,
+      start: exact?.start ?? fields.start.value,
+      end: exact?.end ?? fields.end.value,
+      zone: zoneSent(),
+      customer: { name: fields.name.value, email: fields.email.value, phone: fields.phone.value },
+      ...(kind === "project" ? { project_id: name } : { graph: name }),
+      ...(fields.what.value ? { what: fields.what.value } : {}),
+      ...(fields.anyway.checked ? { settings: { enforce_availability: false } } : {}),
+    };
+    const { ok, body: answer } = await send(page.book, body);
+    if (ok) {
+      book.close();
+      tell(`Booked: ${answer.data.text}.`);
+      const link = make("a", "", "Open");
+      link.href = answer.data.url;
+      said.append(" ", link);
+      calendar.refetchEvents();
+      return;
+    }
+    const known = new Set([...book.querySelectorAll("[data-error]")].flatMap((one) => one.dataset.error.split(" ")));
+    const others = Object.entries(answer.errors ?? {}).filter(([path]) => !known.has(path));
+    const words = answer.errors ? others.map(([path, messages]) => `${path}: ${messages.join(" ")}`)
+      : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
+    showErrors({ ...(answer.errors ?? {}), "": words });
+    offer(book, answer.alternatives, (one) => {
+      fields.start.value = one.wall_start.slice(0, 16);
+      fields.end.value = one.wall_end.slice(0, 16);
+      exact = one;
+      submitBooking();
+    });
+    book.querySelector("[data-error]:not([hidden])")?.scrollIntoView({ block: "nearest" });
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submitBooking();
+  });
+  book.addEventListener("close", () => { exact = null; });
+});
