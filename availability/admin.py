@@ -1,11 +1,15 @@
 """Staff's view of resources, calendars, events and projects."""
 
+import re
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from unfold.decorators import action
 
 from apps_config.office import (
     AppFilter,
@@ -17,7 +21,11 @@ from apps_config.office import (
     ScopedChoiceFilter,
 )
 from apps_config.reminders import ReminderForm, ReminderInline
-from availability.core.constraints import ConstraintError, parse_constraints
+from availability.core.constraints import (
+    ConstraintError,
+    parse_constraints,
+    render_constraint,
+)
 from availability.models import (
     Calendar,
     Constraint,
@@ -29,9 +37,12 @@ from availability.models import (
     Resource,
 )
 
+# What a browser's input of a date and time sends, which leaves out seconds of zero.
+_DATE_INPUT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?")
+
 
 class ConstraintForm(forms.ModelForm):
-    """A rule is checked as the API checks it."""
+    """A rule is checked as the API checks it; what its kind does not use is dropped."""
 
     class Meta:
         model = Constraint
@@ -39,13 +50,18 @@ class ConstraintForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
-        row = Constraint(**{key: given.get(key) or "" for key in ("name", "day", "start", "end")})
+        values = {key: given.get(key) or "" for key in ("name", "day", "start", "end")}
+        for key in ("start", "end"):
+            if matched := _DATE_INPUT.fullmatch(values[key]):
+                values[key] = f"{matched[1]} {matched[2]}{matched[3] or ':00'}"
         try:
-            parse_constraints([row.as_json()])
+            rules = parse_constraints([Constraint(**values).as_json()])
         except ConstraintError as error:
             for path, messages in error.errors.items():
                 self.add_error(self._field_of(path), messages)
-        return given
+            return given
+        used = render_constraint(rules[0])[values["name"]]
+        return given | {key: values[key] if key in used else "" for key in ("day", "start", "end")}
 
     def _field_of(self, path: str) -> str | None:
         last = path.split(".")[-1]
@@ -53,9 +69,22 @@ class ConstraintForm(forms.ModelForm):
 
 
 class ConstraintInline(OfficeInline):
+    """The rules in their order, with a picture of what they come to (office/static/office/rules.js)
+    that needs no saving."""
+
     model = Constraint
     form = ConstraintForm
-    extra = 0
+    verbose_name = "rule"
+    verbose_name_plural = "rules: when time is open"
+    fields = ("name", "day", "start", "end", "position")
+    ordering_field = "position"
+    hide_ordering_field = True
+    hide_title = True
+    template_after = "office/rules_picture.html"
+
+    class Media:
+        css = {"all": ("office/time.css",)}
+        js = ("office/rules.js",)
 
 
 class CalendarInline(OfficeInline):
@@ -80,6 +109,15 @@ class ResourceAdmin(RecordedAdmin):
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (ConstraintInline, CalendarInline)
+    actions_detail = ("open_why", "open_calendar")
+
+    @action(description="Why not?", url_path="why")
+    def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect("admin:why_resource", resource_id=object_id)
+
+    @action(description="Calendar", url_path="calendar")
+    def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The calendar: what is booked and open, side by side; drag to move, drag over free time to book."""
+"""The calendar: what is booked and open, side by side; drag to move, drag to book."""
 
 import uuid
 from datetime import timedelta
@@ -42,7 +42,9 @@ from scheduling.api.instants import format_instant, parse_instant
 MOST_DAYS = 35
 LISTED = 50  # resources to choose from at once; others are found by name
 LAST_USED = "office_resources"
-BOOKABLE_GRAPHS = [graph.name for graph in GRAPHS.values() if not graph.is_group and not graph.is_seat]
+BOOKABLE_GRAPHS = [
+    graph.name for graph in GRAPHS.values() if not graph.is_group and not graph.is_seat
+]
 
 
 @require_safe

@@ -107,9 +107,7 @@ def tell_days(
     ]
 
 
-def cut_into_days(
-    segments: Sequence[Segment], zone: str
-) -> list[tuple[date, list[Segment]]]:
+def cut_into_days(segments: Sequence[Segment], zone: str) -> list[tuple[date, list[Segment]]]:
     """The segments of each local day, cut at its midnights."""
     days: dict[date, list[Segment]] = {}
     for segment in segments:
@@ -130,7 +128,9 @@ def _tell_day(
     stretches = []
     for piece in pieces:
         kind = kind_of(piece.reasons)
-        end_text = "24:00" if piece.end == begin + length else say_time(to_datetime(piece.end), zone)
+        end_text = (
+            "24:00" if piece.end == begin + length else say_time(to_datetime(piece.end), zone)
+        )
         stretches.append(
             Stretch(
                 kind=kind,
@@ -138,8 +138,7 @@ def _tell_day(
                 times=f"{say_time(to_datetime(piece.start), zone)} to {end_text}",
                 begins=(piece.start - begin) // 60,
                 lasts=(piece.end - piece.start) // 60,
-                holds_moment=moment is not None
-                and piece.start <= moment.timestamp() < piece.end,
+                holds_moment=moment is not None and piece.start <= moment.timestamp() < piece.end,
                 reasons=[links.tell(reason) for reason in piece.reasons],
             )
         )

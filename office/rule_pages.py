@@ -50,13 +50,13 @@ class Edited(NamedTuple):
 def draw_rules(request: HttpRequest) -> dict[str, Any]:
     """{resource_id | project_id, constraints: [...], timezone?, shown?: a resource of the project}
 
-    Answers with `errors` by the position of the rule, else with `days` and `outside`. Changes
-    nothing: a POST because rules are long.
+    Without `constraints` those that are saved. Answers with `errors` by the position of the rule,
+    else with `days` and `outside`. Changes nothing: a POST because rules are long.
     """
     body = read_object(request)
     edited = _find_edited(request, body)
     try:
-        rules = parse_constraints(body.get("constraints", []))
+        rules = parse_constraints(body["constraints"]) if "constraints" in body else _saved(edited)
     except ConstraintError as error:
         return {"errors": errors_by_rule(error), "days": None, "outside": None, "problem": ""}
     now = timezone.now()
@@ -66,6 +66,13 @@ def draw_rules(request: HttpRequest) -> dict[str, Any]:
     except Refusal as refusal:
         answer["problem"] = refusal.message
     return answer | {"outside": _say_outside(edited, rules, now)}
+
+
+def _saved(edited: Edited) -> Rules:
+    owner = edited.project or edited.resource
+    if owner is None:
+        return ()
+    return parse_constraints([row.as_json() for row in owner.constraints.all()])
 
 
 def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
@@ -87,12 +94,18 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> Edited:
         demand(request, project.app_id, SEE)
         resource = None
         if body.get("shown"):
-            resource = resources_in_reach(request).filter(
-                id=_id(body["shown"]), app_id=project.app_id
-            ).first()
-        resource = resource or resources_in_reach(request).filter(
-            app_id=project.app_id, project_resources__project=project
-        ).order_by("project_resources__position", "project_resources__id").first()
+            resource = (
+                resources_in_reach(request)
+                .filter(id=_id(body["shown"]), app_id=project.app_id)
+                .first()
+            )
+        resource = (
+            resource
+            or resources_in_reach(request)
+            .filter(app_id=project.app_id, project_resources__project=project)
+            .order_by("project_resources__position", "project_resources__id")
+            .first()
+        )
         return Edited(resource, project, resource.timezone if resource else "UTC")
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
@@ -188,7 +201,9 @@ def _outside_record(booking: Booking) -> dict[str, str]:
     }
 
 
-def _bookings_to_come(edited: Edited, now: datetime) -> list[tuple[uuid.UUID, datetime, datetime, str]]:
+def _bookings_to_come(
+    edited: Edited, now: datetime
+) -> list[tuple[uuid.UUID, datetime, datetime, str]]:
     """(booking, start, end, zone of its resource), by start: what blocks by the index of what
     blocks, what stands by through its calendar."""
     if edited.project:

@@ -5,10 +5,13 @@ has no reading, and of what it shows twice the offset says which is meant.
 """
 
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 from availability.core.zones import day_start, offset_segments
 from availability.reading import Span
+from bookings.wording import is_ambiguous, offset_words
+from office.words import moment_words
 from scheduling.api.errors import Invalid
 from scheduling.api.instants import InstantError, parse_date, parse_instant, zone
 
@@ -47,7 +50,7 @@ def skipped_pieces(start: int, end: int, zone_name: str) -> list[Wall]:
     segments = offset_segments(zone_name, start, end)
     return [
         Wall(reading(at + before), reading(at + after))
-        for (_, at, before), (_, _, after) in zip(segments, segments[1:], strict=False)
+        for (_, at, before), (_, _, after) in pairwise(segments)
         if after > before
     ]
 
@@ -56,38 +59,24 @@ def reading(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def is_ambiguous(instant: datetime, zone_name: str) -> bool:
-    """Whether the clock shows that reading twice."""
-    wall = instant.astimezone(zone(zone_name)).replace(tzinfo=None)
-    place = zone(zone_name)
-    first, second = (wall.replace(tzinfo=place, fold=fold).utcoffset() for fold in (0, 1))
-    return first != second
-
-
 def say_time(instant: datetime, zone_name: str) -> str:
-    """`09:30`; with its offset where the clock shows that twice: `02:30 (+01:00)`."""
+    """`09:30`; with its distance from UTC where the clock shows that twice."""
     local = instant.astimezone(zone(zone_name))
-    text = f"{local:%H:%M}"
-    if is_ambiguous(instant, zone_name):
-        text += f" ({local.isoformat()[-6:]})"
-    return text
-
-
-def say_moment(instant: datetime, zone_name: str) -> str:
-    """`Tue 24 Nov 2026, 10:00`"""
-    local = instant.astimezone(zone(zone_name))
-    return f"{local:%a} {local.day} {local:%b %Y}, {say_time(instant, zone_name)}"
+    tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
+    return f"{local:%H:%M}{tail}"
 
 
 def say_span(start: datetime, end: datetime, zone_name: str) -> str:
     """`Tue 24 Nov 2026, 10:00 to 10:30`; the later date where it ends on another."""
     place = zone(zone_name)
     same_day = start.astimezone(place).date() == end.astimezone(place).date()
-    last = say_time(end, zone_name) if same_day else say_moment(end, zone_name)
-    return f"{say_moment(start, zone_name)} to {last}"
+    last = say_time(end, zone_name) if same_day else moment_words(end, zone_name)
+    return f"{moment_words(start, zone_name)} to {last}"
 
 
-def read_moment(path: str, text: object, zone_name: str, *, after: datetime | None = None) -> datetime:
+def read_moment(
+    path: str, text: object, zone_name: str, *, after: datetime | None = None
+) -> datetime:
     """The instant of a reading, or of a text with its offset. Raises Invalid at `path`.
 
     Of a reading that comes twice the first, unless only the second lies after `after`.
@@ -96,7 +85,7 @@ def read_moment(path: str, text: object, zone_name: str, *, after: datetime | No
         instant = parse_instant(str(text or ""), zone_name)
     except InstantError as error:
         raise Invalid.at(path, str(error)) from error
-    if after is not None and instant <= after and is_ambiguous(instant, zone_name):
+    if after is not None and instant <= after and is_ambiguous(instant.astimezone(zone(zone_name))):
         second = instant.astimezone(zone(zone_name)).replace(fold=1).astimezone(UTC)
         return second if second > after else instant
     return instant
