@@ -168,7 +168,12 @@ def _record(
         "resourceIds": [str(resource.id)],
         "start": wall.start,
         "end": wall.end,
-        "extendedProps": {"time": say_span(start, end, zone), "resource": resource.name},
+        "extendedProps": {
+            "start": wall.start,
+            "end": wall.end,
+            "time": say_span(start, end, zone),
+            "resource": resource.name,
+        },
     }
 
 

@@ -60,13 +60,13 @@ addEventListener("DOMContentLoaded", () => {
     eventDrop: (change) => move(change, false),
     eventResize: (change) => move(change, true),
     selectable: page.mayMake,
-    select: ({ start, end, allDay, resource }) => {
+    select: ({ startStr, endStr, allDay, resource }) => {
       calendar.unselect();
-      if (!allDay) openBook(resource?.id ?? page.resources[0].id, reading(start), reading(end));
+      if (!allDay) openBook(resource?.id ?? page.resources[0].id, startStr, endStr);
     },
-    datesSet: ({ start, view }) => {
+    datesSet: ({ startStr, view }) => {
       calendar.setOption("columnWidth", width(view.type));
-      keepAddress({ date: reading(shownDay(view) ?? start).slice(0, 10), view: view.type === VIEWS.day ? "day" : "week" });
+      keepAddress({ date: startStr.slice(0, 10), view: view.type === VIEWS.day ? "day" : "week" });
     },
   });
   describeZones();
@@ -88,10 +88,6 @@ addEventListener("DOMContentLoaded", () => {
     return page.resources.length > most || (isNarrow.matches && view === VIEWS.week) ? "7.5rem" : undefined;
   }
 
-  function shownDay(view) {
-    return view.type === VIEWS.day ? view.currentStart : view.activeStart;
-  }
-
   // A fixed offset: in it every reading exists once, and the line of the present stands right.
   function offsetNow() {
     const now = new Date();
@@ -103,10 +99,13 @@ addEventListener("DOMContentLoaded", () => {
     return new Intl.DateTimeFormat("sv-SE", { timeZone: zoneShown() }).format(new Date());
   }
 
-  function reading(date) {
-    const [, sign, hours, minutes] = /^([+-])(\d\d):(\d\d)/.exec(calendar.getOption("timeZone"));
-    const ahead = (sign === "-" ? -1 : 1) * (60 * hours + +minutes) * 60000;
-    return new Date(date.getTime() + ahead).toISOString().slice(0, 19);
+  // A reading moved by what the library calls a duration: counted as though the clock were UTC,
+  // because its Dates are those of this device, whose own clock may skip that very hour.
+  function moved(reading, { years = 0, months = 0, days = 0, seconds = 0 }) {
+    const date = new Date(`${reading}Z`);
+    date.setUTCFullYear(date.getUTCFullYear() + years, date.getUTCMonth() + months, date.getUTCDate() + days);
+    date.setUTCSeconds(date.getUTCSeconds() + seconds);
+    return date.toISOString().slice(0, 19);
   }
 
   function describeZones() {
@@ -147,10 +146,10 @@ addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  async function fetchSheet({ start, end }) {
+  async function fetchSheet({ startStr, endStr }) {
     const query = new URLSearchParams({
-      start: reading(start).slice(0, 10),
-      end: reading(end).slice(0, 10),
+      start: startStr.slice(0, 10),
+      end: endStr.slice(0, 10),
       resources: page.resources.map((one) => one.id).join(","),
     });
     if (zoneSent()) query.set("zone", zoneSent());
@@ -235,13 +234,14 @@ addEventListener("DOMContentLoaded", () => {
 
   // --- To another time --------------------------------------------------------------------------
   async function move(change, withEnd) {
-    const { event, newResource, revert } = change;
+    const { event, newResource, delta, endDelta, revert } = change;
+    const { start, end } = event.extendedProps;
     if (event.allDay) {
       revert();
       return;
     }
-    const body = { start: reading(event.start), zone: zoneSent() };
-    if (withEnd) body.end = reading(event.end);
+    const body = { start: withEnd ? start : moved(start, delta), zone: zoneSent() };
+    if (withEnd) body.end = moved(end, endDelta);
     body.resource_id = newResource?.id ?? event.resourceIds[0];
     await place(event, body, revert);
   }

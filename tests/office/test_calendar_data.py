@@ -1,0 +1,602 @@
+"""What the calendar reads and writes: its JSON views."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from apps_config.models import Account
+from bookings.models import Booking
+from tests.bookings.group_world import make_group, seat_in
+from tests.office.conftest import WORKDAYS, logged_in, member_of
+from tests.world import BERLIN, Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+WEEK = {"start": "2026-11-23", "end": "2026-11-30"}
+EVENTS = "/admin/calendar/events"
+NEW = "/admin/calendar/bookings"
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", timezone=BERLIN, availability_constraints=WORKDAYS)
+
+
+@pytest.fixture
+def editor(tenant: Tenant) -> Client:
+    return logged_in(member_of(tenant, "editor"))
+
+
+@pytest.fixture
+def viewer(tenant: Tenant) -> Client:
+    return logged_in(member_of(tenant, "viewer"))
+
+
+@pytest.fixture
+def stranger(make_tenant: Any) -> Client:
+    return logged_in(member_of(make_tenant(), "owner"))
+
+
+def read(client: Client, *resources: Any, **given: str) -> Any:
+    ids = ",".join(one["id"] for one in resources)
+    return client.get(EVENTS, {**WEEK, "resources": ids, **given})
+
+
+def post(client: Client, path: str, body: Any) -> Any:
+    return client.post(path, json.dumps(body), content_type="application/json")
+
+
+def move(client: Client, booking_id: str, **body: Any) -> Any:
+    return post(client, f"{NEW}/{booking_id}/move", body)
+
+
+def book(tenant: Tenant, resource: Any, start: str, end: str, **given: Any) -> Any:
+    answer = tenant.book(resource_id=resource["id"], start=start, end=end, **given)
+    assert answer.status == 201, answer.json
+    return answer.data
+
+
+def error_of(answer: Any) -> Any:
+    body = answer.json()
+    return answer.status_code, {key: body[key] for key in body if key != "request_id"}
+
+
+# --- What is shown --------------------------------------------------------------------------------
+def test_a_booking_whole(tenant: Tenant, ada: Any, editor: Client) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
+    event_id = Booking.objects.get().event_id
+
+    answer = read(editor, ada)
+
+    assert answer.status_code == 200
+    assert answer.json()["data"]["events"] == [
+        {
+            "id": f"event-{event_id}",
+            "resourceIds": [ada["id"]],
+            "start": "2026-11-24T10:00:00",
+            "end": "2026-11-24T10:30:00",
+            "title": "Meeting · Marty McFly",
+            "classNames": ["is-confirmed"],
+            "startEditable": True,
+            "durationEditable": True,
+            "extendedProps": {
+                "start": "2026-11-24T10:00:00",
+                "end": "2026-11-24T10:30:00",
+                "time": "Tue 24 Nov 2026, 10:00 to 10:30",
+                "resource": "Ada",
+                "state": "confirmed",
+                "url": f"/admin/bookings/booking/{booking['id']}/change/",
+                "booking": booking["id"],
+            },
+        }
+    ]
+    assert answer.json()["data"]["cut"] is False
+
+
+def shown(answer: Any) -> list[tuple[Any, ...]]:
+    return [
+        (one["title"], one["extendedProps"]["state"], one["start"], one["startEditable"])
+        for one in answer.json()["data"]["events"]
+    ]
+
+
+def test_everything_that_stands_in_a_calendar(tenant: Tenant, ada: Any, editor: Client) -> None:
+    """Bookings in every state, groups with their seats, events made by hand, holds; not what lies
+    outside the range."""
+    calendar = ada["calendars"][0]["id"]
+    book(
+        tenant, ada, "2026-11-23 09:00:00", "2026-11-23 10:00:00", graph="confirm_decline"
+    )  # asked for
+    gone = book(tenant, ada, "2026-11-24 09:00:00", "2026-11-24 10:00:00")
+    tenant.put(f"/bookings/{gone['id']}/cancel")
+    group = make_group(tenant, ada, start="2026-11-25 09:00:00", end="2026-11-25 10:00:00")
+    seat_in(tenant, group)
+    tenant.make_event(calendar, "2026-11-26 09:00:00", "2026-11-26 10:00:00", what="Congress")
+    tenant.make_event(
+        calendar, "2026-11-26 11:00:00", "2026-11-26 12:00:00", what="Lunch", busy=False
+    )
+    tenant.make_event(calendar, "2026-11-27", "2026-11-28", what="Away", all_day=True)
+    hold = {"start": "2026-11-25 13:00:00", "end": "2026-11-25 14:00:00", "reservation_time": 60}
+    assert tenant.post("/bookings/reserve", {**hold, "resource_id": ada["id"]}).status == 201
+    book(tenant, ada, "2026-11-30 00:00:00", "2026-11-30 01:00:00")
+
+    found = shown(read(editor, ada))
+
+    assert sorted(found, key=lambda one: one[2]) == [
+        ("Meeting · Marty McFly", "tentative", "2026-11-23T09:00:00", True),
+        ("Meeting · Marty McFly", "cancelled", "2026-11-24T09:00:00", False),
+        ("Yoga (1 of 2)", "tentative", "2026-11-25T09:00:00", True),
+        ("Held", "hold", "2026-11-25T13:00:00", False),
+        ("Congress", "event", "2026-11-26T09:00:00", False),
+        ("Lunch", "idle", "2026-11-26T11:00:00", False),
+        ("Away", "event", "2026-11-27", False),
+    ]
+
+
+def test_a_hold_that_has_lapsed_is_gone(
+    tenant: Tenant, ada: Any, editor: Client, clock: Any
+) -> None:
+    hold = {"start": "2026-11-25 13:00:00", "end": "2026-11-25 14:00:00", "reservation_time": 60}
+    tenant.post("/bookings/reserve", {**hold, "resource_id": ada["id"]})
+    before = shown(read(editor, ada))
+
+    clock.shift(60)
+
+    assert (len(before), shown(read(editor, ada))) == (1, [])
+
+
+def test_a_mutual_booking_stands_with_both_and_is_moved_by_its_first(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    bob = tenant.make_resource("Bob", timezone=BERLIN)
+    project = tenant.make_project(ada["id"], bob["id"], availability={"mode": "mutual"})
+    times = {"start": "2026-11-24 10:00:00", "end": "2026-11-24 11:00:00"}
+    booking = tenant.book(project_id=project["id"], **times).data
+
+    events = read(editor, ada, bob).json()["data"]["events"]
+
+    assert [
+        (one["extendedProps"]["resource"], one["extendedProps"]["booking"], one["startEditable"])
+        for one in events
+    ] == [("Ada", booking["id"], True), ("Bob", booking["id"], False)]
+
+
+def shades(answer: Any) -> list[tuple[str, str, str]]:
+    return [
+        (one["classNames"][0], one["start"], one["end"])
+        for one in answer.json()["data"]["background"]
+    ]
+
+
+def test_closed_time_is_what_the_rules_close(tenant: Tenant, ada: Any, editor: Client) -> None:
+    book(tenant, ada, "2026-11-23 10:00:00", "2026-11-23 11:00:00")  # taken is not closed
+
+    assert shades(read(editor, ada, start="2026-11-23", end="2026-11-25")) == [
+        ("is-closed", "2026-11-23T00:00:00", "2026-11-23T09:00:00"),
+        ("is-closed", "2026-11-23T17:00:00", "2026-11-24T09:00:00"),
+        ("is-closed", "2026-11-24T17:00:00", "2026-11-25T00:00:00"),
+    ]
+
+
+def test_closed_time_in_another_zone(tenant: Tenant, ada: Any, editor: Client) -> None:
+    answer = read(editor, ada, start="2026-11-23", end="2026-11-24", zone="America/New_York")
+
+    assert shades(answer) == [
+        ("is-closed", "2026-11-23T00:00:00", "2026-11-23T03:00:00"),
+        ("is-closed", "2026-11-23T11:00:00", "2026-11-24T00:00:00"),
+    ]
+
+
+def test_a_day_of_23_hours_and_one_of_25(tenant: Tenant, ada: Any, editor: Client) -> None:
+    spring = shades(read(editor, ada, start="2030-03-31", end="2030-04-01"))
+    autumn = shades(read(editor, ada, start="2030-10-27", end="2030-10-28"))
+
+    assert spring == [
+        ("is-closed", "2030-03-31T00:00:00", "2030-03-31T02:00:00"),
+        ("is-closed", "2030-03-31T03:00:00", "2030-04-01T00:00:00"),
+        ("is-skipped", "2030-03-31T02:00:00", "2030-03-31T03:00:00"),
+    ]
+    assert autumn == [
+        ("is-closed", "2030-10-27T00:00:00", "2030-10-27T03:00:00"),
+        ("is-closed", "2030-10-27T02:00:00", "2030-10-28T00:00:00"),
+    ]
+
+
+def test_each_resource_by_its_own_clock(tenant: Tenant, ada: Any, editor: Client) -> None:
+    eve = tenant.make_resource("Eve", timezone="America/New_York")
+    instant = {"start": "2026-11-24T12:00:00Z", "end": "2026-11-24T13:00:00Z"}
+    for one in (ada, eve):
+        book(tenant, one, **instant)
+
+    own = [one["start"] for one in read(editor, ada, eve).json()["data"]["events"]]
+    asked = read(editor, ada, eve, zone="Asia/Kolkata").json()["data"]["events"]
+
+    assert sorted(own) == ["2026-11-24T07:00:00", "2026-11-24T13:00:00"]
+    assert [one["start"] for one in asked] == ["2026-11-24T17:30:00"] * 2
+
+
+@pytest.mark.parametrize("count", [1, 3, 30])
+def test_the_number_of_queries_is_constant(
+    tenant: Tenant, ada: Any, editor: Client, count: int
+) -> None:
+    others = [tenant.make_resource(f"Bob {number}", timezone=BERLIN) for number in range(4)]
+    chosen = [ada, *others][: min(count, 5)]
+    for number in range(count):
+        hour = f"2026-11-2{3 + number // 10} {9 + number % 10:02}"
+        book(tenant, chosen[number % len(chosen)], f"{hour}:00:00", f"{hour}:30:00")
+
+    with CaptureQueriesContext(connection) as queries:
+        answer = read(editor, *chosen)
+
+    assert len(answer.json()["data"]["events"]) == count
+    assert len(queries) == QUERIES, [one["sql"][:200] for one in queries]
+
+
+QUERIES = 11
+PAGE_QUERIES = 8
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"start": "2026-11-23", "end": "2026-11-23"}, "end"),
+        ({"start": "2026-11-23", "end": "2026-12-29"}, "end"),
+        ({"start": "soon"}, "start"),
+        ({"end": ""}, "end"),
+        ({"zone": "Mars/Olympus"}, "zone"),
+    ],
+)
+def test_a_wrong_question(ada: Any, editor: Client, given: dict[str, str], path: str) -> None:
+    answer = read(editor, ada, **given)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, [path])
+
+
+# --- Whose ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("ids", ["", "x", str(uuid.UUID(int=7)), ",".join(["0" * 32] * 11)])
+def test_no_such_resource(editor: Client, ids: str) -> None:
+    assert editor.get(EVENTS, {**WEEK, "resources": ids}).status_code == 404
+
+
+def test_strangers_find_nothing(tenant: Tenant, ada: Any, stranger: Client) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
+    times = {"start": "2026-11-24T11:00", "end": "2026-11-24T12:00"}
+
+    answers = [
+        read(stranger, ada),
+        stranger.get("/admin/calendar/", {"resources": ada["id"]}),
+        stranger.get("/admin/calendar/", {"app": tenant.app.slug}),
+        move(stranger, booking["id"], **times),
+        post(stranger, NEW, {"resource_id": ada["id"], "what": "Theft", **times}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [404] * 5
+    page = stranger.get("/admin/calendar/").content.decode()
+    assert (ada["id"] in page, tenant.app.slug in page) == (False, False)
+    assert Booking.objects.get().event.start.isoformat() == "2026-11-24T09:00:00+00:00"
+
+
+def test_resources_of_two_apps_do_not_stand_side_by_side(
+    tenant: Tenant, make_tenant: Any, ada: Any
+) -> None:
+    other = make_tenant().make_resource("Eve")
+    staff = logged_in(Account.objects.create_superuser("staff@example.com", "x" * 12))
+
+    answers = [read(staff, ada), read(staff, other), read(staff, ada, other)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 404]
+
+
+def test_staff_without_the_permission_see_nothing(tenant: Tenant, ada: Any) -> None:
+    account = Account.objects.create_user("clerk@example.com", "x" * 12, is_staff=True)
+
+    assert read(logged_in(account), ada).status_code == 403
+
+
+def test_viewers_see_and_do_not_change(tenant: Tenant, ada: Any, viewer: Client) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
+    times = {"start": "2026-11-24T11:00", "end": "2026-11-24T12:00"}
+
+    answers = [
+        move(viewer, booking["id"], **times),
+        post(viewer, NEW, {"resource_id": ada["id"], **times}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert [one["startEditable"] for one in read(viewer, ada).json()["data"]["events"]] == [False]
+    assert "New booking</button>" not in viewer.get("/admin/calendar/").content.decode()
+
+
+@pytest.mark.parametrize("path", [NEW, f"{NEW}/{uuid.UUID(int=1)}/move"])
+def test_a_change_is_a_post_with_its_token(tenant: Tenant, editor: Client, path: str) -> None:
+    checked = Client(enforce_csrf_checks=True)
+    checked.cookies = editor.cookies
+
+    assert editor.get(path).status_code == 405
+    assert post(checked, path, {}).status_code == 403
+
+
+def test_nobody_is_led_to_the_log_in(client: Client, ada: Any) -> None:
+    assert read(client, ada).status_code == 302
+
+
+# --- Moving ---------------------------------------------------------------------------------------
+def test_a_move_keeps_the_length_and_is_written_down(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
+
+    answer = move(editor, booking["id"], start="2026-11-25T14:00:00")
+
+    assert answer.json() == {
+        "data": {
+            "start": "2026-11-25T14:00:00+01:00",
+            "end": "2026-11-25T14:45:00+01:00",
+            "text": "Wed 25 Nov 2026, 14:00 to 14:45",
+            "was": {
+                "start": "2026-11-24T09:00:00+00:00",
+                "end": "2026-11-24T09:45:00+00:00",
+                "resource_id": ada["id"],
+            },
+        }
+    }
+    step = Booking.objects.get().logs.last()
+    assert (step.action, step.actor, step.source) == (
+        "reschedule",
+        f"editor@{tenant.app.slug}.example.com",
+        "admin",
+    )
+
+
+def test_a_move_back_by_what_was(tenant: Tenant, ada: Any, editor: Client) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
+    was = move(editor, booking["id"], start="2026-11-25T14:00:00").json()["data"]["was"]
+
+    assert move(editor, booking["id"], **was).status_code == 200
+    assert Booking.objects.get().event.start.isoformat() == "2026-11-24T09:00:00+00:00"
+
+
+def test_a_move_to_another_resource_by_its_clock(tenant: Tenant, ada: Any, editor: Client) -> None:
+    eve = tenant.make_resource("Eve", timezone="America/New_York")
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
+
+    answer = move(editor, booking["id"], start="2026-11-25T14:00:00", resource_id=eve["id"])
+
+    assert answer.json()["data"]["start"] == "2026-11-25T14:00:00-05:00"
+    assert str(Booking.objects.get().resource_id) == eve["id"]
+
+
+def test_a_move_to_another_apps_resource(
+    tenant: Tenant, make_tenant: Any, ada: Any, editor: Client
+) -> None:
+    other = make_tenant().make_resource("Eve")
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
+
+    answer = move(editor, booking["id"], start="2026-11-25T14:00", resource_id=other["id"])
+
+    assert error_of(answer) == (
+        422,
+        {
+            "error": "resource_id: There is no such resource.",
+            "code": "invalid",
+            "errors": {"resource_id": ["There is no such resource."]},
+        },
+    )
+
+
+def test_a_taken_time_names_what_is_free(tenant: Tenant, ada: Any, editor: Client) -> None:
+    book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00", what="Other")
+    booking = book(tenant, ada, "2026-11-24 13:00:00", "2026-11-24 14:00:00")
+
+    answer = move(editor, booking["id"], start="2026-11-24T10:30:00", zone="Europe/London")
+
+    # 10:30 in London is 11:30 in Berlin, which is free; 09:30 there is taken.
+    assert answer.status_code == 200
+    answer = move(editor, booking["id"], start="2026-11-24T09:30:00", zone="Europe/London")
+    status, body = error_of(answer)
+    assert (status, body["code"], body["conflicts"]) == (
+        409,
+        "slot_taken",
+        [
+            {
+                "start": "2026-11-24T09:00:00+00:00",
+                "end": "2026-11-24T10:00:00+00:00",
+                "text": "Tue 24 Nov 2026, 09:00 to 10:00",
+                "wall_start": "2026-11-24T09:00:00",
+                "wall_end": "2026-11-24T10:00:00",
+            }
+        ],
+    )
+    assert [one["text"] for one in body["alternatives"]] == [
+        "Tue 24 Nov 2026, 11:30 to 12:30",
+        "Tue 24 Nov 2026, 12:30 to 13:30",
+        "Tue 24 Nov 2026, 13:30 to 14:30",
+    ]
+    assert Booking.objects.get(id=booking["id"]).event.start.isoformat()[11:16] == "10:30"
+
+
+def test_what_a_rule_excludes_is_said(tenant: Tenant, ada: Any, editor: Client) -> None:
+    project = tenant.make_project(ada["id"])
+    booking = book(
+        tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00", project_id=project["id"]
+    )
+
+    status, body = error_of(move(editor, booking["id"], start="2026-11-24T20:00:00"))
+
+    assert (status, body["code"]) == (409, "not_available")
+    assert [reason["text"] for reason in body["reasons"]] == [
+        "Outside the resource's opening hours: 09:00 to 17:00."
+    ]
+    assert body["alternatives"][0]["text"] == "Wed 25 Nov 2026, 09:00 to 10:00"
+
+
+def test_a_time_that_does_not_exist(tenant: Tenant, ada: Any, editor: Client) -> None:
+    booking = book(tenant, ada, "2030-03-30 10:00:00", "2030-03-30 11:00:00")
+
+    answer = move(editor, booking["id"], start="2030-03-31T02:30:00")
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["start"])
+
+
+def test_an_end_in_the_hour_that_comes_twice(tenant: Tenant, ada: Any, editor: Client) -> None:
+    booking = book(tenant, ada, "2030-10-27T02:45:00+02:00", "2030-10-27T02:50:00+02:00")
+
+    answer = move(editor, booking["id"], start="2030-10-27T02:45:00", end="2030-10-27T02:30:00")
+
+    found = answer.json()["data"]
+    assert (found["start"], found["end"]) == (
+        "2030-10-27T02:45:00+02:00",
+        "2030-10-27T02:30:00+01:00",
+    )
+
+
+def test_the_second_of_two_hours_stays_where_only_the_end_moves(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    booking = book(tenant, ada, "2030-10-27T02:30:00+01:00", "2030-10-27T03:00:00+01:00")
+
+    answer = move(editor, booking["id"], start="2030-10-27T02:30:00", end="2030-10-27T03:30:00")
+
+    found = answer.json()["data"]
+    assert (found["start"], found["end"]) == (
+        "2030-10-27T02:30:00+01:00",
+        "2030-10-27T03:30:00+01:00",
+    )
+
+
+def test_what_is_completed_stays(tenant: Tenant, ada: Any, editor: Client) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00")
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+
+    answer = move(editor, booking["id"], start="2026-11-25T10:00:00")
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "action_not_allowed")
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{", b'{"start": 1, "start": 2}'])
+def test_a_body_that_is_none(tenant: Tenant, ada: Any, editor: Client, body: bytes) -> None:
+    booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00")
+    path = f"{NEW}/{booking['id']}/move"
+
+    answer = editor.post(path, body, content_type="application/json")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed")
+
+
+# --- Booking --------------------------------------------------------------------------------------
+MARTY = {"name": "Marty McFly", "email": "marty@example.com", "phone": "555"}
+
+
+def test_a_booking_is_made_as_the_admins(tenant: Tenant, ada: Any, editor: Client) -> None:
+    body = {
+        "resource_id": ada["id"],
+        "start": "2026-11-24T10:00",
+        "end": "2026-11-24T10:30",
+        "what": "Check-up",
+        "graph": "confirm_decline",
+        "customer": MARTY,
+    }
+
+    answer = post(editor, NEW, body)
+
+    booking = Booking.objects.get()
+    step = booking.logs.get()
+    assert answer.json() == {
+        "data": {
+            "id": str(booking.id),
+            "state": "tentative",
+            "url": f"/admin/bookings/booking/{booking.id}/change/",
+            "text": "Tue 24 Nov 2026, 10:00 to 10:30",
+        }
+    }
+    assert (step.actor, step.source) == (f"editor@{tenant.app.slug}.example.com", "admin")
+    assert list(booking.customers.values_list("name", "email", "phone")) == [
+        ("Marty McFly", "marty@example.com", "555")
+    ]
+
+
+def test_through_a_project_its_rules_hold_unless_waived(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    project = tenant.make_project(ada["id"], booking={"what": "Check-up"})
+    body = {
+        "resource_id": ada["id"],
+        "project_id": project["id"],
+        "start": "2026-11-28T10:00",
+        "end": "2026-11-28T11:00",
+        "customer": MARTY,
+    }
+
+    refused = post(editor, NEW, body)
+    made = post(editor, NEW, body | {"settings": {"enforce_availability": False}})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_available")
+    assert refused.json()["alternatives"][0]["wall_start"] == "2026-11-30T09:00:00"
+    assert made.status_code == 200
+    assert Booking.objects.get().event.what == "Check-up"
+
+
+def test_what_is_wrong_stands_at_its_field(tenant: Tenant, ada: Any, editor: Client) -> None:
+    wrong = {
+        "resource_id": ada["id"],
+        "start": "2026-11-24T10:00",
+        "end": "2026-11-24T10:30",
+        "what": "Check-up",
+        "customer": {"name": "", "email": "nobody", "phone": ""},
+    }
+
+    answer = post(editor, NEW, wrong)
+    gap = post(editor, NEW, wrong | {"start": "2030-03-31T02:30"})
+
+    assert (answer.status_code, sorted(answer.json()["errors"])) == (
+        422,
+        ["customer.email", "customer.name"],
+    )
+    assert (gap.status_code, list(gap.json()["errors"])) == (422, ["start"])
+    assert not Booking.objects.exists()
+
+
+def test_a_zone_of_the_viewer_reads_the_times(tenant: Tenant, ada: Any, editor: Client) -> None:
+    body = {
+        "resource_id": ada["id"],
+        "start": "2026-11-24T10:00",
+        "end": "2026-11-24T10:30",
+        "zone": "America/New_York",
+        "what": "Check-up",
+        "customer": MARTY,
+    }
+
+    assert post(editor, NEW, body).json()["data"]["text"] == "Tue 24 Nov 2026, 10:00 to 10:30"
+    assert Booking.objects.get().event.start.isoformat() == "2026-11-24T15:00:00+00:00"
+
+
+# --- The page -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_the_page_asks_the_same_of_any_number(tenant: Tenant, editor: Client, count: int) -> None:
+    resources = [tenant.make_resource(f"Room {number:02}") for number in range(count)]
+    for resource in resources[:3]:
+        tenant.make_project(resource["id"], name=resource["name"])
+    editor.get("/admin/calendar/")
+
+    with CaptureQueriesContext(connection) as queries:
+        page = editor.get("/admin/calendar/").content.decode()
+
+    assert len(queries) == PAGE_QUERIES, [one["sql"][:200] for one in queries]
+    assert [one["id"] in page for one in resources[:3]] == [True] * min(count, 3)
+    assert ("find them by name" in page) is (count > 51)
+
+
+def test_the_next_visit_begins_where_the_last_ended(tenant: Tenant, editor: Client) -> None:
+    ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
+
+    first = editor.get("/admin/calendar/").context["chosen"]
+    editor.get("/admin/calendar/", {"resources": f"{bob['id']},{ada['id']}"})
+    later = editor.get("/admin/calendar/").context["chosen"]
+
+    assert [one.name for one in first] == ["Ada"]
+    assert [one.name for one in later] == ["Bob", "Ada"]

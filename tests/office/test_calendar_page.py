@@ -1,0 +1,410 @@
+"""The calendar in a real browser: drawn, dragged, typed into, at both widths."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps_config.models import Account
+from bookings.models import Booking
+from tests.office.conftest import Visit, keep
+from tests.world import Tenant
+
+Open = Callable[..., Visit]
+DRAWN = "document.querySelector('#cal-grid').dataset.drawn >= 1"
+MONDAY = "2030-01-07"
+
+
+def book(office: Tenant, resource: Any, start: str, end: str, **given: Any) -> Any:
+    answer = office.book(resource_id=resource["id"], start=start, end=end, **given)
+    assert answer.status == 201, answer.json
+    return answer.data
+
+
+def open_calendar(
+    visit: Open, account: Account, *resources: Any, more: str = "", **kind: Any
+) -> Visit:
+    ids = ",".join(one["id"] for one in resources)
+    found = visit(account, f"/admin/calendar/?resources={ids}&date={MONDAY}{more}", **kind)
+    found.page.wait_for(DRAWN)
+    # Where the calendar is scrolled to seven o'clock, the morning can be seen.
+    found.page.wait_for("document.querySelector('.ec-main').scrollTop > 0")
+    return found
+
+
+def names(page: Any) -> list[str]:
+    return page.evaluate(
+        "[...document.querySelectorAll('.ec-event[aria-label]')].map(one => one.ariaLabel)"
+    )
+
+
+def place(page: Any, day: int, hour: float) -> tuple[float, float]:
+    """Where an hour of the week's day (0 = Monday) is drawn: by the columns and the slots."""
+    box = page.evaluate(
+        "(() => { const days = [...document.querySelectorAll('.ec-body .ec-day')];"
+        f" const {{x, y, width, height}} = days[{day}].getBoundingClientRect();"
+        " return {x, y, width, height}; })()"
+    )
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] * hour / 24
+
+
+def event_place(page: Any, label: str) -> tuple[float, float]:
+    box = page.evaluate(
+        f"document.querySelector(\".ec-event[aria-label*='{label}']\")"
+        ".getBoundingClientRect().toJSON()"
+    )
+    return box["x"] + box["width"] / 2, box["y"] + 6
+
+
+def scroll(page: Any, top: int) -> None:
+    """The grid as far from midnight as so many pixels, of which an hour has 56."""
+    page.wait_for("document.querySelector('.ec-main').scrollTop > 0")
+    page.evaluate(f"document.querySelector('.ec-main').scrollTop = {top}")
+
+
+def times(booking: Any) -> tuple[str, str]:
+    event = Booking.objects.get(id=booking["id"]).event
+    return event.start.isoformat()[:16], event.end.isoformat()[:16]
+
+
+def fill_week(office: Tenant, ada: Any) -> Any:
+    first = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    book(office, ada, "2030-01-08 10:00:00", "2030-01-08 11:00:00", what="Advice")
+    asked = {"graph": "confirm_decline", "what": "First visit"}
+    book(office, ada, "2030-01-09 13:00:00", "2030-01-09 14:30:00", **asked)
+    gone = book(office, ada, "2030-01-10 15:00:00", "2030-01-10 16:00:00", what="Gone")
+    office.put(f"/bookings/{gone['id']}/cancel")
+    calendar = ada["calendars"][0]["id"]
+    office.make_event(calendar, "2030-01-10 09:00:00", "2030-01-10 12:00:00", what="Congress")
+    hold = {"start": "2030-01-11 10:00:00", "end": "2030-01-11 11:00:00", "reservation_time": 3600}
+    assert office.post("/bookings/reserve", {**hold, "resource_id": ada["id"]}).status == 201
+    return first
+
+
+WEEK_NAMES = [
+    "Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
+    "Advice · Marty McFly, confirmed, Tue 8 Jan 2030, 10:00 to 11:00, Ada",
+    "First visit · Marty McFly, tentative, Wed 9 Jan 2030, 13:00 to 14:30, Ada",
+    "Congress, event, Thu 10 Jan 2030, 09:00 to 12:00, Ada",
+    "Held, hold, Fri 11 Jan 2030, 10:00 to 11:00, Ada",
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_week(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: str) -> None:
+    fill_week(office, ada)
+
+    found = open_calendar(visit, editor, ada, scheme=scheme)
+
+    assert names(found.page) == WEEK_NAMES
+    assert found.page.evaluate("document.querySelectorAll('.ec-bg-event.is-closed').length") > 7
+    assert found.page.evaluate("document.documentElement.classList.contains('dark')") is (
+        scheme == "dark"
+    )
+    assert found.page.texts("#cal-zones") == ["Times as a clock in Europe/Berlin shows them."]
+    keep(found, f"calendar-1280-{scheme}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_a_day(
+    visit: Open, office: Tenant, ada: Any, editor: Account, scheme: str
+) -> None:
+    fill_week(office, ada)
+
+    found = open_calendar(visit, editor, ada, width=390, scheme=scheme)
+
+    assert names(found.page) == WEEK_NAMES[:1]
+    found.page.click(".ec-next")
+    found.page.wait_for("document.querySelector('.ec-event[aria-label*=Advice]')")
+    assert names(found.page) == WEEK_NAMES[1:2]
+    keep(found, f"calendar-390-{scheme}")
+
+
+def test_several_side_by_side(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    fill_week(office, ada)
+    book(office, bob, f"{MONDAY} 09:15:00", f"{MONDAY} 10:15:00", what="Advice")
+
+    found = open_calendar(visit, editor, ada, bob, more="&view=day")
+
+    assert names(found.page) == [
+        "Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
+        "Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
+    ]
+    keep(found, "calendar-side-by-side")
+
+
+def test_what_is_cancelled_is_shown_when_asked_for(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    fill_week(office, ada)
+    found = open_calendar(visit, editor, ada)
+
+    found.page.click("#cal-gone")
+    found.page.wait_for("document.querySelector('.ec-event.is-cancelled')")
+
+    assert len(names(found.page)) == len(WEEK_NAMES) + 1
+
+
+def test_a_click_and_a_key_open_the_booking(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    booking = fill_week(office, ada)
+    address = f"/admin/bookings/booking/{booking['id']}/change/"
+
+    by_mouse = open_calendar(visit, editor, ada)
+    by_mouse.page.click(".ec-event[aria-label*='Check-up']")
+    by_mouse.page.wait_for(f"location.pathname === {address!r}")
+    by_key = open_calendar(visit, editor, ada)
+    by_key.page.evaluate("document.querySelector('.ec-toolbar button').focus()")
+    by_key.page.tab_to(".ec-event[aria-label*='Check-up']")
+    by_key.page.press("Enter")
+    by_key.page.wait_for(f"location.pathname === {address!r}")
+
+    for one in (by_mouse, by_key):
+        one.page.wait_for("document.readyState === 'complete'")
+
+
+def test_the_list_below_says_the_same(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    fill_week(office, ada)
+    found = open_calendar(visit, editor, ada)
+
+    found.page.click(".cal-list summary")
+
+    assert found.page.texts("#cal-list li")[0] == (
+        "Mon 7 Jan 2030, 09:00 to 09:30: Check-up · Marty McFly confirmed, Ada"
+    )
+
+
+def test_a_booking_is_dragged_to_another_time_and_back(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    found = open_calendar(visit, editor, ada)
+    page = found.page
+
+    x, y = event_place(page, "Check-up")
+    to_x, to_y = place(page, 2, 11)
+    page.drag((x, y), (to_x, to_y + 6))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    said = "Check-up · Marty McFly is now Wed 9 Jan 2030, 11:00 to 11:30."
+    assert page.texts("#cal-said") == [f"{said} Undo"]
+    assert times(booking) == ("2030-01-09T10:00", "2030-01-09T10:30")
+    step = Booking.objects.get().logs.last()
+    assert (step.action, step.actor, step.source) == ("reschedule", editor.email, "admin")
+    page.click("#cal-said button")
+    page.wait_for("document.querySelector('#cal-said').innerText.includes('Mon 7 Jan')")
+    assert times(booking) == ("2030-01-07T08:00", "2030-01-07T08:30")
+
+
+def test_a_taken_time_brings_it_back_and_offers_others(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 10:00:00", what="Check-up")
+    book(office, ada, "2030-01-09 11:00:00", "2030-01-09 12:00:00", what="Other")
+    found = open_calendar(visit, editor, ada)
+    found.expected = ["409"]
+    page = found.page
+
+    x, y = event_place(page, "Check-up")
+    to_x, to_y = place(page, 2, 11.5)
+    page.drag((x, y), (to_x, to_y + 6))
+    page.wait_for("document.querySelector('#cal-refused').open")
+
+    assert times(booking) == ("2030-01-07T08:00", "2030-01-07T09:00")
+    assert names(page)[0].startswith("Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00")
+    assert page.texts(".cal-refused-words") == ["The time is taken."]
+    assert page.texts(".cal-refused-reasons li") == ["Taken: Wed 9 Jan 2030, 11:00 to 12:00"]
+    assert page.texts("#cal-refused .cal-choices button") == [
+        "Wed 9 Jan 2030, 12:00 to 13:00",
+        "Wed 9 Jan 2030, 13:00 to 14:00",
+        "Wed 9 Jan 2030, 14:00 to 15:00",
+    ]
+    keep(found, "calendar-refused")
+    page.click("#cal-refused .cal-choices button:nth-child(2)")
+    page.wait_for("!document.querySelector('#cal-refused').open")
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"9 Jan 2030, 13:00 to 14:00\"]')")
+    assert times(booking) == ("2030-01-09T12:00", "2030-01-09T13:00")
+
+
+def test_a_drag_to_another_resource(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    found = open_calendar(visit, editor, ada, bob, more="&view=day")
+    page = found.page
+
+    x, y = event_place(page, "Check-up")
+    to_x, to_y = place(page, 1, 10)
+    page.drag((x, y), (to_x, to_y + 6))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert times(booking) == ("2030-01-07T09:00", "2030-01-07T09:30")
+    assert str(Booking.objects.get().resource_id) == bob["id"]
+
+
+def test_its_end_is_dragged(visit: Open, office: Tenant, ada: Any, editor: Account) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 10:00:00", what="Check-up")
+    found = open_calendar(visit, editor, ada)
+    page = found.page
+
+    box = page.box(".ec-event[aria-label*='Check-up']")
+    x = box["x"] + box["width"] / 2
+    page.drag((x, box["y"] + box["height"] - 2), (x, place(page, 0, 11)[1] - 2))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert times(booking) == ("2030-01-07T08:00", "2030-01-07T10:00")
+
+
+def test_a_viewer_drags_nothing(visit: Open, office: Tenant, ada: Any, viewer: Account) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    found = open_calendar(visit, viewer, ada)
+    page = found.page
+
+    page.drag(place(page, 1, 10), place(page, 1, 12))
+    page.drag(event_place(page, "Check-up"), place(page, 2, 11))
+
+    assert page.evaluate("document.querySelectorAll('.ec-draggable').length") == 0
+    assert page.evaluate("document.querySelector('#cal-book').open") is False
+    assert times(booking) == ("2030-01-07T08:00", "2030-01-07T08:30")
+
+
+def test_a_drag_over_free_time_books(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    office.make_project(ada["id"], name="Check-ups")
+    found = open_calendar(visit, editor, ada)
+    found.expected = ["422"]
+    page = found.page
+
+    page.drag(place(page, 1, 10.02), place(page, 1, 10.9))
+    page.wait_for("document.querySelector('#cal-book').open")
+    filled = page.evaluate(
+        "['start', 'end'].map(name => document.querySelector(`#cal-book [name=${name}]`).value)"
+    )
+    assert filled == ["2030-01-08T10:00", "2030-01-08T11:00"]
+    assert page.evaluate("document.activeElement.name") == "what"
+    keep(found, "calendar-book")
+    page.type("Check-up")
+    page.click("#cal-book [type=submit]")
+    page.wait_for("!document.querySelector('[data-error*=\"customer.name\"]').hidden")
+    assert (
+        page.evaluate("document.querySelector('[data-error=\"customer.email\"]').hidden") is False
+    )
+    page.click("#cal-book [name=name]")
+    page.type("Emmett Brown")
+    page.click("#cal-book [name=email]")
+    page.type("doc@example.com")
+    page.press("Enter")
+    page.wait_for("!document.querySelector('#cal-book').open")
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"Emmett Brown\"]')")
+
+    booking = Booking.objects.get()
+    assert (booking.state, booking.logs.get().source) == ("confirmed", "admin")
+    assert times({"id": booking.id}) == ("2030-01-08T09:00", "2030-01-08T10:00")
+    assert page.texts("#cal-said") == ["Booked: Tue 8 Jan 2030, 10:00 to 11:00. Open"]
+
+
+def test_a_taken_time_is_offered_elsewhere_while_booking(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    book(office, ada, "2030-01-08 10:00:00", "2030-01-08 11:00:00", what="Other")
+    found = open_calendar(visit, editor, ada)
+    found.expected = ["409"]
+    page = found.page
+
+    page.click("#cal-new")
+    page.evaluate(
+        "(() => { const fields = document.querySelector('#cal-book form').elements;"
+        " fields.start.value = '2030-01-08T10:30'; fields.end.value = '2030-01-08T11:30';"
+        " fields.what.value = 'Check-up'; fields.name.value = 'Doc';"
+        " fields.email.value = 'doc@example.com'; })()"
+    )
+    page.click("#cal-book [type=submit]")
+    page.click("#cal-book .cal-choices button")
+    page.wait_for("!document.querySelector('#cal-book').open")
+
+    assert list(Booking.objects.order_by("event__start").values_list("event__what", flat=True)) == [
+        "Other",
+        "Check-up",
+    ]
+    assert times({"id": Booking.objects.latest("created_at").id}) == (
+        "2030-01-08T10:00",
+        "2030-01-08T11:00",
+    )
+
+
+# --- Zones ----------------------------------------------------------------------------------------
+AUTUMN = "2030-10-27"
+
+
+def test_the_device_has_another_clock(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    """On the day on which Berlin sets its clock back, New York has not done so yet."""
+    booking = book(office, ada, f"{AUTUMN} 10:00:00", f"{AUTUMN} 11:00:00", what="Check-up")
+    ids = ada["id"]
+    path = f"/admin/calendar/?resources={ids}&date={AUTUMN}&view=day"
+    found = visit(editor, path, zone="America/New_York")
+    page = found.page
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"10:00 to 11:00\"]')")
+
+    page.evaluate(
+        "(() => { const zone = document.querySelector('#cal-zone'); zone.value = 'viewer';"
+        " zone.dispatchEvent(new Event('change')); })()"
+    )
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"05:00 to 06:00\"]')")
+    assert page.texts("#cal-zones") == [
+        "Times as this device's clock shows them (America/New_York)."
+    ]
+    scroll(page, 100)
+    x, y = event_place(page, "Check-up")
+    page.drag((x, y), (x, place(page, 0, 7)[1] + 6))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert times(booking) == ("2030-10-27T11:00", "2030-10-27T12:00")  # 07:00 in New York
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+def test_readings_are_the_resources_on_whatever_device(
+    visit: Open, office: Tenant, ada: Any, editor: Account, zone: str
+) -> None:
+    """On a day of 25 hours a drag over the change keeps the length in real time."""
+    booking = book(office, ada, "2030-10-26 10:00:00", "2030-10-26 12:00:00", what="Check-up")
+    path = f"/admin/calendar/?resources={ada['id']}&date=2030-10-21"
+    found = visit(editor, path, zone=zone)
+    page = found.page
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"10:00 to 12:00\"]')")
+    scroll(page, 60)
+    page.drag(event_place(page, "Check-up"), (place(page, 6, 2)[0], place(page, 6, 2)[1] + 6))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert times(booking) == ("2030-10-27T00:00", "2030-10-27T02:00")
+    said = "Sun 27 Oct 2030, 02:00 UTC+02:00 to 03:00"
+    assert page.texts("#cal-said") == [f"Check-up · Marty McFly is now {said}. Undo"]
+
+
+def test_an_hour_that_is_skipped_takes_nothing(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    booking = book(office, ada, "2030-03-31 04:00:00", "2030-03-31 04:30:00", what="Check-up")
+    path = f"/admin/calendar/?resources={ada['id']}&date=2030-03-31&view=day"
+    found = visit(editor, path)
+    found.expected = ["422"]
+    page = found.page
+    page.wait_for("document.querySelector('.ec-event[aria-label*=\"04:00 to 04:30\"]')")
+    scroll(page, 40)
+    assert page.evaluate("document.querySelectorAll('.ec-bg-event.is-skipped').length") == 1
+
+    x, y = event_place(page, "Check-up")
+    page.drag((x, y), (x, place(page, 0, 2)[1] + 6))
+    page.wait_for("document.querySelector('#cal-refused').open")
+
+    assert page.texts(".cal-refused-words") == [
+        "start: 2030-03-31 02:00:00 does not exist in Europe/Berlin."
+    ]
+    assert times(booking) == ("2030-03-31T02:00", "2030-03-31T02:30")
