@@ -38,7 +38,7 @@ addEventListener("DOMContentLoaded", () => {
     datesAboveResources: true,
     views: {
       resourceTimeGridWeek: { titleFormat: { day: "numeric", month: "short", year: "numeric" } },
-      resourceTimeGridDay: { titleFormat: { weekday: "long", day: "numeric", month: "long", year: "numeric" } },
+      resourceTimeGridDay: { titleFormat: { weekday: "short", day: "numeric", month: "short", year: "numeric" } },
     },
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
     slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
