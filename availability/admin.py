@@ -183,6 +183,16 @@ class ProjectAdmin(RecordedAdmin):
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """For the picture of the rules, which is one resource's."""
+        if project := context.get("original"):
+            rows = project.resources.filter(deleted_at=None)
+            order = ("project_resources__position", "project_resources__id")
+            context["pictured"] = rows.filter(project_resources__project=project).order_by(*order)
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
