@@ -82,11 +82,11 @@ def fill_week(office: Tenant, ada: Any) -> Any:
 
 
 WEEK_NAMES = [
-    "Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
-    "Advice · Marty McFly, confirmed, Tue 8 Jan 2030, 10:00 to 11:00, Ada",
-    "First visit · Marty McFly, tentative, Wed 9 Jan 2030, 13:00 to 14:30, Ada",
-    "Congress, event, Thu 10 Jan 2030, 09:00 to 12:00, Ada",
-    "Held, hold, Fri 11 Jan 2030, 10:00 to 11:00, Ada",
+    "09:00 Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
+    "10:00–11:00 Advice · Marty McFly, confirmed, Tue 8 Jan 2030, 10:00 to 11:00, Ada",
+    "13:00–14:30 First visit · Marty McFly, tentative, Wed 9 Jan 2030, 13:00 to 14:30, Ada",
+    "09:00–12:00 Congress, event, Thu 10 Jan 2030, 09:00 to 12:00, Ada",
+    "10:00–11:00 Held, hold, Fri 11 Jan 2030, 10:00 to 11:00, Ada",
 ]
 
 
@@ -129,8 +129,8 @@ def test_several_side_by_side(
     found = open_calendar(visit, editor, ada, bob, more="&view=day")
 
     assert names(found.page) == [
-        "Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
-        "Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
+        "09:00 Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
+        "09:15–10:15 Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
     ]
     keep(found, "calendar-side-by-side")
 
@@ -216,7 +216,9 @@ def test_a_taken_time_brings_it_back_and_offers_others(
     page.wait_for("document.querySelector('#cal-refused').open")
 
     assert times(booking) == ("2030-01-07T08:00", "2030-01-07T09:00")
-    assert names(page)[0].startswith("Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00")
+    assert names(page)[0].startswith(
+        "09:00–10:00 Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00"
+    )
     assert page.texts(".cal-refused-words") == ["The time is taken."]
     assert page.texts(".cal-refused-reasons li") == ["Taken: Wed 9 Jan 2030, 11:00 to 12:00"]
     assert page.texts("#cal-refused .cal-choices button") == [

@@ -54,6 +54,8 @@ addEventListener("DOMContentLoaded", () => {
     eventSources: [{ events: fetchSheet }],
     eventContent: drawEvent,
     eventDidMount: nameEvent,
+    eventAllUpdated: tidy,
+    viewDidMount: tidy,
     eventClick: ({ event }) => {
       if (event.extendedProps.url) location.assign(event.extendedProps.url);
     },
@@ -194,14 +196,28 @@ addEventListener("DOMContentLoaded", () => {
     if (!event.extendedProps.state) return { domNodes: [make("span", "cal-time", timeText)] };
     const isShort = event.end - event.start < 45 * 60000;
     const time = make("span", "cal-time", isShort ? timeText.split("–")[0] : timeText);
-    return { domNodes: [time, make("span", "cal-what", event.title)] };
+    return { domNodes: [time, document.createTextNode(" "), make("span", "cal-what", event.title)] };
   }
 
   function nameEvent({ el, event }) {
     if (event.display === "background" || !event.extendedProps.state) return;
     const { time, state, resource } = event.extendedProps;
-    el.setAttribute("aria-label", `${event.title}, ${state}, ${time}, ${resource}`);
+    const shown = el.querySelector(".cal-time").textContent;
+    el.setAttribute("aria-label", `${shown} ${event.title}, ${state}, ${time}, ${resource}`);
     el.title = `${event.title}\n${time}\n${state}, ${resource}`;
+  }
+
+  // The library calls its grid a table, but no row of it has the cells that a table needs: who
+  // listens to the page finds the same as a list.
+  function tidy() {
+    for (const one of grid.querySelectorAll("[role=rowgroup], [role=row], [role=columnheader], [role=rowheader], [role=cell]")) {
+      for (const name of ["role", "aria-colindex", "aria-colspan", "aria-rowindex", "aria-rowspan"]) one.removeAttribute(name);
+    }
+    const table = grid.querySelector("[role=table]");
+    table?.setAttribute("aria-label", "Calendar");
+    table?.setAttribute("role", "group");
+    grid.querySelector("button.ec-prev")?.setAttribute("aria-label", "Earlier");
+    grid.querySelector("button.ec-next")?.setAttribute("aria-label", "Later");
   }
 
   function tell(words, undo) {

@@ -209,6 +209,14 @@ addEventListener("DOMContentLoaded", () => {
   function begin(row) {
     fit(row);
     addButtons(row);
+    nameFields(row);
+  }
+
+  // The theme's tables name their columns, not their fields.
+  function nameFields(place) {
+    for (const one of place.querySelectorAll("td[data-label] :is(input:not([type=hidden]), select, textarea)")) {
+      if (!one.labels?.length) one.ariaLabel ||= one.closest("td").dataset.label;
+    }
   }
 
   if (isEditable) {
@@ -227,6 +235,7 @@ addEventListener("DOMContentLoaded", () => {
     document.addEventListener("formset:removed", drawSoon);
     form.addEventListener("submit", number);
   }
+  nameFields(form);
   shown?.addEventListener("change", drawSoon);
   zone?.addEventListener("change", drawSoon);
   draw();
