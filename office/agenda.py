@@ -21,8 +21,11 @@ from bookings.graphs import SEATED
 from bookings.models import Booking
 from office.walls import Wall, days_span, say_span, show_pieces, show_span, skipped_pieces
 
-LONGEST = timedelta(days=366)  # of a booking
+MOST_DAYS = 35
 MOST_ROWS = 2000
+# How long before the first day that what blocks nothing may have begun: by its start alone it can
+# be found in an index. (Blocking events are found by their end.)
+BEGUN_WITHIN = timedelta(days=MOST_DAYS)
 
 
 class Range(NamedTuple):
@@ -78,7 +81,7 @@ def _read_events(app: App, resources: Sequence[Resource], span: Span) -> list[Ev
     rows = Event.objects.filter(calendar__deleted_at=None).order_by("start", "id")
     busy = rows.filter(resource_id__in=ids, busy=True).overlapping(start, end)
     idle = rows.filter(
-        calendar_id__in=calendars.values("id"), busy=False, start__gte=start - LONGEST
+        calendar_id__in=calendars.values("id"), busy=False, start__gte=start - BEGUN_WITHIN
     ).overlapping(start, end)
     return [*busy[:MOST_ROWS], *idle[:MOST_ROWS]]
 

@@ -17,7 +17,7 @@ from bookings.models import Booking
 from bookings.requests import first_calendar, read_new_booking
 from bookings.serializers import RescheduleSerializer
 from bookings.services import make_booking, reschedule
-from office.agenda import Range, read_sheet
+from office.agenda import MOST_DAYS, Range, read_sheet
 from office.reach import (
     MAKE,
     MOST_SIDE_BY_SIDE,
@@ -39,7 +39,6 @@ from scheduling.api.bodies import read_values_as
 from scheduling.api.errors import Invalid, NotFound, Refusal
 from scheduling.api.instants import format_instant, parse_instant
 
-MOST_DAYS = 35
 LISTED = 50  # resources to choose from at once; others are found by name
 LAST_USED = "office_resources"
 BOOKABLE_GRAPHS = [

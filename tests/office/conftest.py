@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from django.db import connections
+from django.core.servers.basehttp import WSGIRequestHandler
 from django.test import Client
 
 from apps_config.models import Account, Membership
@@ -64,9 +64,9 @@ class Visit:
 
 @pytest.fixture
 def brief_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The browser keeps its sockets, hence the server its threads: they shall not keep a connection
-    to the database, which goes when the tests have ended."""
-    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
+    """The browser would keep its sockets, hence the server its threads and each of them a
+    connection to the database, which goes when the tests have ended."""
+    monkeypatch.setattr(WSGIRequestHandler, "protocol_version", "HTTP/1.0")
 
 
 @pytest.fixture
