@@ -58,7 +58,7 @@ def event_place(page: Any, label: str) -> tuple[float, float]:
 
 
 def scroll(page: Any, top: int) -> None:
-    """The grid as far from midnight as so many pixels, of which an hour has 56."""
+    """The grid as far from midnight as so many pixels, of which an hour has 64."""
     page.wait_for("document.querySelector('.ec-main').scrollTop > 0")
     page.evaluate(f"document.querySelector('.ec-main').scrollTop = {top}")
 
@@ -406,7 +406,7 @@ def test_readings_are_the_resources_on_whatever_device(
     found = visit(editor, path, zone=zone)
     page = found.page
     page.wait_for("document.querySelector('.ec-event[aria-label*=\"10:00 to 12:00\"]')")
-    scroll(page, 60)
+    scroll(page, 110)
     page.drag(event_place(page, "Check-up"), (place(page, 6, 2)[0], place(page, 6, 2)[1] + 6))
     page.wait_for("!document.querySelector('#cal-said').hidden")
 

@@ -45,7 +45,7 @@ addEventListener("DOMContentLoaded", () => {
     eventTimeFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
     scrollTime: "07:00:00",
     slotDuration: "00:30:00",
-    slotHeight: 28,
+    slotHeight: 32, // two lines of a half hour
     snapDuration: "00:15:00",
     slotEventOverlap: false,
     nowIndicator: true,

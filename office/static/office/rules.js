@@ -128,6 +128,7 @@ addEventListener("DOMContentLoaded", () => {
     const problem = picture.querySelector(".rules-problem");
     problem.textContent = answer ? answer.problem || (Object.keys(answer.errors).length ? "There is no picture while a rule is wrong." : "") : "The picture could not be drawn.";
     problem.hidden = !problem.textContent;
+    for (const name of [".rules-days", ".rules-outside"]) picture.querySelector(name).hidden = !problem.hidden;
     if (!answer || Object.keys(answer.errors).length) return;
     drawDays(answer.days ?? []);
     sayOutside(answer.outside);
