@@ -34,7 +34,7 @@
       file.href = URL.createObjectURL(new Blob(pieces, { type: "text/csv;charset=utf-8" }));
       file.hidden = false;
       start.hidden = true;
-      words.textContent = `${done} rows are ready.`;
+      words.textContent = `Ready: ${done} of ${done}.`;
       file.focus();
     } catch (error) {
       words.textContent = `That did not work: ${error.message}. Please try again.`;

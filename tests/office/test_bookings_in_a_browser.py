@@ -1,0 +1,118 @@
+"""Today's page, the list of bookings, a booking and the export, as a person uses them."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps_config.models import Account
+from bookings.models import Booking
+from tests.booking_pages.shop import RUN_AXE, load_axe
+from tests.office.conftest import Visit, keep
+from tests.world import Tenant
+
+LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
+
+
+@pytest.fixture
+def day(office: Tenant) -> Any:
+    """A request for in three hours, and two bookings: one soon, one cancelled."""
+    grace = office.make_resource("Grace", timezone="UTC", availability_constraints=OPEN)
+    start = timezone.now().replace(minute=0, second=0, microsecond=0)
+
+    def book(hours: int, name: str, **given: Any) -> Any:
+        begin = start + timedelta(hours=hours)
+        times = {"start": begin.isoformat(), "end": (begin + timedelta(minutes=30)).isoformat()}
+        customer = {"name": name, "email": "marty@example.com", "phone": "+49 40 12345"}
+        return office.book(resource_id=grace["id"], customer=customer, **times, **given).data
+
+    book(2, "Doc Brown")
+    office.put(f"/bookings/{book(4, 'Biff')['id']}/cancel")
+    return book(3, "Marty McFly", graph="confirm_decline")
+
+
+def faults(page: Any, axe: str) -> Any:
+    page.evaluate(axe)
+    page.evaluate(f"delete window.axeFound; {RUN_AXE}")
+    page.wait_for("!!window.axeFound")
+    return json.loads(page.evaluate("window.axeFound"))
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_pages_are_drawn_and_nothing_serious_is_found(
+    visit: Callable[..., Visit], office: Tenant, day: Any, editor: Account, width: int, scheme: str
+) -> None:
+    axe = load_axe()
+    pages = {
+        "today": ("/admin/", ".office-figure"),
+        "bookings": ("/admin/bookings/booking/", "#result_list"),
+        "booking": (f"/admin/bookings/booking/{day['id']}/change/", ".office-timeline"),
+        "export": ("/admin/bookings/booking/export/", "#export-start"),
+    }
+
+    found = {}
+    for name, (path, sign) in pages.items():
+        shown = visit(editor, path, width=width, scheme=scheme)
+        shown.page.wait_for(f"!!document.querySelector({sign!r})")
+        keep(shown, f"{name}-{width}-{scheme}")
+        if name != "bookings":  # the theme's own page; ours are the words in its cells
+            found[name] = faults(shown.page, axe)
+
+    assert found == {"today": [], "booking": [], "export": []}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_request_is_confirmed_in_two_clicks(
+    visit: Callable[..., Visit], day: Any, editor: Account, width: int
+) -> None:
+    page = visit(editor, "/admin/", width=width).page
+
+    page.click(f"#requests ~ ul a[href*='{day['id']}'], section a[href*='{day['id']}']")
+    page.wait_for("!!document.querySelector('[name=action][value=confirm]')")
+    page.evaluate("document.querySelector('#message').value = 'Welcome'")
+    page.click("[name=action][value=confirm]")
+    page.wait_for("document.body.innerText.includes('The booking is confirmed.')")
+
+    booking = Booking.objects.get(id=day["id"])
+    step = booking.logs.last()
+    assert (booking.state, step.actor, step.source, step.message) == (
+        "confirmed",
+        editor.email,
+        "admin",
+        "Welcome",
+    )
+
+
+def test_a_form_is_sent_by_keyboard_alone(
+    visit: Callable[..., Visit], day: Any, editor: Account
+) -> None:
+    page = visit(editor, f"/admin/bookings/booking/{day['id']}/change/").page
+    page.wait_for("!!document.querySelector('[name=action][value=decline]')")
+
+    page.evaluate("document.querySelector('#message').focus()")
+    page.type("We are closed.")
+    page.tab_to("[name=action][value=decline]")
+    ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    page.press("Enter")
+    page.wait_for("document.body.innerText.includes('The booking is declined.')")
+
+    assert ring == "solid"
+    assert Booking.objects.get(id=day["id"]).logs.last().message == "We are closed."
+
+
+def test_the_export_shows_how_far_it_is_and_gives_a_file(
+    visit: Callable[..., Visit], day: Any, editor: Account
+) -> None:
+    page = visit(editor, "/admin/bookings/booking/export/?state=confirmed").page
+
+    page.click("#export-start")
+    page.wait_for("!document.querySelector('#export-file').hidden")
+    said = page.evaluate("document.querySelector('#export-words').innerText")
+
+    assert said == "Ready: 1 of 1."
+    assert page.evaluate("document.querySelector('#export-file').download") == "bookings.csv"
+    assert page.evaluate("document.querySelector('progress').value") == 1
