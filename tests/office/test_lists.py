@@ -1,0 +1,101 @@
+"""Every list of the back office asks as much of the database for one row as for 300."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection, models
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps_config.models import Account
+from tests.office.conftest import Enter
+from tests.office.test_rights import zebra
+from tests.world import Tenant
+
+__all__ = ["zebra"]
+
+# A plan belongs to one change, and the page of mails has a line for each kind of them.
+NO_LIST = ("Plan", "EmailTemplate")
+MODELS = [
+    model
+    for model, page in admin.site._registry.items()
+    if page.app_paths and model.__name__ not in NO_LIST
+]
+COUNTS = (1, 3, 300)
+
+
+def copy(row: Any, **given: Any) -> Any:
+    """An unsaved row with the same values and an id of its own."""
+    names = [field.attname for field in row._meta.concrete_fields if not field.primary_key]
+    values = {name: getattr(row, name) for name in names} | given
+    if isinstance(row._meta.pk, models.UUIDField):
+        values["id"] = uuid.uuid4()
+    return type(row)(**values)
+
+
+def other(row: Any, **given: Any) -> Any:
+    """A saved copy of a row."""
+    made = copy(row, **given)
+    type(row)._default_manager.bulk_create([made])
+    return made
+
+
+# What has to differ between two rows of a kind.
+DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
+    "App": lambda row, n: {"slug": f"copy-{n}"},
+    "Membership": lambda row, n: {
+        "account_id": Account.objects.create(email=f"copy-{n}@example.com").pk
+    },
+    "Credential": lambda row, n: {"prefix": f"copy-{n}_"},
+    "Resource": lambda row, n: {"email": None},
+    "Project": lambda row, n: {"slug": f"copy-{n}"},
+    "Event": lambda row, n: {"exclusive": False},
+    "ProjectResource": lambda row, n: {"resource_id": other(row.resource, email=None).pk},
+    "Booking": lambda row, n: {"event_id": other(row.event, exclusive=False).pk},
+    "BookingTally": lambda row, n: {"slot": 1000 + n},
+    "Delivery": lambda row, n: {"number": 1000 + n},
+}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_as_many_queries_for_many_rows(
+    tenant: Tenant, zebra: Tenant, enter: Enter, model: Any
+) -> None:
+    client, address = enter(), list_of(model)
+    rows = model._default_manager
+    row = rows.first() or make_first(model, zebra)
+    client.get(address)
+
+    asked, shown = [], []
+    for count in COUNTS:
+        missing = count - min(count, rows.count())
+        different = DIFFERENT.get(model.__name__, lambda row, n: {})
+        rows.bulk_create(
+            [copy(row, **different(row, rows.count() + number)) for number in range(missing)]
+        )
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            page = client.get(address)
+        asked.append(len(queries))
+        shown.append(len(page.context["cl"].result_list))
+
+    assert shown[-1] == 50
+    assert asked == [asked[0]] * len(COUNTS)
+
+
+def list_of(model: Any) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+
+
+def make_first(model: Any, zebra: Tenant) -> Any:
+    """A row of a kind of which the app has none."""
+    delivery = zebra.app.deliveries.first()
+    given = {
+        "Attempt": lambda: {"delivery": delivery, "at": delivery.due_at, "seconds": 1.0},
+        "Bulk": lambda: {"app": zebra.app, "created_at": delivery.due_at},
+    }
+    return model._default_manager.create(**given[model.__name__]())
