@@ -6,7 +6,10 @@ import pytest
 
 from apps_config import authentication
 from scheduling.api.rates import RateWindow
+from tests.browser import browser
 from tests.world import NOW, Tenant
+
+__all__ = ["browser"]  # one for the whole session
 
 _numbers = itertools.count(1)
 

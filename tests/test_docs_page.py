@@ -8,11 +8,9 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from tests.browser import Browser, Page, browser
+from tests.browser import Browser, Page
 from tests.live import LiveApp, LiveCaller
 from tests.services import Service
-
-__all__ = ["browser"]
 
 ALLOWED_INSTRUCTIONS = {
     "default-src 'none'",

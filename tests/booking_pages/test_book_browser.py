@@ -16,11 +16,9 @@ from tests.booking_pages.shop import (
     load_axe,
     submit,
 )
-from tests.browser import Browser, Page, browser
+from tests.browser import Browser, Page
 from tests.live import LiveApp
 from tests.services import Service
-
-__all__ = ["browser"]
 
 HALF_HOURS = ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
 LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]

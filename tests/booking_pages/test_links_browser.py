@@ -13,12 +13,10 @@ from tests.booking_pages.shop import (
     keep,
     load_axe,
 )
-from tests.browser import Browser, Page, browser
+from tests.browser import Browser, Page
 from tests.live import LiveApp
 from tests.services import Service
 from tests.test_openapi import PASSWORD_LINK
-
-__all__ = ["browser"]
 
 LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}

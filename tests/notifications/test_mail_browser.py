@@ -8,13 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from notifications.mail import SLUGS, compose, compose_notice, compose_password_mail
-from tests.browser import Browser, Page, browser
+from tests.browser import Browser, Page
 from tests.live import LiveApp
 from tests.notifications.letters import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
 from tests.test_openapi import PASSWORD_LINK, SIGNED_LINK
-
-__all__ = ["browser"]
 
 LOOKS = [(width, scheme) for width in (390, 700) for scheme in ("light", "dark")]
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}

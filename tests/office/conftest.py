@@ -12,10 +12,8 @@ from django.core.servers.basehttp import WSGIRequestHandler
 from django.test import Client
 
 from apps_config.models import Account, Membership
-from tests.browser import Browser, Page, browser
+from tests.browser import Browser, Page
 from tests.world import BERLIN, Tenant
-
-__all__ = ["browser"]
 
 Enter = Callable[..., Client]
 
