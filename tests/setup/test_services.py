@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import psycopg
@@ -16,9 +17,12 @@ from tests.services import ROOT, PostgreSQL, Redis, Service
 def round_trip(folder: Path, **settings: str) -> Service:
     """Sends one task and waits until a worker has run it."""
     service = Service(folder, f"sqlite:///{folder / 'db.sqlite3'}", settings)
-    send = f"from tests.setup.echo_task import write; write.delay({str(folder / 'result')!r})"
+    # The run's Redis is shared, and others leave in it what wakes workers that they don't have.
+    queue = f"echo-{uuid.uuid4().hex}"
+    task = f"write.apply_async([{str(folder / 'result')!r}], queue={queue!r})"
+    send = f"from tests.setup.echo_task import write; {task}"
     try:
-        service.start_worker(include="tests.setup.echo_task", concurrency=1)
+        service.start_worker(include="tests.setup.echo_task", concurrency=1, queue=queue)
         subprocess.run([sys.executable, "-c", send], cwd=ROOT, env=service.env, check=True)
         deadline = time.monotonic() + 20
         while not (folder / "result").exists():
