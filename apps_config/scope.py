@@ -68,3 +68,12 @@ def read_scope(account: Any) -> Scope:
         return Scope(is_staff=True, roles={})
     rows = Membership.objects.filter(account=account, app__archived_at=None)
     return Scope(is_staff=False, roles=dict(rows.values_list("app_id", "role")))
+
+
+def is_allowed(
+    request: HttpRequest, permission: str, app_id: uuid.UUID | None, least: str = Membership.EDITOR
+) -> bool:
+    """Of staff: Django's permission ("bookings.change_booking"). Of a member: at least that role in
+    the app; with None: in any."""
+    scope = scope_of(request)
+    return request.user.has_perm(permission) if scope.is_staff else scope.allows(app_id, least)

@@ -5,6 +5,7 @@ Looking changes nothing, since mail scanners follow links. Whatever happens is a
 
 import re
 import uuid
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -201,10 +202,11 @@ class LinkPageView(PageView):
             sentence = format_lazy(sentence, limit=exc.fields["limit"])
         return self.show_refusal(status, heading, sentence, reasons_of(exc))
 
+    @abstractmethod
     def show_refusal(
         self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
     ) -> HttpResponse:
-        raise NotImplementedError
+        """The page that says so, with what is known of the booking."""
 
 
 class ExternalActionView(LinkPageView):

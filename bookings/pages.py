@@ -1,6 +1,7 @@
 """Pages for people: one look, no cookie, nothing from elsewhere."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,7 +41,7 @@ def page_response(description: str) -> OpenApiResponse:
     return OpenApiResponse(TEXT, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
 
 
-class PageView(ApiView):
+class PageView(ApiView, ABC):
     """Whatever happens is answered as a page: subclasses say how a refusal reads."""
 
     public = True
@@ -59,8 +60,9 @@ class PageView(ApiView):
                 page.headers.setdefault(name, value)
             return page
 
+    @abstractmethod
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        raise NotImplementedError
+        """The page for an error of that status and code."""
 
     def decorate(self, response: Any) -> None:
         super().decorate(response)

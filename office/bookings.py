@@ -15,9 +15,8 @@ from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import action, display
 
 from apps_config.days import read_day, span_of, zone_of
-from apps_config.models import Membership
-from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ScopedChoiceFilter, app_id_of
-from apps_config.scope import scope_of
+from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ScopedChoiceFilter
+from apps_config.scope import is_allowed, scope_of
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import Booking, Customer
 from bookings.services import Actor, apply_action
@@ -159,16 +158,10 @@ class BookingAdmin(ReadOnlyAdmin):
     # --- rights -----------------------------------------------------------------------------------
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Whether bookings of some app may be led on."""
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("bookings.change_booking")
-        return scope.allows(None, Membership.EDITOR)
+        return is_allowed(request, "bookings.change_booking", None)
 
     def may_act(self, request: HttpRequest, booking: Booking) -> bool:
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("bookings.change_booking")
-        return scope.allows(app_id_of(booking, self), Membership.EDITOR)
+        return is_allowed(request, "bookings.change_booking", booking.app_id)
 
     # --- pages ------------------------------------------------------------------------------------
     def get_urls(self) -> list[URLPattern]:

@@ -18,9 +18,8 @@ from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
-from apps_config.models import Membership
-from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, app_id_of
-from apps_config.scope import scope_of
+from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin
+from apps_config.scope import is_allowed, scope_of
 from bookings.models import Customer
 from notifications.models import LATE, Delivery, Webhook
 from notifications.services import redeliver
@@ -112,16 +111,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
     # --- sending again ----------------------------------------------------------------------------
     def has_send_permission(self, request: HttpRequest) -> bool:
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("notifications.change_delivery")
-        return scope.allows(None, Membership.EDITOR)
+        return is_allowed(request, "notifications.change_delivery", None)
 
     def may_send(self, request: HttpRequest, delivery: Delivery) -> bool:
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("notifications.change_delivery")
-        return scope.allows(app_id_of(delivery, self), Membership.EDITOR)
+        return is_allowed(request, "notifications.change_delivery", delivery.app_id)
 
     @admin.action(description="Send again", permissions=["send"])
     def send_again(self, request: HttpRequest, deliveries: Any) -> None:

@@ -13,7 +13,7 @@ from unfold.decorators import display
 
 from apps_config.models import App, Credential, Membership
 from apps_config.office import AppFilter, OfficeAdmin, app_id_of
-from apps_config.scope import scope_of
+from apps_config.scope import is_allowed, scope_of
 from apps_config.services import issue_key, revoke_key
 from availability.models import Resource
 from availability.serializers.credentials import APP_KINDS, NewCredentialSerializer
@@ -133,10 +133,8 @@ class CredentialAdmin(OfficeAdmin):
         return self.get_fields(request, obj) if obj else ()
 
     def may_revoke(self, request: HttpRequest, key: Credential) -> bool:
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("apps_config.change_credential")
-        return scope.allows(app_id_of(key, self), Membership.OWNER)
+        owner = app_id_of(key, self)
+        return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
 
     # --- a new one --------------------------------------------------------------------------------
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:

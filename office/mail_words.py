@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps_config.models import App, Membership
 from apps_config.office import RecordedAdmin
-from apps_config.scope import scope_of
+from apps_config.scope import is_allowed, scope_of
 from bookings.models import Booking
 from notifications.mail import BLOCKS, PLACEHOLDERS, SLUGS
 from notifications.models import EmailTemplate
@@ -130,10 +130,7 @@ class EmailTemplateAdmin(RecordedAdmin):
         return app
 
     def _may_change(self, request: HttpRequest, app: App) -> bool:
-        scope = scope_of(request)
-        if scope.is_staff:
-            return request.user.has_perm("notifications.change_emailtemplate")
-        return scope.allows(app.pk, Membership.EDITOR)
+        return is_allowed(request, "notifications.change_emailtemplate", app.pk)
 
     def edit(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> HttpResponse:
         app = self._find(request, app_id, slug)

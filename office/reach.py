@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps_config.authentication import Caller
 from apps_config.models import App, Credential, Membership
-from apps_config.scope import scope_of
+from apps_config.scope import is_allowed, scope_of
 from availability.answers import reason_record
 from availability.models import Project, Resource
 from availability.placement import NotAvailable
@@ -37,10 +37,7 @@ MAKE = Need(Membership.EDITOR, "bookings.add_booking")
 
 
 def may(request: HttpRequest, app_id: uuid.UUID, need: Need) -> bool:
-    scope = scope_of(request)
-    if scope.is_staff:
-        return request.user.has_perm(need.permission)
-    return scope.allows(app_id, need.role)
+    return is_allowed(request, need.permission, app_id, need.role)
 
 
 def demand(request: HttpRequest, app_id: uuid.UUID, need: Need) -> None:

@@ -1,8 +1,6 @@
 """The collection of requests in docs/bruno, run as a newcomer runs it."""
 
-import hashlib
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.live import LiveApp
+from tests.node_tools import install_tools
 from tests.services import ROOT, Service
 
 COLLECTION = ROOT / "docs" / "bruno"
@@ -18,18 +17,8 @@ TOOL = Path(__file__).parent / "bruno"  # pinned
 
 @pytest.fixture(scope="module")
 def bru() -> Path:
-    """Bruno's command line; kept in var/, since it takes most of a minute to install."""
-    if not (shutil.which("node") and shutil.which("npm")):
-        pytest.skip("Node.js and npm are needed")
-    lock = (TOOL / "package-lock.json").read_bytes()
-    folder = ROOT / "var" / f"bruno-{hashlib.sha256(lock).hexdigest()[:12]}"
-    program = folder / "node_modules" / ".bin" / "bru"
-    if not program.exists():
-        shutil.copytree(TOOL, folder, dirs_exist_ok=True)
-        install = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        if subprocess.run(install, cwd=folder, capture_output=True, check=False).returncode:
-            pytest.skip("npm can't install packages here")
-    return program
+    """Bruno's command line."""
+    return install_tools(TOOL) / ".bin" / "bru"
 
 
 def test_the_collection_runs_from_the_top(live_service: Service, bru: Path, tmp_path: Path) -> None:

@@ -2,21 +2,15 @@
 
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.access import find_faults
 from tests.browser import Browser, Page
 from tests.live import LiveApp
-from tests.services import ROOT
 
 # A Monday long after every other booking, and the three weeks from there.
 MONDAY = "2031-03-03"
@@ -139,45 +133,9 @@ def keep(page: Page, name: str) -> None:
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png", whole=True)
 
 
-def load_axe() -> str:
-    """The text of axe-core, installed once by npm into var/."""
-    version = json.loads((FOLDER / "axe" / "package.json").read_text())
-    folder = ROOT / "var" / f"axe-{version['devDependencies']['axe-core']}"
-    script = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.exists():
-        if not shutil.which("npm"):
-            pytest.skip("Node.js and npm are needed")
-        install_axe(folder)
-    return script.read_text()
-
-
-def install_axe(folder: Path) -> None:
-    """Beside the folder, which then appears whole: other runs may be waiting for it too."""
-    folder.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        place = shutil.copytree(FOLDER / "axe", Path(made) / "axe")
-        install = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-        if subprocess.run(install, cwd=place, capture_output=True, check=False).returncode:
-            pytest.skip("npm can't install packages here")
-        with suppress(OSError):  # another run was quicker
-            place.rename(folder)
-
-
-RUN_AXE = """
-axe.run(document, {preload: false, resultTypes: ["violations"]}).then(found => {
-  window.axeFound = JSON.stringify(found.violations
-    .filter(one => ["serious", "critical"].includes(one.impact))
-    .map(one => [one.id, one.nodes.map(node => node.html)]));
-})
-"""
-
-
 def check_access(page: Page, axe: str, width: int) -> None:
     """No serious or critical fault by axe-core, nothing wider than the window."""
-    page.evaluate(axe)
-    page.evaluate(f"delete window.axeFound; {RUN_AXE}")
-    page.wait_for("!!window.axeFound")
-    assert json.loads(page.evaluate("window.axeFound")) == []
+    assert find_faults(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(SMALL_TARGETS) == []
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.access import load_axe
 from tests.booking_pages.shop import (
     MARTY,
     MONDAY,
@@ -13,7 +14,6 @@ from tests.booking_pages.shop import (
     done,
     fill_in,
     keep,
-    load_axe,
     submit,
 )
 from tests.browser import Browser, Page

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.access import load_axe
 from tests.booking_pages.shop import (
     MONDAY,
     WIDTHS,
@@ -11,7 +12,6 @@ from tests.booking_pages.shop import (
     check_access,
     check_quiet,
     keep,
-    load_axe,
 )
 from tests.browser import Browser, Page
 from tests.live import LiveApp

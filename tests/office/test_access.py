@@ -1,22 +1,14 @@
 """axe-core finds nothing serious on the calendar, Why not?, and the pages with rules."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from apps_config.models import Account
-from tests.booking_pages.shop import RUN_AXE, load_axe
+from tests.access import find_faults, load_axe
 from tests.office.conftest import Visit
 from tests.world import Tenant
-
-
-def faults(page: Any, axe: str) -> Any:
-    page.evaluate(axe)
-    page.evaluate(f"delete window.axeFound; {RUN_AXE}")
-    page.wait_for("!!window.axeFound")
-    return json.loads(page.evaluate("window.axeFound"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -44,18 +36,18 @@ def test_nothing_serious(
     calendar.wait_for("document.querySelector('#cal-grid').dataset.drawn >= 1")
     calendar.evaluate("document.querySelector('#cal-gone').click()")
     calendar.wait_for("!!document.querySelector('.ec-event.is-cancelled')")
-    found = [faults(calendar, axe)]
+    found = [find_faults(calendar, axe)]
     calendar.evaluate("document.querySelector('#cal-new').click()")
-    found.append(faults(calendar, axe))
+    found.append(find_faults(calendar, axe))
     why = visit(
         editor, f"/admin/why/{ada['id']}/?at=2030-01-07T10:00", width=width, scheme=scheme
     ).page
     why.wait_for("!!document.querySelector('.is-laid')")
-    found.append(faults(why, axe))
+    found.append(find_faults(why, axe))
     rules = visit(
         editor, f"/admin/availability/resource/{ada['id']}/change/", width=width, scheme=scheme
     ).page
     rules.wait_for("document.querySelector('.rules-picture').dataset.drawn >= 1")
-    found.append(faults(rules, axe))
+    found.append(find_faults(rules, axe))
 
     assert found == [[], [], [], []]

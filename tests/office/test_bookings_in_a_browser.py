@@ -1,6 +1,5 @@
 """Today's page, the list of bookings, a booking and the export, as a person uses them."""
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,7 @@ from django.utils import timezone
 
 from apps_config.models import Account
 from bookings.models import Booking
-from tests.booking_pages.shop import RUN_AXE, load_axe
+from tests.access import find_faults, load_axe
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
 
@@ -35,13 +34,6 @@ def day(office: Tenant) -> Any:
     return book(3, "Marty McFly", graph="confirm_decline")
 
 
-def faults(page: Any, axe: str) -> Any:
-    page.evaluate(axe)
-    page.evaluate(f"delete window.axeFound; {RUN_AXE}")
-    page.wait_for("!!window.axeFound")
-    return json.loads(page.evaluate("window.axeFound"))
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_pages_are_drawn_and_nothing_serious_is_found(
     visit: Callable[..., Visit], office: Tenant, day: Any, editor: Account, width: int, scheme: str
@@ -59,7 +51,7 @@ def test_pages_are_drawn_and_nothing_serious_is_found(
         shown = visit(editor, path, width=width, scheme=scheme)
         shown.page.wait_for(f"!!document.querySelector({sign!r})")
         keep(shown, f"{name}-{width}-{scheme}")
-        found[name] = faults(shown.page, axe)
+        found[name] = find_faults(shown.page, axe)
 
     assert found == {"today": [], "bookings": [], "booking": [], "export": []}
 

@@ -1,0 +1,30 @@
+"""Whether everybody can use a page: axe-core, run inside it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.browser import Page
+from tests.node_tools import install_tools
+
+RUN = """
+axe.run(%s, {preload: false, resultTypes: ["violations"]}).then(found => {
+  window.axeFound = JSON.stringify(found.violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => [one.id, one.nodes.map(node => node.html.slice(0, 300))]));
+})
+"""
+
+
+def load_axe() -> str:
+    """The text of axe-core."""
+    return (install_tools(Path(__file__).parent / "axe") / "axe-core" / "axe.min.js").read_text()
+
+
+def find_faults(page: Page, axe: str, part: str = "document") -> Any:
+    """What is serious or critical: [[rule, [elements]], ...]. `part`: an expression of what to look
+    at."""
+    page.evaluate(axe)
+    page.evaluate(f"delete window.axeFound; {RUN % part}")
+    page.wait_for("!!window.axeFound")
+    return json.loads(page.evaluate("window.axeFound"))
