@@ -1,4 +1,6 @@
-"""The one door for HTTP calls to addresses that others chose: `call`.
+"""The doors for HTTP calls to addresses that others chose.
+
+`call` is content with how the answer begins, `fetch` wants all of it.
 
 Built on urllib3 and not on requests-hardened: that library asks a function of its own module about
 addresses, so that another policy can only be patched in, and it resolves the name, in unbounded
@@ -20,6 +22,7 @@ import socket
 import ssl
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -46,10 +49,14 @@ MOST_HOSTS = 100  # keep idle connections
 MOST_IDLE = 64  # connections to one host
 HEAD_BYTES = 65_536
 BODY_BYTES = 20_000
+PIECE_BYTES = 65_536
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 TOO_LATE = "No answer within the time limit."
+NOT_ALLOWED = "The address is not allowed."
+TOO_LARGE = "The answer is too large."
+UNREADABLE = "The answer's encoding can't be read."
 CLOSED = "The connection was closed before an answer came."
 # The first that fits.
 SENTENCES: tuple[tuple[type[Exception], str], ...] = (
@@ -71,8 +78,34 @@ class Reply(NamedTuple):
     retry_after: int | None = None  # seconds, with 429 and 503 only
 
 
+class Fetched(NamedTuple):
+    """What one fetch came to. Where the body is not there as a whole, `error` is a sentence, and
+    `fault` the slug for it: refused (the address), failed (the network) or too_large."""
+
+    status: int | None  # of a head that was complete within the deadline
+    headers: Mapping[str, str] = {}  # by names in any case
+    body: bytes = b""
+    error: str = ""
+    fault: str = ""
+    retry_after: int | None = None  # seconds, with 429 and 503 only
+
+
 class CallFailed(Exception):
     """There is no answer; the message is a sentence for whoever asks why."""
+
+    fault = "failed"
+
+
+class AddressRefused(CallFailed):
+    """Nothing is sent to this address."""
+
+    fault = "refused"
+
+
+class TooLarge(CallFailed):
+    """The body has more bytes than are wanted."""
+
+    fault = "too_large"
 
 
 class StaleConnection(CallFailed):
@@ -93,13 +126,83 @@ def call(
             excerpt = read_excerpt(answer)
     except (UrlRefused, CallFailed) as failure:
         return Reply(None, time.monotonic() - start, str(failure))
-    wait = retry_after(answer.headers.get("Retry-After", ""), datetime.now(UTC))
     return Reply(
         answer.status,
         time.monotonic() - start,
         excerpt=excerpt,
-        retry_after=wait if answer.status in (429, 503) else None,
+        retry_after=wanted_pause(answer),
     )
+
+
+def fetch(
+    url: str,
+    *,
+    method: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    deadline: float,
+    most_bytes: int,
+) -> Fetched:
+    """One request and its whole answer, within `deadline` seconds of wall time.
+
+    Of a body of more than `most_bytes` nothing is kept, and no more is read than tells so. Raises
+    for nothing the network does.
+    """
+    ends = time.monotonic() + deadline
+    fetched = Fetched(None)
+    try:
+        with _network.attempt(checked_target(url), ends) as attempt:
+            answer = attempt.open(method.upper(), {**headers, "Accept-Encoding": "identity"}, body)
+            fetched = Fetched(answer.status, answer.headers, b"", retry_after=wanted_pause(answer))
+            return fetched._replace(body=read_whole(answer, attempt, most_bytes))
+    except UrlRefused as refused:
+        return fetched._replace(error=str(refused), fault=AddressRefused.fault)
+    except CallFailed as failure:
+        return fetched._replace(error=str(failure), fault=failure.fault)
+
+
+def read_whole(answer: urllib3.BaseHTTPResponse, attempt: "Attempt", most_bytes: int) -> bytes:
+    """The body to its end, unpacked. Raises CallFailed.
+
+    Where the body ends with the connection, a cut looks like its end: hence the look at the clock.
+    """
+    raw = bytearray()
+    try:
+        if (answer.length_remaining or 0) > most_bytes:
+            raise TooLarge(TOO_LARGE)
+        while piece := answer.read1(PIECE_BYTES, decode_content=False):
+            raw += piece
+            if len(raw) > most_bytes:
+                raise TooLarge(TOO_LARGE)
+        attempt.left()
+    except NETWORK_FAULTS as fault:
+        raise attempt.failure(fault) from fault
+    finally:
+        answer.close()
+    return unpacked(bytes(raw), answer.headers.get("Content-Encoding", ""), most_bytes)
+
+
+def unpacked(raw: bytes, encoding: str, most_bytes: int) -> bytes:
+    """Of a server that packs although it was asked not to; 400 kB may be 400 MB."""
+    if encoding.strip().lower() in ("", "identity") or not raw:
+        return raw
+    unpacking = zlib.decompressobj(wbits=47)  # gzip or zlib, by its first bytes
+    try:
+        whole = unpacking.decompress(raw, most_bytes + 1)
+    except zlib.error as fault:
+        raise CallFailed(UNREADABLE) from fault
+    if len(whole) > most_bytes:
+        raise TooLarge(TOO_LARGE)
+    if not unpacking.eof:
+        raise CallFailed(UNREADABLE)
+    return whole
+
+
+def wanted_pause(answer: urllib3.BaseHTTPResponse) -> int | None:
+    """Seconds, where the answer is one of those that may ask for a pause."""
+    if answer.status not in (429, 503):
+        return None
+    return retry_after(answer.headers.get("Retry-After", ""), datetime.now(UTC))
 
 
 def read_excerpt(answer: urllib3.BaseHTTPResponse) -> str:
@@ -219,7 +322,7 @@ class Attempt:
         seconds = min(LOOKUP_SECONDS, self.left())
         addresses = look_up(self.target.host, seconds, self.network.lookups)
         if addresses_problem(addresses, self.target.port):
-            raise CallFailed("The address is not allowed.")
+            raise AddressRefused(NOT_ALLOWED)
         tried = addresses[:MOST_ADDRESSES]
         for count, address in enumerate(tried):
             with contextlib.suppress(OSError):

@@ -14,18 +14,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
-from apps_config.models import App, Membership
+from apps_config.models import App
 from availability.models import Resource
-from bookings.graphs import GRAPHS
+from availability.targets import Targets
+from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
 from bookings.records import INCLUDES, WHOLE, with_includes
 from notifications import safe_http
+from notifications.addressees import Addressees
 from notifications.mail import Letter, compose, compose_notice, compose_password_mail
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.password_links import LINK_LASTS, password_url
@@ -55,11 +57,36 @@ class Unfit(Exception):
         self.verdict = Verdict(state, reason)
 
 
+class Batch(Protocol):
+    """The rows of one claim on their way out: what sends each."""
+
+    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None: ...
+
+    def send_of(self, row: Delivery) -> Send:
+        """What sends it, without the database. Raises Unfit."""
+
+    def end(self) -> None:
+        """Called once all are asked for, still in the pump's own thread."""
+
+
+TRANSPORTS: dict[str, type[Batch]] = {}
+
+
+def transports(*kinds: str) -> Callable[[type[Batch]], type[Batch]]:
+    """Have the class make deliveries of these types ready: the rooms above bring their own."""
+
+    def register(batch: type[Batch]) -> type[Batch]:
+        TRANSPORTS.update(dict.fromkeys(kinds, batch))
+        return batch
+
+    return register
+
+
 def prepare(
     rows: Sequence[Delivery], *, now: datetime
 ) -> tuple[list[tuple[Delivery, Send]], list[tuple[Delivery, Verdict]]]:
-    """What is to be sent, and what is not."""
-    batch = _Batch(rows, now)
+    """What is to be sent, and what is not: of rows of one type."""
+    batch = TRANSPORTS[rows[0].type](rows, now)
     sends, verdicts = [], []
     for row in rows:
         try:
@@ -70,11 +97,12 @@ def prepare(
             # One that can't be made ready must not hold up the others.
             logger.exception("delivery %s can't be prepared", row.id)
             verdicts.append((row, Verdict(Delivery.FAILED, "It could not be put together.")))
-    batch.keep_bodies()
+    batch.end()
     return sends, verdicts
 
 
-class _Batch:
+@transports(Delivery.EMAIL, Delivery.WEBHOOK)
+class MailsAndCalls:
     """The rows that a batch of deliveries of one type needs, each kind read at once."""
 
     def __init__(self, rows: Sequence[Delivery], now: datetime) -> None:
@@ -88,11 +116,9 @@ class _Batch:
             (template.app_id, template.slug): template
             for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
         }
-        members = Membership.objects.filter(app__in=mailed, account__is_active=True)
-        self.members = [
-            (one.app_id, one.role, one.account.email)
-            for one in _if_any(members.select_related("account").order_by("id"), mailed)
-        ]
+        self.addressees = Addressees(mailed)
+        events = [one.event for one in self.bookings.values() if one.app_id in mailed]
+        self.targets = Targets(events)
         self.resources = self._read_resources(rows)
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
@@ -124,8 +150,7 @@ class _Batch:
     def send_of(self, row: Delivery) -> Send:
         """What sends it. Raises Unfit."""
         app = self.apps[row.app_id]
-        if app.archived_at:
-            raise Unfit(Delivery.SKIPPED, "The app is archived.")
+        check_app(app)
         if row.kind == Delivery.REMINDER:
             check_still_holds(row, self.bookings[row.booking_id])
         return self._mail(row, app) if row.type == Delivery.EMAIL else self._call(row)
@@ -158,9 +183,9 @@ class _Batch:
             self.secrets[webhook.id] = secrets_of(webhook, now=self.now)
         return self.secrets[webhook.id]
 
-    def keep_bodies(self) -> None:
-        """What was rendered now is what every later try sends too; unless its lease is gone, with
-        what an erasure has emptied meanwhile."""
+    def end(self) -> None:
+        """Keep the bodies: what was rendered now is what every later try sends too; unless its
+        lease is gone, with what an erasure has emptied meanwhile."""
         if self.rendered:
             mine_alone(self.rendered).bulk_update(self.rendered, ["body"])
 
@@ -169,7 +194,7 @@ class _Batch:
         if row.kind == FORGOTTEN:
             return self._password_mail(row, app)
         if row.kind == DISABLED:
-            to = self._fit_addresses(app, self._owners(app))
+            to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_notice(
                 app=app,
                 delivery_id=row.id,
@@ -184,7 +209,7 @@ class _Batch:
         booking = self.bookings[row.booking_id]
         customers = list(booking.customers.all())
         customer = next((one for one in customers if one.id == row.customer_id), None)
-        to = [customer.email] if customer else self._addresses_of_owner(app, booking)
+        to = [customer.email] if customer else self.addressees.of_owner(app, booking)
         slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
         message = compose(
             Letter(
@@ -198,6 +223,7 @@ class _Batch:
                 customer=customer,
                 facts={**row.content, "sequence": self.sequences[row.change_id]},
                 template=self.templates.get((app.id, slug)),
+                is_entered=self._is_entered(booking, row.recipient),
             )
         )
         return partial(send_mail, message)
@@ -214,28 +240,23 @@ class _Batch:
         )
         return partial(send_mail, message)
 
-    def _addresses_of_owner(self, app: App, booking: Booking) -> list[str]:
-        first = booking.resource.email or app.settings.get("contact_email")
-        return [first] if first else self._owners(app)
-
-    def _owners(self, app: App) -> list[str]:
-        return [
-            email
-            for app_id, role, email in self.members
-            if app_id == app.id and role == Membership.OWNER
-        ]
-
     def _fit_addresses(self, app: App, addresses: Iterable[str]) -> list[str]:
         """Those that may be written to. Raises Unfit where there are none."""
         found = [address for address in addresses if address]
         if not found:
             raise Unfit(Delivery.SKIPPED, "There is no address to send it to.")
-        if app.mode == App.TEST:
-            members = {email.lower() for app_id, _, email in self.members if app_id == app.id}
-            found = [address for address in found if address.lower() in members]
-            if not found:
-                raise Unfit(Delivery.SKIPPED, "A test app mails only its members.")
-        return found
+        allowed = self.addressees.allowed(app, found)
+        if not allowed:
+            raise Unfit(Delivery.SKIPPED, "A test app mails only its members.")
+        return allowed
+
+    def _is_entered(self, booking: Booking, recipient: str) -> bool:
+        """Whether the recipient's calendar has the booking already: the owner's is written to, and
+        a customer is invited by the provider."""
+        calendar = self.targets.of(booking.event)
+        if calendar is None:
+            return False
+        return recipient == OWNER or (booking.event.invite and calendar.provider_invites)
 
 
 def _if_any(rows: Any, keys: Iterable[Any]) -> Any:
@@ -245,6 +266,12 @@ def _if_any(rows: Any, keys: Iterable[Any]) -> Any:
 def _needs_booking(row: Delivery) -> bool:
     """A call about a change carries its body already."""
     return row.type == Delivery.EMAIL or not row.body or row.kind == Delivery.REMINDER
+
+
+def check_app(app: App) -> None:
+    """Raise Unfit for one that is archived: nothing of it leaves any more."""
+    if app.archived_at:
+        raise Unfit(Delivery.SKIPPED, "The app is archived.")
 
 
 def check_still_holds(row: Delivery, booking: Booking) -> None:
