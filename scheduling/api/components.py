@@ -278,7 +278,10 @@ REASON = component(
         "properties": {
             "type": {
                 "type": "string",
-                "enum": ["constraint", "event", "hold", "buffer", "notice", "past", "limit"],
+                "enum": [
+                    *("constraint", "event", "hold", "buffer", "notice", "past", "limit"),
+                    "calendar",
+                ],
             },
             "source": {
                 "type": ["string", "null"],
@@ -293,6 +296,7 @@ REASON = component(
             },
             "event_id": ID | {"description": "The event that is in the way."},
             "reservation_id": ID | {"description": "The hold that is in the way."},
+            "calendar_id": ID | {"description": "The connected calendar that is out of step."},
             "text": text_of("The reason in words."),
         },
     },
@@ -431,6 +435,10 @@ ERROR_RESPONSES = {
             "description": "What is wrong where: a dotted path into the body"
             " (`event_notifications.0.when.unit`), or the name of a query parameter or header.",
         },
+        problem=text_of(
+            "Of a calendar elsewhere that can't be connected: why, for programs.",
+            examples=["unauthorized"],
+        ),
     ),
     429: error_response(
         429,

@@ -149,8 +149,10 @@ class Invalid(Refusal):
 
     code = "invalid"
 
-    def __init__(self, errors: Mapping[str, list[str]], message: str | None = None) -> None:
-        super().__init__(message or first_error(errors), errors=dict(errors))
+    def __init__(
+        self, errors: Mapping[str, list[str]], message: str | None = None, **fields: Any
+    ) -> None:
+        super().__init__(message or first_error(errors), errors=dict(errors), **fields)
 
     @classmethod
     def at(cls, path: str, message: str) -> "Invalid":

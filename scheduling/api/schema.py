@@ -126,7 +126,7 @@ def include_of(names: Iterable[str]) -> Json:
     return {
         "type": "string",
         "description": f"What to add, separated by commas: {', '.join(known)}.",
-        "pattern": f"^(({choice})(,({choice}))*)?$",
+        "pattern": f"^ *(({choice}) *)?(, *(({choice}) *)?)*$",
         "examples": [known[0]],
     }
 

@@ -153,7 +153,7 @@ def test_parse_include(text, names):
     assert parse_include(text, {"a", "b.c"}) == names
 
 
-@pytest.mark.parametrize("text", ["b", "a,b.d", "A"])
+@pytest.mark.parametrize("text", ["b", "a,b.d", "A", "a\n", "\t"])
 def test_parse_include_refuses(text):
     with pytest.raises(Invalid) as refusal:
         parse_include(text, {"a", "b.c"})
