@@ -1,0 +1,60 @@
+"""Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`."""
+
+from collections.abc import Callable, Iterator
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from tests.external_calendars.front import Front
+from tests.external_calendars.servers import SERVERS, CalendarServer
+
+
+@pytest.fixture(autouse=True)
+def _loopback_allowed(settings: Any) -> None:
+    settings.WEBHOOK_ALLOWED_NETWORKS = [ip_network("127.0.0.0/8")]
+    settings.WEBHOOK_HTTPS_ONLY = False
+
+
+@pytest.fixture(scope="session")
+def calendar_server() -> Iterator[Callable[[str], CalendarServer]]:
+    """calendar_server("radicale") -> the one of this run, started when it is first asked for."""
+    started: dict[str, CalendarServer] = {}
+
+    def get(name: str) -> CalendarServer:
+        if name not in started:
+            started[name] = SERVERS[name]()
+            started[name].start()
+        return started[name]
+
+    yield get
+    for server in started.values():
+        server.stop()
+
+
+@pytest.fixture
+def radicale(calendar_server: Callable[[str], CalendarServer]) -> CalendarServer:
+    server = calendar_server("radicale")
+    server.front.forget()
+    return server
+
+
+@pytest.fixture
+def xandikos(calendar_server: Callable[[str], CalendarServer]) -> CalendarServer:
+    server = calendar_server("xandikos")
+    server.front.forget()
+    return server
+
+
+@pytest.fixture(params=["radicale", "xandikos"])
+def server(request: pytest.FixtureRequest) -> CalendarServer:
+    """Each of the two."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def fake() -> Iterator[Front]:
+    """A server that says what the test says: `fake.answer = lambda call: Answer(500)`."""
+    front = Front()
+    yield front
+    front.stop()

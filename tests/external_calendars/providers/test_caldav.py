@@ -1,0 +1,360 @@
+"""CalDAV on two real servers: what is new, what stands there, what we write."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from external_calendars.providers import collection
+from external_calendars.providers.base import Changed, Look, Object, Trouble
+from external_calendars.providers.caldav import CalDav
+from tests.external_calendars.front import Answer
+from tests.external_calendars.servers import PASSWORD, READER
+from tests.external_calendars.texts import NINE, event_text
+
+CALDAV = CalDav()
+
+
+def nothing_known() -> dict[str, str]:
+    raise AssertionError("This server can tell by itself what is new.")
+
+
+def look(calendar, mark, known=nothing_known) -> Look:
+    return CALDAV.look(calendar.access, mark, known, deadline=30)
+
+
+def fetch(calendar, hrefs) -> dict[str, Object]:
+    batches = CALDAV.fetch(calendar.access, hrefs, deadline=30)
+    return {one.href: one for batch in batches for one in batch}
+
+
+# --- Looking --------------------------------------------------------------------------------------
+def test_looks_tell_what_is_new_and_what_is_gone(server):
+    calendar = server.make_calendar()
+    etag_a = calendar.put("a.ics", event_text("a"))
+    etag_b = calendar.put("b.ics", event_text("b"))
+    a, b, c = (f"{calendar.path}{name}.ics" for name in "abc")
+
+    first = look(calendar, {})
+    etag_a2 = calendar.put("a.ics", event_text("a", what="Other"), etag_a)
+    etag_c = calendar.put("c.ics", event_text("c"))
+    calendar.delete("b.ics")
+    second = look(calendar, first.mark)
+    third = look(calendar, second.mark)
+
+    assert first == Look({a: etag_a, b: etag_b}, [], True, first.mark)
+    assert second == Look({a: etag_a2, c: etag_c}, [b], False, second.mark)
+    assert third == Look({}, [], False, second.mark)
+    assert {first.mark["way"], second.mark["way"]} == {"sync"}
+
+
+def test_look_with_nothing_new_is_one_request(server):
+    calendar = server.make_calendar()
+    calendar.fill({f"{number}.ics": event_text(str(number)) for number in range(20)})
+    mark = look(calendar, {}).mark
+
+    with server.front.counted() as lines:
+        again = look(calendar, mark)
+
+    assert again == Look({}, [], False, mark)
+    assert lines == [f"REPORT {calendar.path}"]
+
+
+def test_empty_calendar(server):
+    calendar = server.make_calendar()
+
+    first = look(calendar, {})
+
+    assert first == Look({}, [], True, first.mark)
+    assert look(calendar, first.mark) == Look({}, [], False, first.mark)
+
+
+@pytest.mark.parametrize("token", ["http://radicale.org/ns/sync/" + "0" * 64, "f" * 40, "?", "<"])
+def test_token_that_the_server_does_not_know_begins_anew(server, token):
+    calendar = server.make_calendar()
+    etag = calendar.put("a.ics", event_text("a"))
+
+    anew = look(calendar, {"way": "sync", "token": token})
+
+    assert anew == Look({f"{calendar.path}a.ics": etag}, [], True, anew.mark)
+    assert look(calendar, anew.mark) == Look({}, [], False, anew.mark)
+
+
+def without_sync(call):
+    """A server that does not know RFC 6578."""
+    if call.method == "REPORT" and b"sync-collection" in call.body:
+        return Answer(403, b'<error xmlns="DAV:"><supported-report/></error>')
+    return None
+
+
+def test_without_sync_a_tag_of_the_whole_tells(server):
+    calendar = server.make_calendar()
+    etag_a = calendar.put("a.ics", event_text("a"))
+    etag_b = calendar.put("b.ics", event_text("b"))
+    a, b, c = (f"{calendar.path}{name}.ics" for name in "abc")
+    server.front.answer = without_sync
+
+    first = look(calendar, {})
+    with server.front.counted() as lines:
+        same = look(calendar, first.mark)
+    etag_a2 = calendar.put("a.ics", event_text("a", what="Other"), etag_a)
+    etag_c = calendar.put("c.ics", event_text("c"))
+    calendar.delete("b.ics")
+    second = look(calendar, first.mark, lambda: first.changed)
+
+    assert first == Look({a: etag_a, b: etag_b}, [], True, first.mark)
+    assert first.mark["way"] == "ctag"
+    assert same == Look({}, [], False, first.mark)
+    assert lines == [f"PROPFIND {calendar.path}"]
+    assert second == Look({a: etag_a2, c: etag_c}, [b], False, second.mark)
+    assert second.mark != first.mark
+    assert look(calendar, second.mark) == Look({}, [], False, second.mark)
+
+
+def test_without_any_tag_the_etags_tell(server):
+    calendar = server.make_calendar()
+    etag_a = calendar.put("a.ics", event_text("a"))
+    calendar.put("b.ics", event_text("b"))
+    a, b = (f"{calendar.path}{name}.ics" for name in "ab")
+    member = f"<response><href>{calendar.path}</href></response>"
+    bare = f'<multistatus xmlns="DAV:">{member}</multistatus>'
+
+    def answer(call):
+        if call.method == "PROPFIND" and b"getctag" in call.body:
+            return Answer(207, bare.encode())
+        return None
+
+    server.front.answer = answer
+    first = look(calendar, {})
+    etag_a2 = calendar.put("a.ics", event_text("a", what="Other"), etag_a)
+    calendar.delete("b.ics")
+    with server.front.counted() as lines:
+        second = look(calendar, first.mark, lambda: first.changed)
+
+    assert (first.is_whole, set(first.changed), first.mark) == (True, {a, b}, {"way": "etags"})
+    assert second == Look({a: etag_a2}, [b], False, {"way": "etags"})
+    assert lines == [f"PROPFIND {calendar.path}"]
+
+
+def test_collection_that_is_no_more(server):
+    calendar = server.make_calendar()
+    mark = look(calendar, {}).mark
+    calendar.delete("")
+
+    for known_mark in (mark, {}):
+        with pytest.raises(Trouble) as trouble:
+            look(calendar, known_mark)
+        assert trouble.value.code == "not_a_calendar"
+
+
+def test_wrong_password(server):
+    calendar = server.make_calendar()
+    wrong = calendar.access._replace(password="wrong")
+    mark = look(calendar, {}).mark
+
+    for known_mark in (mark, {}):
+        with pytest.raises(Trouble) as trouble:
+            CALDAV.look(wrong, known_mark, nothing_known, deadline=30)
+        assert (trouble.value.code, trouble.value.status) == ("unauthorized", 401)
+
+
+def test_names_that_need_encoding_stay_the_same_everywhere(server):
+    calendar = server.make_calendar()
+    for name in ("a%20b", "%C3%BC", "x%2By%40z"):
+        calendar.put(f"{name}.ics", event_text(name))
+    hrefs = [f"{calendar.path}{name}.ics" for name in ("%C3%BC", "a%20b", "x%2By%40z")]
+
+    seen = look(calendar, {})
+
+    assert sorted(seen.changed) == hrefs
+    assert fetch(calendar, hrefs).keys() == set(hrefs)
+    assert {href: one.etag for href, one in fetch(calendar, hrefs).items()} == seen.changed
+    for href in hrefs:
+        CALDAV.delete(calendar.access, href, seen.changed[href], deadline=30)
+    assert calendar.names() == []
+
+
+# --- Fetching -------------------------------------------------------------------------------------
+def test_objects_come_in_batches_and_the_gone_are_left_out(server):
+    calendar = server.make_calendar()
+    calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(230)})
+    hrefs = [f"{calendar.path}{number}.ics" for number in range(231)]
+
+    with server.front.counted() as lines:
+        batches = list(CALDAV.fetch(calendar.access, hrefs, deadline=30))
+
+    assert [len(batch) for batch in batches] == [100, 100, 30]
+    assert lines == [f"REPORT {calendar.path}"] * 3
+    found = {one.href: one for batch in batches for one in batch}
+    assert set(found) == set(hrefs[:230])
+    assert "UID:u229" in found[hrefs[229]].text
+    assert found[hrefs[229]].etag == calendar.etag("229.ics")
+
+
+def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, monkeypatch):
+    monkeypatch.setattr(collection, "BATCH_BYTES", 4000)
+    calendar = server.make_calendar()
+    calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(8)})
+    calendar.put("3.ics", event_text("u3", what="x" * 5000))
+    hrefs = [f"{calendar.path}{number}.ics" for number in range(8)]
+
+    found = fetch(calendar, hrefs)
+
+    assert set(found) == set(hrefs)
+    assert found[hrefs[3]] == Object(hrefs[3], "", "")
+    assert [f"UID:u{number}" in found[hrefs[number]].text for number in range(8)] == [
+        number != 3 for number in range(8)
+    ]
+
+
+def test_reading_one(server):
+    calendar = server.make_calendar()
+    etag = calendar.put("a.ics", event_text("a", what="Grüße"))
+
+    found = CALDAV.read(calendar.access, f"{calendar.path}a.ics", deadline=30)
+    gone = CALDAV.read(calendar.access, f"{calendar.path}b.ics", deadline=30)
+
+    assert (found.href, found.etag, gone) == (f"{calendar.path}a.ics", etag, None)
+    assert "SUMMARY:Grüße" in found.text
+
+
+@pytest.mark.parametrize(
+    ("start", "minutes", "uids"),
+    [
+        (NINE, 60, {"a", "daily"}),
+        (NINE + timedelta(days=1, minutes=59), 1, {"a", "daily"}),
+        (NINE + timedelta(days=1, minutes=60), 30, {"daily"}),
+        (NINE - timedelta(days=1), 0.001, {"a", "daily"}),
+        (NINE - timedelta(days=1, minutes=30), 30, set()),
+        (NINE + timedelta(days=9), 60, {"daily"}),
+        (NINE + timedelta(days=10, minutes=60), 60, set()),
+        (datetime(2026, 11, 28, tzinfo=UTC), 24 * 60, {"daily", "day"}),
+        (datetime(2026, 11, 27, 10, tzinfo=UTC), 15, {"daily", "day"}),
+        (datetime(2026, 11, 29, 14, tzinfo=UTC), 15, {"daily", "day"}),
+        (datetime(2026, 11, 30, tzinfo=UTC), 15, {"daily"}),
+    ],
+)
+def test_what_stands_in_a_range_or_within_a_day_of_it(server, start, minutes, uids):
+    calendar = server.make_calendar()
+    daily = ("RRULE:FREQ=DAILY;COUNT=10",)
+    day = event_text("day").replace("DTSTART:20261123T090000Z", "DTSTART;VALUE=DATE:20261128")
+    day = day.replace("DTEND:20261123T100000Z", "DTEND;VALUE=DATE:20261129")
+    calendar.put("a.ics", event_text("a"))
+    calendar.put("daily.ics", event_text("daily", lines=daily))
+    calendar.put("day.ics", day)
+
+    found = CALDAV.objects_between(
+        calendar.access, start, start + timedelta(minutes=minutes), deadline=30
+    )
+
+    assert {one.href for one in found} == {f"{calendar.path}{uid}.ics" for uid in uids}
+    assert all("BEGIN:VEVENT" in one.text and one.etag for one in found)
+
+
+# --- Writing --------------------------------------------------------------------------------------
+def test_write_move_and_remove(server):
+    calendar = server.make_calendar()
+    href = CALDAV.new_href(calendar.access, "bkg-1@example.com")
+
+    with server.front.counted() as lines:
+        etag = CALDAV.put(calendar.access, href, event_text("bkg-1@example.com"), "", deadline=30)
+        moved = event_text("bkg-1@example.com", NINE + timedelta(hours=1))
+        etag2 = CALDAV.put(calendar.access, href, moved, etag, deadline=30)
+    stands = calendar.get("bkg-1%40example.com.ics")
+    CALDAV.delete(calendar.access, href, etag2, deadline=30)
+    CALDAV.delete(calendar.access, href, etag2, deadline=30)
+
+    assert href == f"{calendar.path}bkg-1%40example.com.ics"
+    assert lines == [f"PUT {href}"] * 2
+    assert "DTSTART:20261123T100000Z" in stands
+    assert calendar.names() == []
+
+
+def test_writing_over_what_is_not_known_is_refused(server):
+    calendar = server.make_calendar()
+    href = f"{calendar.path}a.ics"
+    etag = calendar.put("a.ics", event_text("a"))
+    etag2 = calendar.put("a.ics", event_text("a", what="Theirs"), etag)
+    ours = event_text("a", what="Ours")
+
+    for known in ("", etag):
+        with pytest.raises(Changed):
+            CALDAV.put(calendar.access, href, ours, known, deadline=30)
+    with pytest.raises(Changed):
+        CALDAV.delete(calendar.access, href, etag, deadline=30)
+    with pytest.raises(Changed):
+        CALDAV.put(calendar.access, f"{calendar.path}gone.ics", ours, etag, deadline=30)
+
+    assert calendar.etag("a.ics") == etag2
+
+
+def test_writing_a_uid_that_stands_under_another_name_is_refused(server):
+    calendar = server.make_calendar()
+    calendar.put("a.ics", event_text("a"))
+
+    with pytest.raises(Changed):
+        CALDAV.put(calendar.access, f"{calendar.path}b.ics", event_text("a"), "", deadline=30)
+
+    assert calendar.names() == ["a.ics"]
+
+
+def test_text_that_the_server_does_not_take_is_no_change(server):
+    calendar = server.make_calendar()
+
+    with pytest.raises(Trouble) as trouble:
+        CALDAV.put(calendar.access, f"{calendar.path}a.ics", "nonsense", "", deadline=30)
+
+    assert trouble.value.code == "server_error"
+    assert calendar.names() == []
+
+
+def test_etag_is_asked_for_where_the_answer_has_none(server):
+    calendar = server.make_calendar()
+    passed_on = server.front.pass_on
+
+    def without_etag(call, behind):
+        answer = passed_on(call, behind)
+        headers = {key: value for key, value in answer.headers.items() if key.lower() != "etag"}
+        return answer._replace(headers=headers)
+
+    server.front.pass_on = without_etag
+    try:
+        etag = CALDAV.put(
+            calendar.access, f"{calendar.path}a.ics", event_text("a"), "", deadline=30
+        )
+    finally:
+        server.front.pass_on = passed_on
+
+    assert etag == calendar.etag("a.ics")
+
+
+def test_writing_where_one_may_only_read(radicale):
+    calendar = radicale.make_calendar()
+    etag = calendar.put("a.ics", event_text("a"))
+    reader = calendar.access._replace(username=READER, password=PASSWORD)
+    href = f"{calendar.path}a.ics"
+
+    assert list(CALDAV.look(reader, {}, nothing_known, deadline=30).changed) == [href]
+    with pytest.raises(Trouble) as put:
+        CALDAV.put(reader, href, event_text("a", what="Other"), etag, deadline=30)
+    with pytest.raises(Trouble) as delete:
+        CALDAV.delete(reader, href, etag, deadline=30)
+
+    assert (put.value.code, delete.value.code) == ("no_write_access", "no_write_access")
+    assert calendar.etag("a.ics") == etag
+
+
+@pytest.mark.parametrize(
+    ("uid", "name"),
+    [
+        ("bkg-1", "bkg-1"),
+        ("a.b_c@d", "a.b_c%40d"),
+        ("a/b", hashlib.sha256(b"a/b").hexdigest()),
+        ("..", hashlib.sha256(b"..").hexdigest()),
+        ("x" * 201, hashlib.sha256(b"x" * 201).hexdigest()),
+    ],
+)
+def test_paths_of_new_objects(radicale, uid, name):
+    access = radicale.make_calendar().access
+
+    assert CALDAV.new_href(access, uid).rpartition("/")[2] == f"{name}.ics"

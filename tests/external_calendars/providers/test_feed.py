@@ -1,0 +1,192 @@
+"""A feed at its server: what is new in it, and by how many requests."""
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+
+from external_calendars.providers.base import Access, Found, Look, Trouble
+from external_calendars.providers.ics import Feed
+from tests.external_calendars.front import Answer, Front
+from tests.external_calendars.texts import NINE, calendar_text, event_lines, event_text
+
+FEED = Feed()
+
+
+class Publisher:
+    """Publishes `self.text` at `url`, with what it says of its age in `self.headers`."""
+
+    def __init__(self, front: Front) -> None:
+        self.front, self.url = front, f"{front.url}/ada.ics"
+        self.text, self.headers = calendar_text(), {}
+        front.answer = self.answer
+
+    def answer(self, call) -> Answer:
+        asked = call.headers.get("if-none-match"), call.headers.get("if-modified-since")
+        told = self.headers.get("ETag"), self.headers.get("Last-Modified")
+        if any(asked) and asked == told:
+            return Answer(304, headers=self.headers)
+        return Answer(200, self.text.encode(), self.headers)
+
+    def publish(self, *events: tuple[str, ...]) -> None:
+        self.text = calendar_text(*events)
+        self.headers = {"ETag": f'W/"{hashlib.sha256(self.text.encode()).hexdigest()}"'}
+
+
+@pytest.fixture
+def publisher(fake: Front) -> Publisher:
+    return Publisher(fake)
+
+
+def look(publisher: Publisher, mark, known=None) -> Look:
+    access = Access(publisher.url)
+    return FEED.look(access, mark, lambda: dict(known or {}), deadline=10)
+
+
+def test_looks_tell_what_is_new_and_what_is_gone(publisher):
+    publisher.publish(event_lines("a"), event_lines("b"))
+    first = look(publisher, {})
+    publisher.publish(event_lines("a", what="Other"), event_lines("c"))
+    second = look(publisher, first.mark, first.changed)
+
+    assert first.is_whole
+    assert first.texts == {"a": event_text("a"), "b": event_text("b")}
+    assert second.texts == {"a": event_text("a", what="Other"), "c": event_text("c")}
+    assert (second.gone, second.is_whole) == (["b"], False)
+    assert (set(first.changed), set(second.changed)) == ({"a", "b"}, {"a", "c"})
+    assert second.changed["a"] != first.changed["a"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"ETag": '"1"'},
+        {"ETag": 'W/"1"'},
+        {"Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"},
+        {"ETag": '"1"', "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"},
+    ],
+)
+def test_look_with_nothing_new_is_one_request_without_the_feed(publisher, headers):
+    publisher.text, publisher.headers = event_text("a"), headers
+    mark = look(publisher, {}).mark
+    publisher.text = "not to be read"
+
+    with publisher.front.counted() as lines:
+        again = look(publisher, mark)
+
+    assert again == Look({}, [], False, mark)
+    assert lines == ["GET /ada.ics"]
+
+
+def test_feed_that_does_not_tell_its_age_is_compared(publisher):
+    publisher.text = event_text("a")
+    first = look(publisher, {})
+    publisher.text = event_text("a").replace("DTSTAMP:20261101", "DTSTAMP:20261102")
+
+    with publisher.front.counted() as lines:
+        second = look(publisher, first.mark, first.changed)
+
+    assert (first.mark, second) == ({"way": "feed"}, Look({}, [], False, {"way": "feed"}))
+    assert lines == ["GET /ada.ics"]
+
+
+def test_found_and_its_name(publisher):
+    publisher.text = calendar_text(("X-WR-CALNAME:Ada\\, at work",), event_lines("a"))
+
+    found = FEED.find(Access(f" {publisher.url}#x"), deadline=10)
+
+    assert found == Found(publisher.url, "Ada, at work", False, False)
+
+
+@pytest.mark.parametrize("text", ["", "<html>Please sign in</html>", event_text("a")[:-20]])
+def test_what_is_no_feed(publisher, text):
+    publisher.text = event_text("a")
+    mark = look(publisher, {}).mark
+    publisher.text = text
+
+    with pytest.raises(Trouble) as at_first:
+        FEED.find(Access(publisher.url), deadline=10)
+    with pytest.raises(Trouble) as later:
+        look(publisher, mark)
+
+    # What was a calendar once may be one again, so that is not final.
+    assert (at_first.value.code, later.value.code) == ("not_a_calendar", "bad_answer")
+
+
+def test_password_is_sent_where_a_user_is_given(publisher):
+    FEED.find(Access(publisher.url), deadline=10)
+    FEED.find(Access(publisher.url, "ada", "x"), deadline=10)
+
+    signatures = [call.headers.get("authorization") for call in publisher.front.calls]
+    assert signatures == [None, "Basic YWRhOng="]
+
+
+def test_redirects_are_followed_without_the_password(publisher):
+    publisher.text = event_text("a")
+    door = Front()
+    door.answer = lambda call: Answer(302, headers={"Location": publisher.url})
+    try:
+        access = Access(f"{door.url}/f", "ada", "x")
+        found = FEED.find(access, deadline=10)
+        seen = FEED.look(access, {}, dict, deadline=10)
+    finally:
+        door.stop()
+
+    assert found == Found(f"{door.url}/f", "", False, False)
+    assert list(seen.changed) == ["a"]
+    assert [call.headers.get("authorization") for call in publisher.front.calls] == [None, None]
+    assert [call.headers.get("authorization") for call in door.calls] == ["Basic YWRhOng="] * 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Answer(302, headers={"Location": "http://10.0.0.1/"}), "address_refused"),
+        (Answer(302, headers={"Location": "/ada.ics"}), "bad_answer"),
+        (Answer(302), "bad_answer"),
+        (Answer(304), "bad_answer"),
+        (Answer(401), "unauthorized"),
+        (Answer(403), "unauthorized"),
+        (Answer(404), "not_a_calendar"),
+        (Answer(410), "not_a_calendar"),
+        (Answer(429, headers={"Retry-After": "60"}), "rate_limited"),
+        (Answer(500), "server_error"),
+        (Answer(503, headers={"Retry-After": "60"}), "rate_limited"),
+        (Answer(503), "server_error"),
+    ],
+)
+def test_answers_that_are_no_feed(publisher, answer, code):
+    publisher.front.answer = lambda call: answer
+
+    with pytest.raises(Trouble) as trouble:
+        look(publisher, {})
+
+    assert trouble.value.code == code
+    assert trouble.value.retry_after == (60 if "Retry-After" in answer.headers else None)
+
+
+def test_objects_are_read_from_the_whole(publisher):
+    publisher.publish(event_lines("a"), event_lines("b", NINE + timedelta(days=9)))
+    access = Access(publisher.url)
+
+    between = FEED.objects_between(access, NINE, NINE + timedelta(hours=1), deadline=10)
+    fetched = list(FEED.fetch(access, ["b", "gone"], deadline=10))
+
+    assert [one.text for one in between] == [event_text("a")]
+    assert [[one.href for one in batch] for batch in fetched] == [["b"]]
+    assert FEED.read(access, "a", deadline=10) == between[0]
+    assert FEED.read(access, "gone", deadline=10) is None
+
+
+def test_nothing_is_written(publisher):
+    access = Access(publisher.url)
+
+    for write in (
+        lambda: FEED.put(access, "a", event_text("a"), "", deadline=10),
+        lambda: FEED.delete(access, "a", "", deadline=10),
+        lambda: FEED.new_href(access, "a"),
+    ):
+        with pytest.raises(Trouble) as trouble:
+            write()
+        assert trouble.value.code == "no_write_access"
+    assert publisher.front.calls == []

@@ -1,0 +1,253 @@
+"""Real CalDAV servers for tests: Radicale and Xandikos, each a process of its own behind a Front.
+
+Our calls go to the Front (`server.url`), where they are counted and may be answered otherwise;
+"another client" speaks to the server behind it, and is not counted.
+"""
+
+import itertools
+import sys
+import urllib.error
+import urllib.request
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import requests
+from dulwich import porcelain
+
+from external_calendars.providers.base import Access
+from tests.external_calendars.front import Front
+from tests.services import Server
+
+PASSWORD = "correct horse"
+READER = "reader"  # on Radicale: may read what others have, and write nothing there
+MKCALENDAR = """<?xml version="1.0" encoding="utf-8"?>
+<C:mkcalendar xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><set><prop>
+<displayname>{name}</displayname>
+<C:supported-calendar-component-set>{kinds}</C:supported-calendar-component-set>
+</prop></set></C:mkcalendar>"""
+
+RADICALE_CONFIG = """
+[server]
+hosts = 127.0.0.1:{port}
+[auth]
+type = htpasswd
+htpasswd_filename = {folder}/users
+htpasswd_encryption = plain
+delay = 0
+[rights]
+type = from_file
+file = {folder}/rights
+[storage]
+filesystem_folder = {folder}/store
+[logging]
+level = warning
+"""
+# Like owner_only, and one that reads.
+RADICALE_RIGHTS = """
+[root]
+user: .+
+collection:
+permissions: R
+[reader]
+user: reader
+collection: [^/]+(/[^/]+)?
+permissions: Rr
+[principal]
+user: .+
+collection: {user}
+permissions: RW
+[calendars]
+user: .+
+collection: {user}/[^/]+
+permissions: rw
+"""
+
+
+class CalendarServer(Server):
+    """`server.make_calendar()` is a new collection of a new user, and of nobody else."""
+
+    name: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.user = None  # nothing here refuses to run as root
+        self.front = Front(self.port)
+        self.numbers = itertools.count(1)
+
+    def answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=2).close()
+        except urllib.error.HTTPError as answer:
+            answer.close()
+        except OSError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        self.front.stop()
+        super().stop()
+
+    @property
+    def url(self) -> str:
+        return self.front.url
+
+    @abstractmethod
+    def add_user(self, user: str) -> None: ...
+
+    @abstractmethod
+    def home(self, user: str) -> str:
+        """The path of the collections of a user."""
+
+    def make_user(self) -> str:
+        user = f"user{next(self.numbers)}"
+        self.add_user(user)
+        return user
+
+    def make_calendar(
+        self, user: str = "", name: str = "home", kinds: Iterable[str] = ("VEVENT",)
+    ) -> "Collection":
+        """An empty collection `name` of `user`, or of a new user."""
+        user = user or self.make_user()
+        collection = Collection(self, user, f"{self.home(user)}{name}/")
+        held = "".join(f'<C:comp name="{kind}"/>' for kind in kinds)
+        body = MKCALENDAR.format(name=name.title(), kinds=held)
+        collection.request("MKCALENDAR", data=body).raise_for_status()
+        return collection
+
+    @abstractmethod
+    def as_user(self, user: str) -> dict[str, Any]:
+        """What `requests` needs to speak to the server itself as a user."""
+
+    @abstractmethod
+    def fill(self, collection: "Collection", texts: Mapping[str, str]) -> None:
+        """Many objects at once, name -> text, faster than by as many requests."""
+
+
+class Collection:
+    """One collection as another client sees and changes it."""
+
+    def __init__(self, server: CalendarServer, user: str, path: str) -> None:
+        self.server, self.user, self.path = server, user, path
+
+    @property
+    def url(self) -> str:
+        """As we reach it."""
+        return self.server.url + self.path
+
+    @property
+    def access(self) -> Access:
+        return Access(self.url, self.user, PASSWORD)
+
+    def request(self, method: str, name: str = "", **given: Any) -> requests.Response:
+        url = f"http://127.0.0.1:{self.server.port}{self.path}{name}"
+        signed = self.server.as_user(self.user)
+        headers = {**signed.pop("headers", {}), **given.pop("headers", {})}
+        return requests.request(method, url, headers=headers, **{"timeout": 60, **signed, **given})
+
+    def put(self, name: str, text: str, etag: str = "") -> str:
+        """Writes the object `name` ("a.ics"), with `etag` only over that one; its new etag."""
+        headers = {"Content-Type": "text/calendar; charset=utf-8"}
+        headers |= {"If-Match": etag} if etag else {}
+        answer = self.request("PUT", name, data=text.encode(), headers=headers)
+        answer.raise_for_status()
+        return answer.headers["ETag"]
+
+    def get(self, name: str) -> str | None:
+        """The text of the object, None where there is none."""
+        answer = self.request("GET", name)
+        if answer.status_code == 404:
+            return None
+        answer.raise_for_status()
+        return answer.content.decode()
+
+    def etag(self, name: str) -> str:
+        return self.request("GET", name).headers["ETag"]
+
+    def delete(self, name: str) -> None:
+        self.request("DELETE", name).raise_for_status()
+
+    def names(self) -> list[str]:
+        """Of all objects, sorted."""
+        answer = self.request("PROPFIND", headers={"Depth": "1"})
+        answer.raise_for_status()
+        parts = answer.text.replace(">", "<").split("<")
+        paths = {part for part in parts if part.startswith(self.path) and part != self.path}
+        return sorted(path.removeprefix(self.path) for path in paths)
+
+    def fill(self, texts: Mapping[str, str]) -> None:
+        self.server.fill(self, texts)
+
+
+class Radicale(CalendarServer):
+    name = "radicale"
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = RADICALE_CONFIG.format(port=self.port, folder=self.folder)
+        (self.folder / "config").write_text(config)
+        (self.folder / "rights").write_text(RADICALE_RIGHTS)
+        (self.folder / "users").write_text(f"{READER}:{PASSWORD}\n")
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "radicale", "--config", str(self.folder / "config")]
+
+    def add_user(self, user: str) -> None:
+        with open(self.folder / "users", "a") as users:
+            users.write(f"{user}:{PASSWORD}\n")
+
+    def home(self, user: str) -> str:
+        return f"/{user}/"
+
+    def as_user(self, user: str) -> dict[str, Any]:
+        return {"auth": (user, PASSWORD)}
+
+    def fill(self, collection: Collection, texts: Mapping[str, str]) -> None:
+        folder = self.folder / "store" / "collection-root" / collection.path.strip("/")
+        for name, text in texts.items():
+            (folder / name).write_bytes(text.encode())
+        # It reads each object once, 3 ms each, and keeps what it found; as after 5,000 PUTs.
+        collection.request("PROPFIND", headers={"Depth": "1"}, timeout=600).raise_for_status()
+
+
+class Xandikos(CalendarServer):
+    """It takes the user's name from a trusted server before it, as it is meant to be run: the Front
+    asks for the password."""
+
+    name = "xandikos"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.front.passwords = {}
+
+    def command(self) -> list[str]:
+        options = ["-d", str(self.folder / "store"), "-l", "127.0.0.1", "-p", str(self.port)]
+        options += ["--state-dir", str(self.folder / "state")]
+        options += ["--trust-x-remote-user-from", "127.0.0.1", "--no-detect-systemd"]
+        return [sys.executable, "-m", "xandikos", "multi-user", *options]
+
+    def add_user(self, user: str) -> None:
+        assert self.front.passwords is not None
+        self.front.passwords[user] = PASSWORD
+        # It makes a principal when it is first asked for it.
+        first = requests.request(
+            "PROPFIND", f"http://127.0.0.1:{self.port}/{user}/", timeout=60, **self.as_user(user)
+        )
+        first.raise_for_status()
+
+    def home(self, user: str) -> str:
+        return f"/{user}/calendars/"
+
+    def as_user(self, user: str) -> dict[str, Any]:
+        return {"headers": {"X-Remote-User": user}}
+
+    def fill(self, collection: Collection, texts: Mapping[str, str]) -> None:
+        folder = self.folder / "store" / collection.path.strip("/")
+        for name, text in texts.items():
+            (folder / name).write_bytes(text.encode())
+        with porcelain.open_repo_closing(folder) as repo:
+            porcelain.add(repo, [str(folder / name) for name in texts])
+            porcelain.commit(repo, message=b"filled", author=b"x <x@example.com>", sign=False)
+
+
+SERVERS = {server.name: server for server in (Radicale, Xandikos)}

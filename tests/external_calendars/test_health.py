@@ -1,0 +1,70 @@
+"""What operators see of connected calendars."""
+
+from datetime import timedelta
+
+import pytest
+
+from availability.models import Calendar
+from external_calendars.health import look_at_calendars, max_seconds_behind, problems
+from external_calendars.models import Connection
+from notifications.doctor import OK, WARN
+from notifications.queue import database_now
+from tests.external_calendars.memory import connect
+from tests.world import Tenant
+
+
+def age(connection: Connection, seconds: float, problem: str = "", stopped: bool = False) -> None:
+    """Was in step so long ago; what keeps it from it."""
+    now = database_now()
+    synced_at = now - timedelta(seconds=seconds)
+    Calendar.objects.filter(id=connection.pk).update(synced_at=synced_at)
+    Connection.objects.filter(pk=connection.pk).update(
+        problem=problem,
+        problem_since=synced_at if problem else None,
+        next_at=None if stopped else now,
+        created_at=now - timedelta(days=9),
+    )
+
+
+def test_none_is_connected(db: None) -> None:
+    assert look_at_calendars() == (OK, "none is connected", "")
+    assert (problems(), max_seconds_behind(database_now())) == ({}, 0)
+
+
+@pytest.fixture
+def three(tenant: Tenant) -> list[Connection]:
+    ada = tenant.make_resource()
+    return [connect(ada["id"]) for _ in range(3)]
+
+
+def test_all_are_in_step(three: list[Connection]) -> None:
+    for number, connection in enumerate(three):
+        age(connection, number * 100)
+
+    assert look_at_calendars() == (OK, "3 connected, all in step", "")
+    assert round(max_seconds_behind(database_now()), -1) == 200
+    assert problems() == {"": 3}
+
+
+def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
+    age(three[0], 10)
+    age(three[1], 4 * 3600, "unreachable")
+    age(three[2], 9 * 3600, "unauthorized", stopped=True)
+    gone = connect(tenant.make_resource("Gone")["id"])
+    age(gone, 10**6, "bad_answer")
+    Calendar.objects.filter(id=gone.pk).update(deleted_at=database_now())
+
+    finding = look_at_calendars()
+
+    assert (finding.level, finding.seen) == (
+        WARN,
+        "2 out of step, the oldest for 9.0 h (unauthorized, unreachable)",
+    )
+    assert round(max_seconds_behind(database_now()), -2) == 4 * 3600
+    assert problems() == {"": 1, "unauthorized": 1, "unreachable": 1}
+
+
+def test_one_that_never_was_counts_from_its_making(three: list[Connection]) -> None:
+    Connection.objects.update(created_at=database_now() - timedelta(hours=2))
+
+    assert look_at_calendars().seen == "3 out of step, the oldest for 2.0 h (not looked at)"
