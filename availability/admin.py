@@ -1,4 +1,4 @@
-"""Staff's view of resources, calendars, events and projects."""
+"""Staff's view of resources, events and projects."""
 
 import re
 from typing import Any
@@ -21,6 +21,7 @@ from apps_config.office import (
     ScopedChoiceFilter,
 )
 from apps_config.reminders import ReminderForm, ReminderInline
+from apps_config.scope import is_allowed
 from availability.core.constraints import (
     ConstraintError,
     parse_constraints,
@@ -87,10 +88,23 @@ class ConstraintInline(OfficeInline):
         js = ("office/rules.js",)
 
 
+class CalendarLineForm(forms.ModelForm):
+    """Saves what was changed alone: the rest of a connected calendar's row is a worker's."""
+
+    def save(self, commit: bool = True) -> Calendar:
+        if not commit or self.instance._state.adding:
+            return super().save(commit)
+        self.instance.save(update_fields=[*self.changed_data, "updated_at"])
+        return self.instance
+
+
 class CalendarInline(OfficeInline):
     model = Calendar
+    form = CalendarLineForm
     extra = 0
-    fields = ("name", "description")
+    fields = ("name", "description", "provider", "synced_at")
+    readonly_fields = ("provider", "synced_at")
+    show_change_link = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
         return super().get_queryset(request).filter(deleted_at=None)
@@ -109,7 +123,7 @@ class ResourceAdmin(RecordedAdmin):
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (ConstraintInline, CalendarInline)
-    actions_detail = ("open_why", "open_calendar")
+    actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
     @action(description="Why not?", url_path="why")
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -119,21 +133,12 @@ class ResourceAdmin(RecordedAdmin):
     def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @action(description="Connect a calendar…", url_path="connect", permissions=["connect"])
+    def connect_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return redirect(f"{reverse('admin:availability_calendar_connect')}?resource={object_id}")
 
-
-@admin.register(Calendar)
-class CalendarAdmin(OfficeAdmin):
-    app_paths = ("resource__app",)
-    list_display = ("name", "resource", "created_at", "deleted_at")
-    list_select_related = ("resource",)
-    search_fields = ("name", "resource__name", "resource__email")
-    autocomplete_fields = ("resource",)
-    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return (*self.readonly_fields, "resource") if obj else self.readonly_fields
+    def has_connect_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return is_allowed(request, "availability.add_calendar", None)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

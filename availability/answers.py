@@ -1,6 +1,6 @@
 """How slots, days and explanations are written. Slots go out as ready-made bytes: the hot path."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,7 +10,8 @@ from availability.core.constraints import render_constraint
 from availability.core.explain import Reason
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
-from availability.search import Bookable, Explanation
+from availability.search import Bookable, Explanation, out_of_step_text
+from scheduling.api.instants import format_stamp
 
 _EPOCH = date(1970, 1, 1)
 
@@ -70,8 +71,11 @@ def resource_summary(resource: Bookable) -> dict[str, str]:
     return {"id": str(resource.id), "name": resource.name, "timezone": resource.zone}
 
 
-def write_slots(slots: Sequence[Slot], zone: str) -> bytes:
-    """`{"data": [{"start", "end", "resources"}]}`; every resource is rendered once."""
+def write_slots(
+    slots: Sequence[Slot], zone: str, warnings: Sequence[Mapping[str, Any]] = ()
+) -> bytes:
+    """`{"data": [{"start", "end", "resources"}]}`; every resource is rendered once. `warnings`
+    stand beside `data` where there are some."""
     texts = write_instants(bounds_of(slots), zone)
     summaries: dict[tuple, str] = {}
     written = []
@@ -82,7 +86,31 @@ def write_slots(slots: Sequence[Slot], zone: str) -> bytes:
                 [resource_summary(resource) for resource in resources]
             ).decode()
         written.append(f'{{"start":"{texts[start]}","end":"{texts[end]}","resources":{summary}}}')
-    return f'{{"data":[{",".join(written)}]}}'.encode()
+    tail = f',"warnings":{orjson.dumps(warnings).decode()}' if warnings else ""
+    return f'{{"data":[{",".join(written)}]{tail}}}'.encode()
+
+
+def with_warnings(
+    records: Sequence[Any], warnings: Sequence[Mapping[str, Any]]
+) -> dict[str, Sequence[Any]]:
+    """`{"data": records}`, and the warnings where there are some."""
+    return {"data": records, "warnings": warnings} if warnings else {"data": records}
+
+
+def warning_records(resources: Iterable[Bookable], zone: str) -> list[dict[str, Any]]:
+    """What an answer about these resources has to say of their calendars."""
+    return [
+        {
+            "type": "calendar_out_of_step",
+            "resource_id": str(resource.id),
+            "calendar_id": str(calendar.id),
+            "name": calendar.name,
+            "synced_at": calendar.synced_at and format_stamp(calendar.synced_at),
+            "text": out_of_step_text(calendar, zone),
+        }
+        for resource in resources
+        for calendar in resource.out_of_step
+    ]
 
 
 def days_of(slots: Sequence[Slot], zone: str) -> dict[str, list[Slot]]:
@@ -121,7 +149,7 @@ def unavailable_records(
 
 def reason_record(reason: Reason) -> dict[str, Any]:
     """Type, source and text; the constraint behind it (several that unite: `constraints`), the
-    event or the hold."""
+    event, the hold or the calendar."""
     record: dict[str, Any] = {"type": reason.type, "source": reason.source}
     rules = [render_constraint(rule) for rule in reason.rules]
     if len(rules) == 1:
@@ -132,7 +160,14 @@ def reason_record(reason: Reason) -> dict[str, Any]:
         record["event_id"] = str(reason.event_id)
     if reason.reservation_id:
         record["reservation_id"] = str(reason.reservation_id)
+    if reason.calendar_id:
+        record["calendar_id"] = str(reason.calendar_id)
     return record | {"text": reason.text}
+
+
+def public_reason_record(reason: Reason) -> dict[str, Any]:
+    """What strangers may know of it."""
+    return {"type": reason.type, "text": reason.public_text or reason.text}
 
 
 def explanation_record(explanation: Explanation, zone: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from availability.reading import (
     read_day_counts,
     to_datetime,
 )
-from availability.search import Bookable, Obstacles, Query, find_reasons
+from availability.search import Bookable, Obstacles, Query, add_elsewhere, find_reasons
 
 Verdict = SlotTaken | NotAvailable | None
 
@@ -54,6 +54,7 @@ def _read_rows(
             now=candidates.now,
             ignore_all_day=terms.ignore_all_day_events,
         )
+        add_elsewhere(busy, replace(candidates, elsewhere=first.elsewhere))
     if terms.max_per_day is None or candidates.project_id is None:
         return busy, {}
     zones = {resource.id: resource.zone for resource in candidates.resources}

@@ -36,7 +36,7 @@ def without_rules(query: Query) -> Query:
     """The same resources where nothing is enforced: only what blocks counts."""
     return replace(
         query,
-        resources=[replace(resource, rules=()) for resource in query.resources],
+        resources=[resource.without_rules() for resource in query.resources],
         terms=Terms(
             length=None,
             include_past=True,
@@ -54,7 +54,7 @@ def taken_meanwhile(query: Query) -> Query:
     """
     return replace(
         query,
-        resources=[replace(resource, rules=()) for resource in query.resources],
+        resources=[resource.without_rules() for resource in query.resources],
         terms=replace(query.terms, length=None, include_past=True, constraints=()),
         own=None,
     )
@@ -62,7 +62,7 @@ def taken_meanwhile(query: Query) -> Query:
 
 def first_calendars(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
     """Each resource's first own calendar: where its bookings go unless one is named."""
-    calendars = Calendar.objects.filter(resource_id__in=resource_ids, deleted_at=None)
+    calendars = Calendar.objects.own().filter(resource_id__in=resource_ids, deleted_at=None)
     found: dict[uuid.UUID, Calendar] = {}
     for calendar in calendars.order_by("created_at", "id"):
         found.setdefault(calendar.resource_id, calendar)

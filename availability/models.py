@@ -68,24 +68,75 @@ class CalendarQuerySet(models.QuerySet):
     def for_app(self, app: App | uuid.UUID) -> "CalendarQuerySet":
         return self.filter(resource__app=app, resource__deleted_at=None, deleted_at=None)
 
+    def own(self) -> "CalendarQuerySet":
+        """Those that are kept here, and nowhere else."""
+        return self.filter(provider=Calendar.SERVICE)
+
 
 class Calendar(Owned):
-    """A list of events of one resource. What blocks in any of them blocks the resource."""
+    """A list of events of one resource. What blocks in any of them blocks the resource.
+
+    That of another provider is connected: workers keep its events here (room external_calendars),
+    so that looking for time asks no other server. `synced_at` is when both were last in step.
+    """
+
+    SERVICE = "service"
+    READER, WRITER = "reader", "writer"
+    ACCESS = (READER, WRITER)
 
     resource = models.ForeignKey(Resource, models.CASCADE, related_name="calendars")
     name = models.CharField(max_length=200)
     description = models.TextField(max_length=8000, blank=True)
     backgroundcolor = models.CharField(max_length=32, blank=True)
     foregroundcolor = models.CharField(max_length=32, blank=True)
+    provider = models.CharField(max_length=20, default=SERVICE, editable=False)
+    provider_id = models.CharField(
+        max_length=2048, blank=True, editable=False, help_text="the collection's address"
+    )
+    provider_access = models.CharField(
+        max_length=6, blank=True, editable=False, choices=[(word, word) for word in ACCESS]
+    )
+    provider_primary = models.BooleanField(
+        default=False, help_text="the resource's bookings are written here, wherever they stand"
+    )
+    provider_invites = models.BooleanField(
+        default=False, editable=False, help_text="its server mails attendees by itself (RFC 6638)"
+    )
+    synced_at = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = CalendarQuerySet.as_manager()
 
     class Meta(Owned.Meta):
         abstract = False
+        constraints = [
+            models.UniqueConstraint(
+                fields=["resource"],
+                condition=models.Q(provider_primary=True, deleted_at=None),
+                name="calendar_primary_once",
+            ),
+        ]
+        indexes = [
+            # Which of them are out of step: asked with every search for time.
+            models.Index(
+                fields=["resource", "synced_at"],
+                condition=models.Q(deleted_at=None) & ~models.Q(provider="service"),
+                name="calendar_connected",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is another provider's."""
+        return self.provider != self.SERVICE
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether bookings can be written to its provider."""
+        return self.is_connected and self.provider_access == self.WRITER
 
 
 class EventQuerySet(models.QuerySet):
@@ -135,6 +186,9 @@ class Event(Owned):
     invite = models.BooleanField(default=True)
     busy = models.BooleanField(default=True)
     exclusive = models.BooleanField(default=False, editable=False)
+    provider_id = models.CharField(
+        max_length=300, blank=True, editable=False, help_text="the UID in a connected calendar"
+    )
 
     objects = EventQuerySet.as_manager()
 
@@ -163,6 +217,11 @@ class Event(Owned):
                 name="event_blocking",
             ),
             models.Index(fields=["calendar", "start"], name="event_calendar"),
+            models.Index(
+                fields=["calendar", "provider_id"],
+                condition=~models.Q(provider_id=""),
+                name="event_of_provider",
+            ),
             # What is there today, whoever's it is.
             models.Index(fields=["start"], name="event_start"),
             models.Index(

@@ -7,7 +7,7 @@ who want its time; the database's own guard on exclusive events is the net below
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -16,9 +16,17 @@ from django.db.models import Q
 from django.utils import timezone
 
 from availability.core.explain import Reason
+from availability.core.intervals import clip, normalise
 from availability.models import Calendar, Event
-from availability.reading import Span, taken_rows, to_datetime
-from availability.search import Bookable, Query, find_reasons, read_obstacles, search_first_slots
+from availability.reading import Span, aware, taken_rows, to_datetime
+from availability.search import (
+    Bookable,
+    Elsewhere,
+    Query,
+    find_reasons,
+    read_obstacles,
+    search_first_slots,
+)
 from availability.terms import Terms
 from scheduling.api.errors import Refusal
 from scheduling.api.instants import LAST_YEAR, format_instant
@@ -61,7 +69,8 @@ class Claim:
     blocks: it keeps others out. exclusive: it wants the time alone, so what blocks refuses it.
     rules: the project's own values where they are enforced. ignore_all_day: all-day events are
     no obstacle (the project says so). now: when others' holds still have to last. holds: those
-    that keep the time for this very claim.
+    that keep the time for this very claim. elsewhere: what other calendars have just said takes
+    the time of resources, of which there is no row here yet.
     """
 
     start: datetime
@@ -72,6 +81,7 @@ class Claim:
     rules: Query | None = None
     ignore_all_day: bool = False
     holds: Collection[uuid.UUID] = ()
+    elsewhere: Elsewhere = field(default_factory=dict)
 
     @property
     def span(self) -> Span:
@@ -189,7 +199,8 @@ def _raise_for(
 def find_conflicts(
     claim: Claim, resource_ids: Sequence[uuid.UUID], without: Collection[uuid.UUID] = ()
 ) -> list[tuple[datetime, datetime]]:
-    """The first events and holds that block the resources and overlap the claim."""
+    """The first events and holds that block the resources and overlap the claim; where none does,
+    what is elsewhere, and of that no more than lies inside the claim."""
     taken, params = taken_rows(
         resource_ids,
         claim.span,
@@ -199,15 +210,19 @@ def find_conflicts(
     )
     with connection.cursor() as cursor:
         cursor.execute(taken + _IN_ORDER, [*params, CONFLICTS_NAMED])
-        return [(_aware(start), _aware(end)) for _, start, end in cursor.fetchall()]
+        found = [(aware(start), aware(end)) for _, start, end in cursor.fetchall()]
+    return found or _conflicts_elsewhere(claim, resource_ids)
+
+
+def _conflicts_elsewhere(
+    claim: Claim, resource_ids: Sequence[uuid.UUID]
+) -> list[tuple[datetime, datetime]]:
+    spans = [span for one in resource_ids for span in claim.elsewhere.get(one, ())]
+    inside = clip(normalise(spans), *claim.span)
+    return [(to_datetime(start), to_datetime(end)) for start, end in inside[:CONFLICTS_NAMED]]
 
 
 _IN_ORDER = ' ORDER BY start, "end" LIMIT %s'
-
-
-def _aware(instant: datetime) -> datetime:
-    """SQLite keeps instants without their zone, which is UTC."""
-    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 @contextmanager
@@ -303,6 +318,7 @@ def choose_free(claim: Claim, candidates: Query) -> list[Bookable]:
     Looks without a lock: the caller locks its choice and checks again. Raises what stands in the
     way where none is free.
     """
+    candidates = replace(candidates, elsewhere=claim.elsewhere)
     resources = candidates.resources
     obstacles = read_obstacles(candidates, resources, claim.span, against_events=claim.exclusive)
     refused = {
@@ -344,11 +360,12 @@ def find_alternatives(
         latest=format_instant(latest),
     )
     query = Query(
-        resources=resources if claim.rules else [replace(one, rules=()) for one in resources],
+        resources=resources if claim.rules else [one.without_rules() for one in resources],
         terms=wanted if claim.rules else replace(wanted, length=length),
         now=now,
         project_id=claim.rules.project_id if claim.rules else None,
         bounds=claim.rules.own if claim.rules else None,
+        elsewhere=claim.elsewhere,
     )
     mode = "mutual" if mode == "mutual" else "exclusive"
     slots = search_first_slots(query, mode=mode, count=ALTERNATIVES)

@@ -19,6 +19,8 @@ def _stamps(row: Any) -> dict[str, str]:
 
 
 def calendar_record(calendar: Calendar) -> dict[str, Any]:
+    """Of a connected calendar also how far it is in step: its `connection` has to be read too."""
+    connection = getattr(calendar, "connection", None)
     return {
         "id": str(calendar.id),
         "resource_id": str(calendar.resource_id),
@@ -26,11 +28,14 @@ def calendar_record(calendar: Calendar) -> dict[str, Any]:
         "description": calendar.description,
         "backgroundcolor": calendar.backgroundcolor,
         "foregroundcolor": calendar.foregroundcolor,
-        "provider": "service",
-        "provider_id": None,
-        "provider_access": None,
-        "provider_primary": False,
-        "provider_sync": False,
+        "provider": calendar.provider,
+        "provider_id": calendar.provider_id or None,
+        "provider_access": calendar.provider_access or None,
+        "provider_primary": calendar.provider_primary,
+        "provider_sync": connection is not None and not connection.is_stopped,
+        "synced_at": _stamp(calendar.synced_at),
+        "problem": connection and connection.problem_record(),
+        "progress": connection and connection.progress_record(),
         **_stamps(calendar),
     }
 
@@ -67,6 +72,12 @@ def log_in_record(person: Account | Resource, credential: Credential, key: str) 
     }
 
 
+def shown_calendars() -> QuerySet[Calendar]:
+    """The rows that `calendar_record` needs, of whichever resource, the oldest first."""
+    calendars = Calendar.objects.filter(deleted_at=None).select_related("connection")
+    return calendars.order_by("created_at", "id")
+
+
 RESOURCE_INCLUDES = ("calendars", "availability_constraints")
 
 
@@ -76,11 +87,7 @@ def with_resource_includes(
     """The rows that `resource_record` needs for the includes: one query each."""
     if "calendars" in includes:
         resources = resources.prefetch_related(
-            Prefetch(
-                "calendars",
-                Calendar.objects.filter(deleted_at=None).order_by("created_at", "id"),
-                to_attr="shown_calendars",
-            )
+            Prefetch("calendars", shown_calendars(), to_attr="shown_calendars")
         )
     if "availability_constraints" in includes:
         resources = resources.prefetch_related("constraints")
@@ -145,7 +152,7 @@ def event_record(event: Event, zone: str) -> dict[str, Any]:
         "rsvp": event.rsvp,
         "participants": event.participants,
         "busy": event.busy,
-        "provider_id": None,
+        "provider_id": event.provider_id or None,
         **_stamps(event),
     }
 

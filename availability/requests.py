@@ -27,7 +27,7 @@ def build_query(
     """
     given = {key: value for key, value in given.items() if value is not None or key == "length"}
     project = _find_project(app, given)
-    resources = _find_resources(app, caller, project, given)
+    resources = _find_resources(app, caller, project, given, now)
     own = terms_of_project(project) if project else None
     asked = _read_terms(own or Terms(), given, resources, zone)
     query = Query(
@@ -57,7 +57,7 @@ def _find_project(app: App, given: Mapping[str, Any]) -> Project | None:
 
 
 def _find_resources(
-    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any]
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any], now: datetime
 ) -> Sequence[Bookable]:
     ids: Sequence[uuid.UUID] | None = given.get("resources")
     only = caller.resource_id
@@ -66,9 +66,9 @@ def _find_resources(
     elif ids is None and project is None:
         raise Invalid.at("resources", "Is needed where no project is named.")
     if project and (ids is None or caller.is_widget):
-        known = load_project_resources(project)
+        known = load_project_resources(app, project, now=now)
     else:
-        known = load_resources(app.id, list(dict.fromkeys(ids or ())))
+        known = load_resources(app, list(dict.fromkeys(ids or ())), now=now)
     if ids is None:
         return known
     by_id = {resource.id: resource for resource in known if only in (None, resource.id)}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from apps_config.records import EVENT_NOTIFICATION, EVENT_NOTIFICATION_EXAMPLE
-from availability.models import CONSTRAINT_NAMES
+from availability.models import CONSTRAINT_NAMES, Calendar
 from availability.terms import MODES
 from scheduling.api.components import (
     FLAG,
@@ -81,6 +81,7 @@ def _record(example: dict[str, Any], **schemas: Any) -> dict[str, Any]:
     }
 
 
+COUNT = {"type": "integer", "minimum": 0}
 CALENDAR_EXAMPLE = {
     "id": "0193a4c2-0000-7000-8000-000000000012",
     "resource_id": "0193a4c2-0000-7000-8000-000000000011",
@@ -93,6 +94,9 @@ CALENDAR_EXAMPLE = {
     "provider_access": None,
     "provider_primary": False,
     "provider_sync": False,
+    "synced_at": None,
+    "problem": None,
+    "progress": None,
     "created_at": "2026-11-20T09:30:00+0000",
     "updated_at": "2026-11-20T09:30:00+0000",
 }
@@ -106,11 +110,34 @@ CALENDAR = component(
         description=TEXT,
         backgroundcolor=TEXT,
         foregroundcolor=TEXT,
-        provider=text_of("`service` for calendars that live here."),
-        provider_id=nullable(TEXT),
-        provider_access=nullable(TEXT),
-        provider_primary=FLAG,
-        provider_sync=FLAG,
+        provider=text_of("`service` for calendars that are kept here; else where it is kept."),
+        provider_id=nullable(TEXT)
+        | {"description": "Its address there; of a feed, whose address is a secret, the server's."},
+        provider_access={
+            "enum": [*Calendar.ACCESS, None],
+            "description": "What may be done there; null: it is kept here.",
+        },
+        provider_primary=FLAG
+        | {"description": "The resource's bookings are written to it, wherever they stand."},
+        provider_sync=FLAG
+        | {"description": "It is connected, and nothing has stopped it for good."},
+        synced_at=nullable(STAMP) | {"description": "When both were last in step."},
+        problem={
+            "type": ["object", "null"],
+            "description": "Why it is not in step; null: nothing is known against it.",
+            "required": ["code", "text", "since"],
+            "properties": {
+                "code": text_of("Stable, for programs."),
+                "text": text_of("For a person."),
+                "since": STAMP,
+            },
+        },
+        progress={
+            "type": ["object", "null"],
+            "description": "Of a look that is under way: how many objects of how many are in.",
+            "required": ["done", "total"],
+            "properties": {"done": COUNT, "total": COUNT},
+        },
         created_at=STAMP,
         updated_at=STAMP,
     ),
@@ -313,6 +340,8 @@ PROJECT_SETTINGS = component(
             "min_reschedule_time": TEXT,
             "max_reschedules": {"type": "integer", "minimum": 0},
             "max_per_day": {"type": "integer", "minimum": 1},
+            "check_external": FLAG
+            | {"description": "Connected calendars are asked once more before a booking is made."},
         },
     },
     {"min_cancel_time": "1 day"},

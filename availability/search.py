@@ -2,18 +2,21 @@
 
 import random
 import uuid
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from apps_config.models import App
 from availability.core.constraints import Rule, parse_constraints
 from availability.core.explain import Busy, Reason, Segment, explain, never_open
 from availability.core.intervals import complement
 from availability.core.slots import Agenda, Demand, Slot, TooManySlots, find_slots, free_intervals
 from availability.models import Constraint, Project
 from availability.reading import (
+    OutOfStep,
+    Pairs,
     ResourceRow,
     RuleRow,
     Span,
@@ -27,17 +30,30 @@ from availability.reading import (
 from availability.terms import Terms, is_too_long
 from scheduling.api.durations import DurationError
 from scheduling.api.errors import Invalid
-from scheduling.api.instants import InstantError
+from scheduling.api.instants import InstantError, format_instant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bookable:
-    """A resource as the search needs it. Compared as an object, so that it is a cheap key."""
+    """A resource as the search needs it. Compared as an object, so that it is a cheap key.
+
+    out_of_step: its connected calendars of which nothing new is known for too long. is_closed: they
+    leave it no free time at all, as its app has chosen.
+    """
 
     id: uuid.UUID
     name: str
     zone: str
     rules: tuple[Rule, ...]
+    out_of_step: tuple[OutOfStep, ...] = ()
+    is_closed: bool = False
+
+    def without_rules(self) -> "Bookable":
+        """The same where only what blocks counts."""
+        return replace(self, rules=(), is_closed=False)
+
+    def closed_in(self, span: Span) -> list[tuple[int, int]]:
+        return [span] if self.is_closed else []
 
 
 @lru_cache(maxsize=4096)
@@ -48,23 +64,33 @@ def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[Rule, ...]:
     )
 
 
-def load_resources(app_id: uuid.UUID, ids: Sequence[uuid.UUID]) -> list[Bookable]:
+def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[Bookable]:
     """The app's resources of these ids, in the order given; unknown ones are left out."""
-    return [_bookable(row) for row in read_resources(app_id, ids)]
+    return [_bookable(row, app) for row in read_resources(app.id, ids, now=now)]
 
 
-def load_project_resources(project: Project) -> list[Bookable]:
-    """The project's resources, in its order."""
-    return [_bookable(row) for row in read_project_resources(project.app_id, project.id)]
+def load_project_resources(app: App, project: Project, *, now: datetime) -> list[Bookable]:
+    """The resources of the app's project, in its order."""
+    return [_bookable(row, app) for row in read_project_resources(app.id, project.id, now=now)]
 
 
-def _bookable(row: ResourceRow) -> Bookable:
-    return Bookable(row.id, row.name, row.zone, rules_from_rows(row.rules))
+def _bookable(row: ResourceRow, app: App) -> Bookable:
+    return Bookable(
+        row.id,
+        row.name,
+        row.zone,
+        rules_from_rows(row.rules),
+        row.out_of_step,
+        bool(row.out_of_step) and app.stale_calendars == App.BLOCK,
+    )
 
 
 def project_rules(project: Project) -> tuple[Rule, ...]:
     """The project's own constraints: one query."""
     return rules_from_rows(tuple(project.constraints.values_list("name", "day", "start", "end")))
+
+
+Elsewhere = Mapping[uuid.UUID, Sequence[Span]]  # by resource, what another calendar says of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +100,7 @@ class Query:
     own: the project's terms, whose `from` and `to` a booking must keep (notice and horizon).
     bounds: terms whose span may only be narrowed (the project's, for a widget key).
     without: the events that don't count: those of a booking that wants to move.
+    elsewhere: what takes the time of resources beside the rows that are here.
     """
 
     resources: Sequence[Bookable]
@@ -83,6 +110,7 @@ class Query:
     own: Terms | None = None
     bounds: Terms | None = None
     without: Collection[uuid.UUID] = ()
+    elsewhere: Elsewhere = field(default_factory=dict)
 
     def span(self, zone: str) -> Span:
         """The range for a resource in `zone`. Raises Invalid on `from` or `to`."""
@@ -143,8 +171,14 @@ def prepare(query: Query) -> Prepared:
             key=resource,
             zone=resource.zone,
             rules=query.rule_lists(resource),
-            busy=busy.get(resource.id, []),
-            closed=sorted([*closed.get(resource.id, []), *_outside(spans[resource.zone], whole)]),
+            busy=_with_elsewhere(busy.get(resource.id, []), query, resource),
+            closed=sorted(
+                [
+                    *closed.get(resource.id, []),
+                    *_outside(spans[resource.zone], whole),
+                    *resource.closed_in(whole),
+                ]
+            ),
         )
         for resource in query.resources
     ]
@@ -157,6 +191,11 @@ def prepare(query: Query) -> Prepared:
         not_before=None if terms.include_past else int(query.now.timestamp()),
     )
     return Prepared(agendas, demand)
+
+
+def _with_elsewhere(busy: Pairs, query: Query, resource: Bookable) -> Pairs:
+    spans = query.elsewhere.get(resource.id)
+    return sorted([*busy, *spans]) if spans else busy
 
 
 def _closed_days(
@@ -285,7 +324,15 @@ def read_obstacles(
             ignore_all_day=query.terms.ignore_all_day_events,
             without=without,
         )
+        add_elsewhere(busy, query)
     return Obstacles(busy, _closed_days(query, span, resources, without))
+
+
+def add_elsewhere(busy: dict[uuid.UUID, list[Busy]], query: Query) -> None:
+    """What is elsewhere stands in the way as an event does; it has no id here."""
+    for resource in query.resources:
+        for start, end in query.elsewhere.get(resource.id, ()):
+            busy.setdefault(resource.id, []).append(Busy(start, end, "event", None))
 
 
 def explain_time(
@@ -306,7 +353,30 @@ def explain_time(
         past_before=None if query.terms.include_past else int(query.now.timestamp()),
         notice_before=None if query.own is None or query.own.earliest == "now" else notice,
         horizon_after=horizon,
+        throughout=[_calendar_reason(one, resource) for one in resource.out_of_step]
+        if resource.is_closed
+        else [],
     )
+
+
+def _calendar_reason(calendar: OutOfStep, resource: Bookable) -> Reason:
+    return Reason(
+        "calendar",
+        None,
+        (),
+        None,
+        out_of_step_text(calendar, resource.zone),
+        calendar_id=calendar.id,
+        public_text=out_of_step_text(calendar, resource.zone, is_public=True),
+    )
+
+
+def out_of_step_text(calendar: OutOfStep, zone: str, *, is_public: bool = False) -> str:
+    """One sentence, its time on the wall clock of `zone`; for the public without the name."""
+    subject = "An external calendar" if is_public else f'The external calendar "{calendar.name}"'
+    if calendar.synced_at is None:
+        return f"{subject} has never been in step."
+    return f"{subject} has not been in step since {format_instant(calendar.synced_at, zone)}."
 
 
 def find_reasons(

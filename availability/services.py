@@ -179,12 +179,12 @@ def change_calendar(calendar: Calendar, given: Mapping[str, Any]) -> Calendar:
 
 
 def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
-    """Hide a calendar; events by hand in it block no more. Raises InUse for a resource's last one,
-    and while it holds bookings that are yet to end."""
+    """Hide a calendar; events by hand in it block no more. Raises InUse for a resource's last own
+    one, and while it holds bookings that are yet to end."""
     with transaction.atomic():
         lock_resources([calendar.resource_id])
-        others = Calendar.objects.filter(resource_id=calendar.resource_id, deleted_at=None)
-        if not others.exclude(id=calendar.id).exists():
+        others = Calendar.objects.own().filter(resource_id=calendar.resource_id, deleted_at=None)
+        if not calendar.is_connected and not others.exclude(id=calendar.id).exists():
             raise InUse("A resource keeps at least one calendar.")
         _refuse_while_booked(calendar.events.all(), "The calendar", now)
         # A booking that has ended keeps its time: it may yet be moved to a time to come.
@@ -211,8 +211,10 @@ def whole_days(
 def create_event(*, calendar: Calendar, given: Mapping[str, Any]) -> Event:
     """Put an event into a calendar. It is a fact, not a request: it may overlap anything.
 
-    Raises Invalid where the calendar has been deleted meanwhile.
+    Raises Invalid for a calendar that is kept elsewhere, or has been deleted meanwhile.
     """
+    if calendar.is_connected:
+        raise Invalid.at("calendar_id", "Is kept elsewhere: what stands in it is changed there.")
     event = Event(calendar=calendar, resource=calendar.resource)
     with transaction.atomic():
         if not lock_calendars([calendar]):
@@ -223,8 +225,9 @@ def create_event(*, calendar: Calendar, given: Mapping[str, Any]) -> Event:
 
 
 def change_event(event: Event, given: Mapping[str, Any]) -> Event:
-    """A partial change. Raises InUse for an event of a booking, NotFound for one just deleted."""
-    _refuse_of_booking(event)
+    """A partial change. Raises InUse for an event of a booking, or one that is kept elsewhere,
+    NotFound for one just deleted."""
+    _refuse_to_touch(event)
     with transaction.atomic():
         lock_resources([event.resource_id])
         # As it is now: what others changed stays, and what they deleted is not saved back.
@@ -248,16 +251,18 @@ def _set_event(event: Event, given: Mapping[str, Any]) -> None:
 
 
 def delete_event(event: Event) -> None:
-    """Remove an event. Raises InUse for an event of a booking."""
-    _refuse_of_booking(event)
+    """Remove an event. Raises InUse for an event of a booking, or one that is kept elsewhere."""
+    _refuse_to_touch(event)
     event.delete()
 
 
-def _refuse_of_booking(event: Event) -> None:
+def _refuse_to_touch(event: Event) -> None:
     owner = event.main or event
     booking = owner.bookings.filter(owner_booking=None).first()
     if booking:
         raise InUse(f"The event belongs to booking {booking.id}.", booking_id=str(booking.id))
+    if event.calendar.is_connected:
+        raise InUse("The event is kept in a calendar elsewhere: change it there.")
 
 
 # --- Projects -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, path
 
-from availability.views import calendars, credentials, events, pages, projects, resources, slots
+from availability.views import credentials, events, pages, projects, resources, slots
 
 
 def resource_paths(name: str) -> list[URLPattern]:
@@ -18,8 +18,6 @@ urlpatterns = [
     path("credentials/<uuid:credential_id>", credentials.CredentialView.as_view()),
     *resource_paths("resources"),
     *resource_paths("users"),
-    path("calendars", calendars.CalendarsView.as_view()),
-    path("calendars/<uuid:calendar_id>", calendars.CalendarView.as_view()),
     path("events", events.EventsView.as_view()),
     path("events/<uuid:event_id>", events.EventView.as_view()),
     path("projects", projects.ProjectsView.as_view()),

@@ -48,11 +48,13 @@ class Busy(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why a segment is not free. type: constraint, event, hold, buffer, notice, past or limit.
+    """Why a segment is not free. type: constraint, event, hold, buffer, notice, past, limit or
+    calendar.
 
     source (resource, project, request) and rules belong to constraints; an event or hold that is in
-    the way, or whose buffer is, is named by event_id or reservation_id. The text is one sentence
-    for a person; it never tells what an event is about.
+    the way, or whose buffer is, is named by event_id or reservation_id, a calendar by calendar_id.
+    The text is one sentence for a person; it never tells what an event is about. public_text stands
+    in for it where strangers read it; empty: they may read the text.
     """
 
     type: str
@@ -61,6 +63,8 @@ class Reason(NamedTuple):
     event_id: Hashable | None
     text: str
     reservation_id: Hashable | None = None
+    calendar_id: Hashable | None = None
+    public_text: str = ""
 
 
 class Segment(NamedTuple):
@@ -91,6 +95,7 @@ def explain(
     past_before: int | None = None,
     notice_before: int | None = None,
     horizon_after: int | None = None,
+    throughout: Sequence[Reason] = (),
     limit: int = 100_000,
 ) -> list[Segment]:
     """Consecutive segments that cover [start, end) (epoch seconds) exactly; neighbours differ in
@@ -98,8 +103,8 @@ def explain(
 
     rules: the lists of resource, project and request. buffer: seconds around each busy stretch.
     closed: what a limit closes. past_before, notice_before, horizon_after: instants before or after
-    which nothing is free. Available segments are what free_intervals finds for the same input.
-    Raises TooManySegments.
+    which nothing is free. throughout: what leaves no time free at all. Available segments
+    are what free_intervals finds for the same input. Raises TooManySegments.
     """
     causes = [
         *_constraint_causes(rules, zone, start, end),
@@ -114,6 +119,7 @@ def explain(
             Reason("limit", None, (), None, "Beyond the booking horizon."),
             _after(horizon_after, end),
         ),
+        *((reason, [(start, end)]) for reason in throughout),
     ]
     return _sweep(causes, start, end, limit)
 

@@ -125,6 +125,12 @@ class ProjectSettingsSerializer(ObjectSerializer):
     min_reschedule_time = DurationField(**CLEARABLE)
     max_reschedules = SmallIntField(0, 1000, **CLEARABLE)
     max_per_day = SmallIntField(1, 1000, **CLEARABLE)
+    check_external = StrictBooleanField(
+        help_text="Connected calendars are asked once more just before a booking takes its time, 3"
+        " seconds at most: what they are busy with is 409 `slot_taken`. One that does not answer"
+        " in time is taken as it was last seen.",
+        **CLEARABLE,
+    )
 
 
 class CustomerFieldSerializer(ObjectSerializer):

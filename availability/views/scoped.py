@@ -31,7 +31,8 @@ class ResourceScopedView(TenantView):
         return self._own(Resource.objects.for_app(self.app), "id")
 
     def calendars(self) -> Any:
-        return self._own(Calendar.objects.for_app(self.app), "resource_id")
+        calendars = Calendar.objects.for_app(self.app).select_related("connection")
+        return self._own(calendars, "resource_id")
 
     def events(self) -> Any:
         events = Event.objects.for_app(self.app).select_related("calendar", "resource")

@@ -14,6 +14,8 @@ from availability.answers import (
     date_records,
     explanation_record,
     unavailable_records,
+    warning_records,
+    with_warnings,
     write_instants,
     write_slots,
 )
@@ -36,9 +38,11 @@ from scheduling.api.components import (
     ID,
     REASON,
     SPAN,
+    STAMP,
     TEXT,
     TIME,
     component,
+    nullable,
     referenced,
     text_of,
 )
@@ -132,12 +136,43 @@ QUERY_EXAMPLES = {
 }
 
 
+WARNING = component(
+    "Warning",
+    {
+        "type": "object",
+        "description": "A connected calendar of which nothing new has been known for longer than"
+        " the service allows: what stands in it now may not be in this answer. With the app's"
+        " setting `stale_calendars: block` its resource has no free time meanwhile.",
+        "required": ["type", "resource_id", "calendar_id", "name", "synced_at", "text"],
+        "properties": {
+            "type": {"type": "string", "enum": ["calendar_out_of_step"]},
+            "resource_id": ID,
+            "calendar_id": ID,
+            "name": text_of("The calendar's name."),
+            "synced_at": nullable(STAMP) | {"description": "Null: never yet."},
+            "text": text_of("The same in words."),
+        },
+    },
+)
+
+
+def warned(answer: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an answer that may carry warnings."""
+    warnings = {
+        "type": "array",
+        "minItems": 1,
+        "items": WARNING,
+        "description": "Only where there is something to say; never with a widget key.",
+    }
+    return answer | {"properties": {**answer["properties"], "warnings": warnings}}
+
+
 def describe_query(summary: str, description: str, answer: dict[str, Any]) -> Any:
     return described(
         summary=summary,
         description=description,
         request=QuerySerializer,
-        response=many(answer),
+        response=warned(many(answer)),
         request_examples=QUERY_EXAMPLES,
     )
 
@@ -153,6 +188,10 @@ class QueryView(TenantView):
         """The query of the body, and the zone its answer is written in."""
         given = read_body_as(QuerySerializer, request)
         return self.build(given), given.get("output_timezone") or self.zone
+
+    def warnings_of(self, query: Query, zone: str) -> list[dict[str, Any]]:
+        """What the answer says beside its `data`; to the public nothing of calendars."""
+        return [] if self.caller.is_widget else warning_records(query.resources, zone)
 
     def build(self, given: dict[str, Any]) -> Query:
         return build_query(
@@ -171,7 +210,7 @@ class AvailabilityView(QueryView):
     )
     def post(self, request: Any) -> Response:
         query, zone = self.read_query(request)
-        return Response(write_slots(search_slots(query), zone))
+        return Response(write_slots(search_slots(query), zone, self.warnings_of(query, zone)))
 
 
 class DatesView(QueryView):
@@ -192,7 +231,8 @@ class DatesView(QueryView):
         query, zone = self.read_query(request)
         # Round robin names one resource per slot; here everyone who has one counts.
         mode = "mutual" if query.terms.mode == "mutual" else "exclusive"
-        return Response({"data": date_records(search_slots(query, mode=mode), zone)})
+        records = date_records(search_slots(query, mode=mode), zone)
+        return Response(with_warnings(records, self.warnings_of(query, zone)))
 
 
 class CountView(QueryView):
@@ -211,7 +251,8 @@ class CountView(QueryView):
     )
     def post(self, request: Any) -> Response:
         query, zone = self.read_query(request)
-        return Response({"data": count_records(search_slots(query), zone)})
+        records = count_records(search_slots(query), zone)
+        return Response(with_warnings(records, self.warnings_of(query, zone)))
 
 
 class UnavailableView(QueryView):
@@ -225,7 +266,8 @@ class UnavailableView(QueryView):
     )
     def post(self, request: Any) -> Response:
         query, zone = self.read_query(request)
-        return Response({"data": unavailable_records(search_unavailable(query), zone)})
+        records = unavailable_records(search_unavailable(query), zone)
+        return Response(with_warnings(records, self.warnings_of(query, zone)))
 
 
 class ExplainView(QueryView):
@@ -238,8 +280,8 @@ class ExplainView(QueryView):
     )
     def post(self, request: Any) -> Response:
         query, zone = self.read_query(request)
-        found = explain_query(query)
-        return Response({"data": [explanation_record(one, zone) for one in found]})
+        records = [explanation_record(one, zone) for one in explain_query(query)]
+        return Response(with_warnings(records, self.warnings_of(query, zone)))
 
 
 DEPRECATED = {
@@ -266,16 +308,18 @@ class FindtimeView(QueryView):
         " resources: times when all are free. At least one of `resource_ids`, `resources`,"
         " `calendar_ids` and `project_id` is needed.",
         request=FindtimeSerializer,
-        response=many(SPAN),
+        response=warned(many(SPAN)),
         request_examples={"two days": FINDTIME_EXAMPLE},
         headers=DEPRECATION_HEADERS,
         deprecated=True,
     )
     def post(self, request: Any) -> Response:
-        slots = self.find(request.data)
-        return Response({"data": slots}, headers=DEPRECATED)
+        query, slots = self.find(request.data)
+        return Response(
+            with_warnings(slots, self.warnings_of(query, self.zone)), headers=DEPRECATED
+        )
 
-    def find(self, body: Any) -> list[dict[str, str]]:
+    def find(self, body: Any) -> tuple[Query, list[dict[str, str]]]:
         given = read_values_as(FindtimeSerializer, body)
         filters = tuple(
             rules
@@ -285,14 +329,15 @@ class FindtimeView(QueryView):
         resource_ids = self._resource_ids(given)
         try:
             query = self.build(self._translate(given, list(resource_ids.values())))
-            slots = search_slots(self._with_terms(query, given, filters), mode="mutual")
+            query = self._with_terms(query, given, filters)
+            slots = search_slots(query, mode="mutual")
         except Invalid as error:
             raise as_sent(error, resource_paths=list(resource_ids)) from error
         if given.get("no_day_span"):
             slots = within_one_day(slots)
         if given.get("sort") == "desc":
             slots = slots[::-1]
-        return self._records(slots)
+        return query, self._records(slots)
 
     def _records(self, slots: list[Slot]) -> list[dict[str, str]]:
         texts = write_instants(bounds_of(slots), self.zone)
@@ -395,7 +440,7 @@ class FindtimeManyView(FindtimeView):
         if not isinstance(query, dict):
             raise Invalid.at(f"queries.{position}", "Must be an object.")
         try:
-            return self.find(query)
+            return self.find(query)[1]
         except Invalid as error:
             errors = error.fields["errors"].items()
             raise Invalid({f"queries.{position}.{key}": value for key, value in errors}) from error

@@ -29,6 +29,9 @@ def record(calendar_id: str, resource_id: str, **given: Any) -> dict[str, Any]:
         "provider_access": None,
         "provider_primary": False,
         "provider_sync": False,
+        "synced_at": None,
+        "problem": None,
+        "progress": None,
         "created_at": STAMP,
         "updated_at": STAMP,
         **given,
@@ -60,7 +63,7 @@ def make_calendar(tenant: Tenant, resource: Any, name: str = "Private", **given:
             },
         ),
         ({"description": None, "backgroundcolor": None, "foregroundcolor": ""}, {}),
-        ({"provider": "google", "provider_sync": True, "unknown": 1}, {}),
+        ({"provider": "service", "provider_sync": True, "unknown": 1}, {}),
     ],
 )
 def test_a_new_calendar(tenant: Tenant, given: dict[str, Any], shown: dict[str, Any]) -> None:
@@ -89,6 +92,7 @@ def test_a_new_calendar(tenant: Tenant, given: dict[str, Any], shown: dict[str, 
         ),
         ({"resource_id": "5"}, {"resource_id": ["Must be a UUID."]}),
         ({"resource_id": None}, {"resource_id": ["This field may not be null."]}),
+        ({"provider": None}, {"provider": ["This field may not be null."]}),
     ],
 )
 def test_values_that_are_wrong(
