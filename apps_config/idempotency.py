@@ -14,6 +14,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 
 from apps_config.models import App, IdempotencyRecord
+from scheduling.api.beforehand import asks_first
 from scheduling.api.errors import Invalid, Refusal
 from scheduling.api.renderers import render_json
 from scheduling.api.slices import by_slices
@@ -43,6 +44,7 @@ def hash_request(method: str, path: str, body: bytes) -> str:
     return hashlib.sha256(b"\0".join([method.encode(), path.encode(), body])).hexdigest()
 
 
+@asks_first
 def answer_once(
     *, credential_id: uuid.UUID, key: str, request_hash: str, answer: Callable[[], HttpResponse]
 ) -> HttpResponse:

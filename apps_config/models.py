@@ -61,6 +61,11 @@ class App(models.Model):
     """A tenant. Every other row belongs to one, and every query starts from one."""
 
     LIVE, TEST = "live", "test"
+    WARN, BLOCK, FOLLOW = "warn", "block", "follow"
+    # What a calendar elsewhere does to free time while it is out of step.
+    STALE_CALENDARS = (WARN, BLOCK)
+    # What becomes of a booking whose event was moved or removed in a calendar elsewhere.
+    EXTERNAL_EDITS = (WARN, FOLLOW)
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.CharField(max_length=100, unique=True)
@@ -86,6 +91,15 @@ class App(models.Model):
     @property
     def default_timezone(self) -> str:
         return self.settings.get("default_timezone") or "UTC"
+
+    @property
+    def follows_edits(self) -> bool:
+        """Whether bookings go along with what is done to them in calendars elsewhere."""
+        return self.settings.get("external_edits") == self.FOLLOW
+
+    @property
+    def stale_calendars(self) -> str:
+        return self.settings.get("stale_calendars") or self.WARN
 
 
 class Membership(models.Model):

@@ -145,6 +145,12 @@ class RecordedAdmin(OfficeAdmin, SimpleHistoryAdmin):
         raise Http404
 
 
+def refusal_words(refusal: Refusal) -> str:
+    """Of a wrong value: what is wrong with it, without its path in the API's body."""
+    faults = refusal.fields.get("errors", {}).values()
+    return " ".join(fault for at_path in faults for fault in at_path) or refusal.message
+
+
 class ServedAdmin(OfficeAdmin):
     """One whose forms are saved by a service: what that refuses is said above the form."""
 
@@ -152,10 +158,7 @@ class ServedAdmin(OfficeAdmin):
         try:
             return super().changeform_view(request, *args, **kwargs)
         except Refusal as refusal:
-            # Of a wrong value: what is wrong with it, without its path in the API's body.
-            faults = refusal.fields.get("errors", {}).values()
-            words = " ".join(fault for at_path in faults for fault in at_path)
-            messages.error(request, words or refusal.message)
+            messages.error(request, refusal_words(refusal))
             return HttpResponseRedirect(request.get_full_path())
 
 

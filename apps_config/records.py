@@ -83,6 +83,8 @@ SETTINGS = component(
             "redirect_urls": {"type": "array", "items": TEXT},
             "default_timezone": TEXT,
             "language": TEXT,
+            "stale_calendars": {"type": "string", "enum": list(App.STALE_CALENDARS)},
+            "external_edits": {"type": "string", "enum": list(App.EXTERNAL_EDITS)},
         },
         "additionalProperties": True,
     },

@@ -156,6 +156,22 @@ class AppSettingsSerializer(ObjectSerializer):
     redirect_urls = ListOf(UrlField(), 50, required=False, allow_null=True)
     default_timezone = ZoneField(required=False, allow_null=True)
     language = OneLineField(35, required=False, allow_null=True)
+    stale_calendars = serializers.ChoiceField(
+        App.STALE_CALENDARS,
+        required=False,
+        allow_null=True,
+        help_text="What a connected calendar does that has been out of step for too long: `warn`"
+        " (the default): answers of availability say so; `block`: its resource has no free time"
+        " until it is in step again.",
+    )
+    external_edits = serializers.ChoiceField(
+        App.EXTERNAL_EDITS,
+        required=False,
+        allow_null=True,
+        help_text="A booking that its owner moves or removes in a connected calendar: `warn` (the"
+        " default): it stays as it is, and `provider_event` says so; `follow`: it goes along, moved"
+        " or cancelled.",
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         others = MetaField().run_validation(data)

@@ -190,14 +190,14 @@ class Customer(models.Model):
 class StateChange(models.Model):
     """One step of a booking: its history and what later sends are made from. Append-only."""
 
-    SOURCES = ("api", "widget", "admin", "link", "timer")
+    SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
 
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="logs")
     from_state = models.CharField(max_length=32)
     to_state = models.CharField(max_length=32)
     action = models.CharField(max_length=32)
     actor = models.CharField(max_length=254, blank=True)
-    source = models.CharField(max_length=6, choices=[(source, source) for source in SOURCES])
+    source = models.CharField(max_length=8, choices=[(source, source) for source in SOURCES])
     message = models.TextField(max_length=8000, blank=True)
     created_at = models.DateTimeField()
 

@@ -9,7 +9,7 @@ from apps_config.models import App
 from availability.enforcement import enforced_query, without_rules
 from availability.models import Calendar, Hold, Project
 from availability.placement import Claim
-from availability.search import Query, load_project_resources, load_resources
+from availability.search import Elsewhere, Query, load_project_resources, load_resources
 from availability.terms import MODES
 
 
@@ -38,14 +38,16 @@ class Place:
         self.now = now
         self.others = others
         self.holds = holds
+        self.elsewhere: Elsewhere = {}  # what other calendars said when they were asked
 
     @cached_property
     def rules(self) -> Query:
         """The project's (or the resource's) own values, for the resources that come in question."""
         if self.calendar is None:
-            resources = load_project_resources(self.project)
+            resources = load_project_resources(self.app, self.project, now=self.now)
         else:
-            resources = load_resources(self.app.id, [self.calendar.resource_id, *self.others])
+            ids = [self.calendar.resource_id, *self.others]
+            resources = load_resources(self.app, ids, now=self.now)
         return enforced_query(self.project, resources, now=self.now)
 
     @property
@@ -64,6 +66,11 @@ class Place:
     @property
     def pending_blocks(self) -> bool:
         return bool(self.project and self.project.settings.get("pending_blocks"))
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether other calendars are asked before time is taken here."""
+        return bool(self.project and self.project.settings.get("check_external"))
 
     def choices(self, *, enforced: bool) -> Query:
         """The resources to choose from, with the rules where they are enforced."""
@@ -87,6 +94,7 @@ class Place:
             now=self.now,
             holds=[row.id for row in self.holds],
             rules=rules,
+            elsewhere=self.elsewhere,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")
             ),

@@ -16,12 +16,13 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from availability.models import Calendar, Resource
+from availability.models import Resource
 from availability.records import (
     calendar_record,
     event_record,
     public_resource_record,
     resource_record,
+    shown_calendars,
 )
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED
 from bookings.links import action_url
@@ -189,8 +190,7 @@ class Include(NamedTuple):
 
 
 def _calendars() -> Prefetch:
-    rows = Calendar.objects.filter(deleted_at=None).order_by("created_at", "id")
-    return Prefetch("resource__calendars", rows, to_attr="shown_calendars")
+    return Prefetch("resource__calendars", shown_calendars(), to_attr="shown_calendars")
 
 
 def _resources() -> Prefetch:
@@ -239,7 +239,7 @@ INCLUDES: dict[str, Include] = {
     "calendar": Include(
         "calendar",
         lambda booking, zone: calendar_record(booking.event.calendar),
-        ["event__calendar"],
+        ["event__calendar", "event__calendar__connection"],
     ),
     "resource": Include(
         "resource", lambda booking, zone: resource_record(booking.resource), ["resource"]
@@ -276,9 +276,16 @@ INCLUDES: dict[str, Include] = {
         "bulked_bookings", _bulked_bookings, ["bulk"], [_siblings("bulk__bookings")]
     ),
     "series": Include("series", _series, ["series"], [_siblings("series__bookings")]),
-    # No calendar of a provider is connected.
+    # The room that knows of connected calendars fills it.
     "provider_event": Include("provider_event", lambda booking, zone: None),
 }
+
+
+def fills_include(include: Include) -> None:
+    """Have a room above write the value of a key that this one only names."""
+    INCLUDES[include.key] = include
+
+
 # What GET /bookings/:id carries unasked.
 WHOLE = (
     "attributes",

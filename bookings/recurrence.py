@@ -9,10 +9,11 @@ next occurrence of a rule that nothing fits until the year 9999.
 
 import calendar
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from itertools import islice
+from typing import TypeVar
 
 from dateutil.relativedelta import relativedelta
 
@@ -29,6 +30,7 @@ MAX_OCCURRENCES = 366
 MAX_YEARS = 10
 
 Times = tuple[datetime, datetime]
+T = TypeVar("T")
 
 
 class RecurrenceError(ValueError):
@@ -196,51 +198,74 @@ ONE_DAY = timedelta(days=1)
 
 def _days(rule: Recurrence, first: date, last: date) -> Iterator[date]:
     """The days of the rule from `first` to `last`, in order."""
-    fits = _Filter(rule, first)
     positions = rule.numbers("BYSETPOS")
-    for period in _PERIODS[rule.frequency](rule, first, last):
-        found = [day for day in period if fits(day)]
-        if positions:
-            found = [
-                day
-                for place, day in enumerate(found)
-                if place + 1 in positions or place - len(found) in positions
-            ]
-        yield from (day for day in found if first <= day <= last)
+    for found in fitting_days(rule, first, last):
+        chosen = at_positions(found, positions) if positions else found
+        yield from (day for day in chosen if first <= day <= last)
+
+
+def fitting_days(
+    rule: Recurrence, first: date, last: date, *, since: date = date.min
+) -> Iterator[list[date]]:
+    """By period of the rule that begins with `first` (a year, a month, a week, a day), its days
+    before BYSETPOS; also those of its first and last period that lie outside of `first` to `last`.
+
+    Periods that end before `since` are left out, and cost nothing.
+    """
+    fits = DayFilter(rule, first)
+    for period in _PERIODS[rule.frequency](rule, first, last, max(since, first)):
+        yield [day for day in period if fits(day)]
+
+
+def at_positions(found: Sequence[T], positions: Collection[int]) -> list[T]:
+    """Those whose place, counted from either end, BYSETPOS names."""
+    return [
+        one
+        for place, one in enumerate(found)
+        if place + 1 in positions or place - len(found) in positions
+    ]
 
 
 def _days_from(first: date, count: int) -> list[date]:
     return [first + ONE_DAY * place for place in range(count)]
 
 
-def _daily(rule: Recurrence, first: date, last: date) -> Iterator[list[date]]:
-    while first <= last:
-        yield [first]
-        first += ONE_DAY * rule.interval
+def _daily(rule: Recurrence, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(first.toordinal(), since.toordinal(), rule.interval)
+    for day in range(start, last.toordinal() + 1, rule.interval):
+        yield [date.fromordinal(day)]
 
 
-def _weekly(rule: Recurrence, first: date, last: date) -> Iterator[list[date]]:
-    monday = first - ONE_DAY * ((first.weekday() - rule.week_start) % 7)
-    while monday <= last:
-        yield _days_from(monday, 7)
-        monday += ONE_DAY * 7 * rule.interval
+def _weekly(rule: Recurrence, first: date, last: date, since: date) -> Iterator[list[date]]:
+    monday = first.toordinal() - (first.weekday() - rule.week_start) % 7
+    start = _step_before(monday, since.toordinal(), 7 * rule.interval)
+    for day in range(start, last.toordinal() + 1, 7 * rule.interval):
+        yield _days_from(date.fromordinal(day), 7)
 
 
-def _monthly(rule: Recurrence, first: date, last: date) -> Iterator[list[date]]:
-    month = first.replace(day=1)
-    while month <= last:
+def _monthly(rule: Recurrence, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(_month_number(first), _month_number(since), rule.interval)
+    for number in range(start, _month_number(last) + 1, rule.interval):
+        month = date(number // 12, number % 12 + 1, 1)
         yield _days_from(month, _days_in_month(month))
-        month += relativedelta(months=rule.interval)
 
 
-def _yearly(rule: Recurrence, first: date, last: date) -> Iterator[list[date]]:
-    year = first.replace(month=1, day=1)
-    while year <= last:
-        yield _days_from(year, _days_in_year(year))
-        year += relativedelta(years=rule.interval)
+def _yearly(rule: Recurrence, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(first.year, since.year, rule.interval)
+    for year in range(start, last.year + 1, rule.interval):
+        yield _days_from(date(year, 1, 1), _days_in_year(date(year, 1, 1)))
 
 
-_PERIODS: Mapping[str, Callable[[Recurrence, date, date], Iterator[list[date]]]] = {
+def _step_before(first: int, since: int, step: int) -> int:
+    """The last of first, first + step, ... that is not after `since`."""
+    return first + (since - first) // step * step
+
+
+def _month_number(day: date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+_PERIODS: Mapping[str, Callable[[Recurrence, date, date, date], Iterator[list[date]]]] = {
     "DAILY": _daily,
     "WEEKLY": _weekly,
     "MONTHLY": _monthly,
@@ -248,7 +273,7 @@ _PERIODS: Mapping[str, Callable[[Recurrence, date, date], Iterator[list[date]]]]
 }
 
 
-class _Filter:
+class DayFilter:
     """Whether a day is one of the rule's, before BYSETPOS; what it does not say is as `first`."""
 
     def __init__(self, rule: Recurrence, first: date) -> None:

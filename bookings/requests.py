@@ -106,6 +106,8 @@ def _find_calendar(
         raise Invalid.at(flat.path(f"{name}_id"), f"There is no such {name}.")
     if resource_id and calendar.resource_id != resource_id:
         raise Invalid.at(flat.path("calendar_id"), "Belongs to another resource.")
+    if calendar.is_connected and not calendar.is_writable:
+        raise Invalid.at(flat.path("calendar_id"), "Can only be read: name one to write to.")
     if project and caller.is_widget:
         check_is_of_project(project.id, calendar)
     return calendar
@@ -121,6 +123,8 @@ def check_is_of_project(project_id: uuid.UUID, calendar: Calendar) -> None:
 def first_calendar(app: App, **wanted: Any) -> Calendar | None:
     """The app's calendar of that id, or the first own one of that resource, with its resource."""
     calendars = Calendar.objects.for_app(app).select_related("resource").filter(**wanted)
+    if "id" not in wanted:
+        calendars = calendars.own()
     return calendars.order_by("created_at", "id").first()
 
 

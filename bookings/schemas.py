@@ -62,6 +62,16 @@ CUSTOMER = component(
     },
     CUSTOMER_EXAMPLE,
 )
+PROVIDER_EVENT_EXAMPLE = {
+    "calendar_id": "0193a4c2-0000-7000-8000-000000000012",
+    "provider": "caldav",
+    "provider_id": "0193a4c2-0000-7000-8000-000000000030@bookings.example.com",
+    "state": "written",
+    "reason": None,
+    "start": "2026-11-23T09:00:00+01:00",
+    "end": "2026-11-23T09:30:00+01:00",
+    "written_at": "2026-11-20T09:30:02+0000",
+}
 LOG = component(
     "LogEntry",
     {
@@ -212,6 +222,38 @@ _ENTRY = component(
     },
     BOOKING_EXAMPLE,
 )
+PROVIDER_EVENT = component(
+    "ProviderEvent",
+    {
+        "type": "object",
+        "description": "The booking's event as it was written to a connected calendar; null where"
+        " there is none for it.",
+        "required": list(PROVIDER_EVENT_EXAMPLE),
+        "properties": {
+            "calendar_id": ID,
+            "provider": TEXT,
+            "provider_id": TEXT | {"description": "The UID there."},
+            "state": {
+                "type": "string",
+                "enum": [
+                    "pending",
+                    "written",
+                    "removed",
+                    "moved_there",
+                    "removed_there",
+                    "refused",
+                ],
+                "description": "`moved_there`, `removed_there`: somebody did so in that calendar,"
+                " and the booking stays as it is; `refused`: it could not be moved along.",
+            },
+            "reason": {"type": ["string", "null"]},
+            "start": {"anyOf": [TIME, {"type": "null"}], "description": "As it stands there."},
+            "end": {"anyOf": [TIME, {"type": "null"}]},
+            "written_at": {"anyOf": [STAMP, {"type": "null"}]},
+        },
+    },
+    PROVIDER_EVENT_EXAMPLE,
+)
 SERIES = component(
     "Series",
     {
@@ -295,10 +337,7 @@ BOOKING = component(
                 "description": "The others that a bulk request related to it.",
             },
             "series": {"anyOf": [SERIES, {"type": "null"}]},
-            "provider_event": {
-                "type": ["object", "null"],
-                "description": "The event in an external provider's calendar, if one is connected.",
-            },
+            "provider_event": {"anyOf": [PROVIDER_EVENT, {"type": "null"}]},
         },
     },
     BOOKING_EXAMPLE,

@@ -63,7 +63,8 @@ class BookPageView(CountedPageView):
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
         graph = GRAPHS[project.booking.get("graph") or DEFAULT_GRAPH]
-        rules = enforced_query(project, load_project_resources(project), now=self.now)
+        resources = load_project_resources(project.app, project, now=self.now)
+        rules = enforced_query(project, resources, now=self.now)
         zone_name = zone_of(project, rules)
         offer = Offer([], 0, 0)
         if not (graph.is_group or graph.is_seat):

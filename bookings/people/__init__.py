@@ -8,7 +8,7 @@ from bookings.people.erasing import Erasure, erase_person
 from bookings.people.exporting import write_export
 from bookings.people.listing import CUSTOMER_SEARCH, list_people
 from bookings.people.marks import Marks
-from bookings.people.parts import Part, adds_part
+from bookings.people.parts import Part, adds_part, hears_of_erasures
 from bookings.people.retention import due, purge
 from bookings.people.rows import Person
 
@@ -21,6 +21,7 @@ __all__ = [
     "adds_part",
     "due",
     "erase_person",
+    "hears_of_erasures",
     "list_people",
     "purge",
     "write_export",

@@ -18,7 +18,7 @@ from apps_config.models import App
 from availability.models import Event
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from bookings.people.marks import Marks
-from bookings.people.parts import PARTS, Erasure
+from bookings.people.parts import ERASURE_LISTENERS, PARTS, Erasure
 from bookings.people.rows import EVENT_TEXTS, Person
 from scheduling.api.slices import save_alike, slices_of
 
@@ -92,6 +92,8 @@ def erase_from(
     counts = Counter({BOOKINGS: len(emptied), LOG_ENTRIES: _empty_logs(erasure, theirs)})
     for part in PARTS:
         counts[part.name] += part.erase(erasure)
+    for listener in ERASURE_LISTENERS:
+        listener(erasure)
     return counts
 
 

@@ -43,3 +43,13 @@ PARTS: list[Part] = []
 def adds_part(part: Part) -> None:
     """Have a room's own rows handed out and emptied with those of bookings."""
     PARTS.append(part)
+
+
+ERASURE_LISTENERS: list[Callable[[Erasure], None]] = []
+
+
+def hears_of_erasures(listener: Callable[[Erasure], None]) -> Callable[[Erasure], None]:
+    """Have the function called with each batch that was emptied, in its transaction: for what holds
+    copies of bookings elsewhere."""
+    ERASURE_LISTENERS.append(listener)
+    return listener

@@ -10,6 +10,7 @@ from django.db import OperationalError, transaction
 
 from apps_config.models import App
 from bookings.models import Booking, Bulk
+from scheduling.api.beforehand import Unasked, asks_first, merged
 from scheduling.api.errors import Refusal, refusal_of
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,11 @@ def change_all(
     """
     if not all_or_none:
         return _outcomes(changes, stop_on_first_error, ())
+    return _all_or_none(changes, stop_on_first_error)
+
+
+@asks_first
+def _all_or_none(changes: Sequence[Change], stop_on_first_error: bool) -> list[Outcome]:
     outcomes: list[Outcome] = []
     try:
         with transaction.atomic():
@@ -72,19 +78,27 @@ def _outcomes(
     changes: Sequence[Change], stop_on_first_error: bool, fatal: tuple[type[Exception], ...]
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    questions: list[Unasked] = []
     for change in changes:
         if stop_on_first_error and any(outcome.refusal for outcome in outcomes):
             outcomes.append(Outcome(None, NotAttempted()))
-        else:
+            continue
+        try:
             outcomes.append(_try(change, fatal))
+        except Unasked as unasked:
+            # The transaction around is to be undone: look on for what else there is to ask.
+            questions.append(unasked)
+    if questions:
+        raise merged(questions)
     return outcomes
 
 
+@asks_first
 def _try(change: Change, fatal: tuple[type[Exception], ...]) -> Outcome:
     try:
         with transaction.atomic():
             return Outcome(change(), None)
-    except fatal:
+    except (Unasked, *fatal):
         raise
     except Exception as error:
         refusal = refusal_of(error)

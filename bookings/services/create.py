@@ -10,6 +10,7 @@ from availability.placement import Claim, Details, place_event
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
 from bookings.places import Place
+from bookings.services.asking import ask_for
 from bookings.services.history import (
     Actor,
     Step,
@@ -69,6 +70,7 @@ def create_booking(new: NewBooking, *, place: Place, actor: Actor, now: datetime
         allow_double_bookings=new.allow_double_bookings,
         rules=place.rules if new.enforce_availability else None,
     )
+    claim = ask_for(claim, place)
     return take_time(
         place, claim, lambda calendars: _create_in(calendars, new, place, claim, actor, now)
     )

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -23,10 +23,12 @@ from availability.placement import (
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking
 from bookings.places import Place
+from bookings.services.asking import ask_about, is_asked
 from bookings.services.changes import check_notice, place_of, save_all
 from bookings.services.history import Actor, Step, completes_at_of, new_change, write_steps
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
+from scheduling.api.beforehand import asks_first
 from scheduling.api.errors import Forbidden, Invalid
 from scheduling.api.instants import InstantError, check_year, wall_to_utc_or_gap_end, zone
 
@@ -50,6 +52,7 @@ class _Move:
         return {event.resource_id, calendar.resource_id, *self.place.others}
 
 
+@asks_first
 def reschedule(
     *,
     app: App,
@@ -80,6 +83,7 @@ def reschedule(
                 _plan_move(booking, times, calendar, actor, now)
                 for booking, times in _targets(named, bookings, start, end)
             ]
+            moves = _ask_first(moves)
             _lock_places(moves)
             _free_all(moves)
             for move in moves:
@@ -92,6 +96,7 @@ def reschedule(
         raise
 
 
+@asks_first
 def reschedule_once(
     *,
     app: App,
@@ -213,6 +218,26 @@ def _plan_move(
         rules=place.rules if enforced else None,
     )
     return _Move(booking, place, claim, (event.start, event.end))
+
+
+def _ask_first(moves: Sequence[_Move]) -> Sequence[_Move]:
+    """The moves with what other calendars have at their times; those of one series are all of one
+    project."""
+    asked = [move for move in moves if is_asked(move.claim, move.place)]
+    if not asked:
+        return moves
+    resource_ids = {
+        resource_id
+        for move in asked
+        for resource_id in (move.place.calendar.resource_id, *move.place.others)
+    }
+    elsewhere = ask_about([move.claim for move in asked], sorted(resource_ids))
+    return [
+        replace(move, claim=replace(move.claim, elsewhere=elsewhere))
+        if is_asked(move.claim, move.place)
+        else move
+        for move in moves
+    ]
 
 
 def _lock_places(moves: Sequence[_Move]) -> None:

@@ -26,6 +26,7 @@ from availability.search import Bookable, Query
 from bookings.models import Booking, Series
 from bookings.places import Place
 from bookings.recurrence import Recurrence, RecurrenceError, Times, expand_recurrence
+from bookings.services.asking import ask_about, is_asked
 from bookings.services.create import NewBooking, new_row, write_bookings
 from bookings.services.history import Actor
 from scheduling.api.errors import Invalid
@@ -64,6 +65,7 @@ def create_series(new: NewSeries, *, place: Place, actor: Actor, now: datetime) 
     all of them, else the one with the fewest conflicts. Raises SlotTaken or NotAvailable with
     every occurrence in conflict; Invalid for a rule that can't be used.
     """
+    _ask_first(new, place)
     with guarded_transaction():
         if place.project and not keep_project(place.project.id):
             raise Invalid.at("project_id", "There is no such project any more.")
@@ -77,6 +79,18 @@ def create_series(new: NewSeries, *, place: Place, actor: Actor, now: datetime) 
             except (SlotTaken, NotAvailable) as error:
                 refusal = error
         raise refusal
+
+
+def _ask_first(new: NewSeries, place: Place) -> None:
+    """Let the place know what other calendars have at the times of the occurrences."""
+    if not is_asked(_claim(new, place, (new.start, new.end)), place):
+        return
+    choices = _choices(new, place, place.choices(enforced=new.enforce_availability))
+    if not choices:
+        return
+    resource_ids = {resource.id for choice in choices for resource in choice.resources}
+    times = _expand(new, choices[0].resources[0].zone)
+    place.elsewhere = ask_about([_claim(new, place, one) for one in times], resource_ids)
 
 
 def _choices(new: NewSeries, place: Place, candidates: Query) -> list[_Choice]:

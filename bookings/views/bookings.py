@@ -37,6 +37,8 @@ NEW_BOOKING_WORDS = (
     " has one.\n\n409 `slot_taken`: the time overlaps what blocks the resource; `not_available`:"
     " availability is enforced, and the time breaks a rule. Both name the next free times."
     " `hold_expired`: the hold of `reservation_id` was used already, or has lapsed.\n\n"
+    "With the project's setting `check_external` connected calendars are asked first, three seconds"
+    " at most; what they are busy with is `slot_taken`.\n\n"
     "With a widget key only start, end, what, where, description, customer(s), participants,"
     " project_id, resource_id, reservation_id, graph and meta count; its rules are always enforced."
 )

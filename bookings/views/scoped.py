@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.response import Response
 
 from apps_config.endpoints import TenantView
-from availability.answers import reason_record
+from availability.answers import public_reason_record, reason_record
 from availability.placement import NotAvailable
 from bookings.models import Booking
 from bookings.records import (
@@ -67,10 +67,8 @@ class BookingScopedView(TenantView):
             raise
 
     def write_reasons(self, refusal: NotAvailable) -> None:
-        records = [reason_record(reason) for reason in refusal.reasons]
-        if self.caller.is_widget:
-            records = [{key: one[key] for key in ("type", "text")} for one in records]
-        refusal.fields["reasons"] = records
+        record = public_reason_record if self.caller.is_widget else reason_record
+        refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
 
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
         if includes:

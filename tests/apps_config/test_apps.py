@@ -267,6 +267,7 @@ def test_every_known_setting(tenant: Tenant) -> None:
         "redirect_urls": ["https://example.com/a", "http://localhost:3000/b"],
         "default_timezone": "Europe/Berlin",
         "language": "de",
+        "stale_calendars": "block",
     }
 
     answer = tenant.put("/apps/harbour", {"settings": settings})
@@ -296,6 +297,10 @@ def test_every_known_setting(tenant: Tenant) -> None:
         (
             {"default_timezone": "Berlin"},
             {"settings.default_timezone": ["Must be a time zone such as Europe/Berlin."]},
+        ),
+        (
+            {"stale_calendars": "ignore"},
+            {"settings.stale_calendars": ['"ignore" is not a valid choice.']},
         ),
         (
             {f"key{n}": n for n in range(51)},

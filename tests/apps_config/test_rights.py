@@ -9,9 +9,12 @@ from django.urls import URLPattern, get_resolver
 
 from apps_config.endpoints import TenantView
 from apps_config.models import Membership
+from tests.external_calendars.fake_provider import Shelf, shelf
 from tests.world import Answer, Caller, Tenant
 
-pytestmark = pytest.mark.usefixtures("clock")
+__all__ = ["shelf"]
+
+pytestmark = pytest.mark.usefixtures("clock", "connectable")
 
 CALLERS = ("server", "owner", "editor", "viewer", "resource", "widget")
 
@@ -28,6 +31,7 @@ class Row(NamedTuple):
 
 
 EVENT = {"start": "2026-11-25T09:00:00Z", "end": "2026-11-25T10:00:00Z"}
+CONNECTED = "https://dav.example.com/ada/work/"
 CUSTOMER = {"name": "Marty", "email": "marty@example.com"}
 READ = ("resource", "widget")  # who may not even read
 WRITE = ("viewer", *READ)
@@ -65,6 +69,11 @@ TABLE = [
     Row("GET", "/calendars/{calendar}", None, 200, ("widget",)),
     Row("PUT", "/calendars/{calendar}", {"name": "B"}, 200, ("viewer", "widget")),
     Row("DELETE", "/calendars/{second}", None, 204, ("viewer", "widget")),
+    Row("POST", "/calendars/{connected}/test", None, 200, ("widget",)),
+    Row("POST", "/calendars/{connected}/sync", None, 200, ("viewer", "widget")),
+    Row("POST", "/calendars/{connected}/disconnect", None, 200, ("viewer", "widget")),
+    Row("POST", "/calendars/{calendar}/feed", None, 201, ("viewer", "widget")),
+    Row("DELETE", "/calendars/{connected}/feed", None, 204, ("viewer", "widget")),
     Row("GET", "/events?start=2026-11-20T00:00:00Z&end=2026-11-30T00:00:00Z", None, 200,
         ("widget",)),
     Row("POST", "/events", {"calendar_id": "{calendar}", "what": "A", **EVENT}, 201,
@@ -132,6 +141,11 @@ TABLE = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def connectable(shelf: Shelf) -> None:
+    shelf.put(CONNECTED)
+
+
 class World:
     """An app with one of everything, all of it the resource's own that can be."""
 
@@ -139,6 +153,11 @@ class World:
         resource = tenant.make_resource("Desk", email="desk@example.com")
         calendar = resource["calendars"][0]["id"]
         second = tenant.post("/calendars", {"name": "Private", "resource_id": resource["id"]})
+        connected = tenant.post(
+            "/calendars",
+            {"resource_id": resource["id"], "provider": "caldav", "address": CONNECTED},
+        )
+        tenant.post(f"/calendars/{connected.data['id']}/feed")
         booked = {"resource_id": resource["id"]}
         first = tenant.book(start="2026-11-23T09:00:00Z", end="2026-11-23T10:00:00Z", **booked)
         other = tenant.book(start="2026-11-23T11:00:00Z", end="2026-11-23T12:00:00Z", **booked)
@@ -163,6 +182,7 @@ class World:
             "credential": tenant.post("/credentials", {"kind": "widget"}).data["id"],
             "calendar": calendar,
             "second": second.data["id"],
+            "connected": connected.data["id"],
             "event": event["id"],
             "project": tenant.make_project(resource["id"])["id"],
             "unused": tenant.make_project(name="Unused")["id"],
@@ -293,7 +313,7 @@ ROUTES = {
     "str:slug": ("slug",),
     "uuid:resource_id": ("resource", "spare"),
     "uuid:credential_id": ("credential",),
-    "uuid:calendar_id": ("calendar", "second"),
+    "uuid:calendar_id": ("calendar", "second", "connected"),
     "uuid:event_id": ("event",),
     "uuid:project_id": ("project", "unused"),
     "uuid:booking_id": ("booking", "done"),

@@ -579,12 +579,18 @@ def test_every_text_column_is_looked_at() -> None:
         Customer: {"name", "email", "phone", "voip", "timezone", "meta"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
-            *("what", "where", "description", "participants", "rsvp"),
+            *("what", "where", "description", "participants", "rsvp", "provider_id"),
         },
         apps.get_model("notifications.Delivery"): {
             *("type", "kind", "recipient", "content", "body", "endpoint", "state", "reason"),
         },
         apps.get_model("notifications.Attempt"): {"error", "excerpt"},
+        apps.get_model("external_calendars.WrittenEvent"): {
+            *("uid", "href", "etag", "state", "reason"),
+        },
+        apps.get_model("external_calendars.ExternalObject"): {
+            *("href", "uid", "etag", "text", "problem"),
+        },
     }
     texts = ("CharField", "TextField", "JSONField", "EmailField", "BinaryField")
 
