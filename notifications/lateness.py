@@ -6,19 +6,20 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint
-from notifications.queue import mails_that_wait
+from notifications.queue import mails_that_wait, writes_that_wait
 
 # When a breaker's pause is over, one call probes the server: so long it may take.
 PROBE = timedelta(minutes=1)
 
 
 def is_held(now: datetime) -> Q:
-    """Of a due delivery: its server's breaker is open, or an earlier mail has to leave first.
+    """Of a due delivery: its server's breaker is open, or an earlier one has to leave first.
 
-    The earlier mail is due itself, or waits for its next try: nothing late is hidden behind it.
+    The earlier one is due itself, or waits for its next try: nothing late is hidden behind it.
     """
     paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=now - PROBE)
-    return Q(type=Delivery.WEBHOOK) & Exists(paused) | mails_that_wait()
+    calls = Q(type__in=(Delivery.WEBHOOK, Delivery.CALENDAR))
+    return calls & Exists(paused) | mails_that_wait() | writes_that_wait(now)
 
 
 def late_deliveries(now: datetime) -> QuerySet[Delivery]:

@@ -106,14 +106,15 @@ class DeliveryQuerySet(models.QuerySet):
 
 
 class Delivery(models.Model):
-    """One mail or one call: planned with its booking's change, claimed by a worker, then final.
+    """One mail, one call or one write to a calendar elsewhere: planned with its booking's change,
+    claimed by a worker, then final.
 
     `next_at` is when a worker may take it: its due time, the time of the next try, or, while it is
     being sent, the end of the worker's lease. Final rows have none.
     """
 
-    EMAIL, WEBHOOK = "email", "webhook"
-    TYPES = (EMAIL, WEBHOOK)
+    EMAIL, WEBHOOK, CALENDAR = "email", "webhook", "calendar"
+    TYPES = (EMAIL, WEBHOOK, CALENDAR)
     SCHEDULED, SENDING = "scheduled", "sending"
     DELIVERED, FAILED, CANCELLED = "delivered", "failed", "cancelled"
     SKIPPED, EXPIRED = "skipped", "expired"
@@ -143,7 +144,7 @@ class Delivery(models.Model):
     customer = models.ForeignKey(
         Customer, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
     )
-    type = models.CharField(max_length=7, choices=[(kind, kind) for kind in TYPES])
+    type = models.CharField(max_length=8, choices=[(kind, kind) for kind in TYPES])
     kind = models.CharField(max_length=40, help_text="reminder, confirmed, rescheduled, test, ...")
     recipient = models.CharField(max_length=8, blank=True, help_text="customer or owner, of a mail")
     version = models.PositiveSmallIntegerField(

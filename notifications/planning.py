@@ -5,7 +5,7 @@ Runs in the transaction of the change and sends nothing: it writes rows. Whether
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -45,17 +45,30 @@ CALL_EXPIRES_AFTER = timedelta(hours=76)
 REMINDER_GRACE = timedelta(minutes=5)
 
 
+Planner = Callable[[Sequence[Step]], Mapping[Step, Sequence[Delivery]]]
+PLANNERS: list[Planner] = []
+
+
+def plans(planner: Planner) -> Planner:
+    """Have the function asked which deliveries each step causes beside those below: the rooms above
+    have transports of their own. Runs in the steps' transaction."""
+    PLANNERS.append(planner)
+    return planner
+
+
 @listens
 def plan_deliveries(steps: Sequence[Step]) -> None:
     """Write the deliveries of the steps, each step's in the order in which they are to leave."""
     _call_off(steps)
     calls = _Calls(steps)
+    further = [planner(steps) for planner in PLANNERS]
     companies = _companies(steps)
     plans, rows = [], []
     for step in steps:
         event = event_of(step)
         company = companies.get(step.booking.id, [step])
         own = [*_state_mails(step, event, company), *calls.of(step, event), *_reminders(step)]
+        own += [row for planned in further for row in planned.get(step, ())]
         for number, row in enumerate(own):
             row.number = number
         if own:
@@ -72,7 +85,8 @@ def event_of(step: Step) -> str:
     return RESCHEDULED if step.moved_from else step.change.to_state
 
 
-def _delivery(step: Step, **values: Any) -> Delivery:
+def new_delivery(step: Step, **values: Any) -> Delivery:
+    """Caused by the step, due at once unless `due_at` says otherwise; not written yet."""
     now = step.change.created_at
     values.setdefault("due_at", now)
     values.setdefault("next_at", values["due_at"])
@@ -119,7 +133,7 @@ def _state_mails(step: Step, event: str, company: Sequence[Step]) -> Iterator[De
     for recipient in recipients:
         for customer in _addressees(step, recipient):
             switched_off = _final(Delivery.SKIPPED, "Switched off for this booking.", now)
-            yield _delivery(
+            yield new_delivery(
                 step,
                 type=Delivery.EMAIL,
                 kind=event,
@@ -212,7 +226,7 @@ class _Calls:
 
     def of(self, step: Step, event: str) -> list[Delivery]:
         return [
-            _delivery(
+            new_delivery(
                 step,
                 type=Delivery.WEBHOOK,
                 kind=event,
@@ -295,7 +309,7 @@ def _planned_reminders(step: Step) -> Iterator[Delivery]:
             **(past if due_at < now else {}),
         }
         if notification.type == EventNotification.WEBHOOK:
-            yield _delivery(
+            yield new_delivery(
                 step,
                 type=Delivery.WEBHOOK,
                 content={
@@ -309,7 +323,7 @@ def _planned_reminders(step: Step) -> Iterator[Delivery]:
             )
             continue
         for customer in _addressees(step, notification.recipient):
-            yield _delivery(
+            yield new_delivery(
                 step,
                 type=Delivery.EMAIL,
                 recipient=notification.recipient,

@@ -23,7 +23,11 @@ from scheduling.api.sql import among, insert_rows, raw_id, raw_moment
 LEASE = timedelta(seconds=40)
 MOST_LAPSES = 5
 # One claim at a time, so that caps are exact (any number that nobody else uses).
-CLAIM_LOCK = {Delivery.EMAIL: 7_301_001, Delivery.WEBHOOK: 7_301_002}
+CLAIM_LOCK = {
+    Delivery.EMAIL: 7_301_001,
+    Delivery.WEBHOOK: 7_301_002,
+    Delivery.CALENDAR: 7_301_003,
+}
 
 
 def database_now() -> datetime:
@@ -104,10 +108,27 @@ def mails_that_wait() -> Q:
     return Q(type=Delivery.EMAIL) & ~Q(kind=Delivery.REMINDER) & Exists(earlier)
 
 
+def writes_that_wait(now: datetime) -> Q:
+    """Of writes to calendars: an earlier one of the same booking to the same server is open, or any
+    is in a worker's hands, who has read the booking already: it may have been sent again.
+    """
+    in_hand = Q(state=Delivery.SENDING, next_at__gt=now)
+    others = Delivery.objects.filter(
+        Q(id__lt=OuterRef("id")) | in_hand,
+        booking=OuterRef("booking"),
+        endpoint=OuterRef("endpoint"),
+        type=Delivery.CALENDAR,
+        state__in=Delivery.OPEN,
+    ).exclude(id=OuterRef("id"))
+    return Q(type=Delivery.CALENDAR) & Exists(others)
+
+
 def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
     rows = Delivery.objects.filter(type=kind, next_at__lte=now)
     if kind == Delivery.EMAIL:
         rows = rows.exclude(mails_that_wait())
+    if kind == Delivery.CALENDAR:
+        rows = rows.exclude(writes_that_wait(now))
     return rows.select_for_update(skip_locked=True, of=("self",))
 
 
@@ -124,9 +145,7 @@ class _Room:
             self.endpoints[endpoint] += count
             self.apps[app_id] += count
         self.troubled = (
-            {row.address: row for row in Endpoint.objects.all()}
-            if (kind == Delivery.WEBHOOK)
-            else {}
+            {row.address: row for row in Endpoint.objects.all()} if kind != Delivery.EMAIL else {}
         )
 
     def left_of(self, endpoint: str) -> int:

@@ -5,7 +5,7 @@ Every write asks for the lease's token: what another worker has taken over meanw
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -36,6 +36,8 @@ class Outcome:
     """How one try went.
 
     final: no further try would help. server_failed: the endpoint is in trouble, not this one call.
+    keep: writes down what the try brought, in the transaction of its result, if the lease is still
+    this worker's.
     """
 
     ok: bool
@@ -46,6 +48,7 @@ class Outcome:
     retry_after: int | None = None
     final: bool = False
     server_failed: bool = False
+    keep: Callable[[], None] | None = None
 
 
 class Verdict(NamedTuple):
@@ -82,13 +85,16 @@ def finish(results: Sequence[tuple[Delivery, Outcome]]) -> None:
         if row.webhook_id and row.type == Delivery.WEBHOOK:
             webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
     with transaction.atomic():
-        ended = _end_delivered([row for row, outcome in results if outcome.ok], now)
+        mine = _end_delivered([row for row, outcome in results if outcome.ok], now)
         for row, outcome in results:
             if not outcome.ok and mine_alone([row]).update(**_after_failure(row, outcome, now)):
-                ended.add(row.id)
+                mine.add(row.id)
         # Under the rows' locks, where an erasure finds them; of what was taken away meanwhile
         # nothing is kept that may repeat it.
-        attempts = [_attempt(row, outcome, now, row.id in ended) for row, outcome in results]
+        for row, outcome in results:
+            if outcome.keep and row.id in mine:
+                outcome.keep()
+        attempts = [_attempt(row, outcome, now, row.id in mine) for row, outcome in results]
         insert_rows(attempts)
         _note_endpoints(results, now)
         note_webhook_results(webhooks, now=now)

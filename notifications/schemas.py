@@ -101,20 +101,23 @@ DELIVERY = component(
     "Delivery",
     {
         "type": "object",
-        "description": "One mail or one call that leaves, with every try of it.",
+        "description": "One mail, one call or one write to a connected calendar, with every try"
+        " of it.",
         "required": list(DELIVERY_EXAMPLE),
         "properties": {
             "id": ID,
             "type": {"type": "string", "enum": list(Delivery.TYPES)},
             "kind": text_of(
                 "The state that the booking came to, `rescheduled`, `reminder` for an event"
-                " notification, `test`, or `webhook_disabled`."
+                " notification, `test`, `webhook_disabled`, or `write` for a calendar that was"
+                " connected after the booking was made."
             ),
             "booking_id": nullable(ID),
-            "webhook_id": nullable(ID) | {"description": "null: a mail or an event notification."},
+            "webhook_id": nullable(ID)
+            | {"description": "null: a mail, an event notification, or a calendar."},
             "recipient": {
                 "enum": ["customer", "owner", None],
-                "description": "Whom a mail is written to; null: a call.",
+                "description": "Whom a mail is written to; null: a call or a calendar.",
             },
             "state": {"type": "string", "enum": list(Delivery.STATES)},
             "reason": _NO_TEXT | {"description": "Why it stands where it stands."},
@@ -127,8 +130,8 @@ DELIVERY = component(
                 "type": ["object", "null"],
                 "additionalProperties": True,
                 "description": "With a single delivery only: the body of the call, which is the"
-                " booking at the time of the change. null: a mail, or a call that is rendered when"
-                " it is due.",
+                " booking at the time of the change. null: a mail, a calendar, or a call that is"
+                " rendered when it is due.",
             },
         },
     },

@@ -6,6 +6,7 @@ a beat that is dead and a Redis that is gone, flushed or mute cost some seconds,
 
 import logging
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -25,25 +26,47 @@ EVERY = 5.0  # seconds
 # What is due for less than this is on its way by broker and beat.
 NEGLECTED = timedelta(seconds=4)
 
+Sweep = Callable[[], None]
+SWEEPS: list[tuple[str, Sweep]] = []
+
+
+def sweeps(queue: str) -> Callable[[Sweep], Sweep]:
+    """Have the function called every so often in workers that take the queue, in a thread of its
+    own: the rooms above have tables of their own with what is due."""
+
+    def register(function: Sweep) -> Sweep:
+        SWEEPS.append((queue, function))
+        return function
+
+    return register
+
 
 def sweep(kinds: list[str]) -> None:
     """Send what was neglected of these types. Raises nothing: there is no other resort."""
     for kind in kinds:
-        try:
-            close_old_connections()
-            if oldest_late(kind, database_now() - NEGLECTED):
-                logger.info("sweeping: %s deliveries are overdue", kind)
-                run_pump(kind, stopping=is_stopping)
-        except DatabaseTrouble as error:
-            logger.warning("sweep: the database is away (%s)", type(error).__name__)
-            connection.close()
-        except Exception:
-            logger.exception("sweep: %s deliveries can't be sent", kind)
+        _attempt(lambda kind=kind: _send_neglected(kind), f"{kind} deliveries")
 
 
-def _sweep_for_ever(kinds: list[str], stopped: threading.Event) -> None:
+def _send_neglected(kind: str) -> None:
+    if oldest_late(kind, database_now() - NEGLECTED):
+        logger.info("sweeping: %s deliveries are overdue", kind)
+        run_pump(kind, stopping=is_stopping)
+
+
+def _attempt(work: Sweep, what: str) -> None:
+    try:
+        close_old_connections()
+        work()
+    except DatabaseTrouble as error:
+        logger.warning("sweep: the database is away (%s)", type(error).__name__)
+        connection.close()
+    except Exception:
+        logger.exception("sweep: %s are left undone", what)
+
+
+def _sweep_for_ever(work: Sweep, stopped: threading.Event) -> None:
     while not stopped.wait(EVERY):
-        sweep(kinds)
+        work()
     connection.close()
 
 
@@ -56,9 +79,16 @@ def _start_sweeping(sender: Any, **_: Any) -> None:
     """Of the types whose queues this worker takes."""
     queues = {queue.name for queue in sender.task_consumer.queues}
     kinds = [kind for kind in Delivery.TYPES if kind in queues]
-    sweeper = threading.Thread(target=_sweep_for_ever, args=(kinds, _stopped), daemon=True)
-    sweeper.start()
-    _sweepers.append(sweeper)
+    works = [lambda: sweep(kinds)]
+    works += [
+        lambda further=further, queue=queue: _attempt(further, f"what {queue} has to do")
+        for queue, further in SWEEPS
+        if queue in queues
+    ]
+    for work in works:
+        sweeper = threading.Thread(target=_sweep_for_ever, args=(work, _stopped), daemon=True)
+        sweeper.start()
+        _sweepers.append(sweeper)
 
 
 @signals.worker_shutting_down.connect

@@ -59,11 +59,11 @@ def invitation(given: Invitation) -> str:
 
 def _event(given: Invitation, occurrence: Occurrence) -> Event:
     event = Event()
-    event.add("UID", f"{occurrence.booking_id}@{service_host()}")
+    event.add("UID", uid_of(occurrence.booking_id))
     event.add("SEQUENCE", occurrence.sequence)
     event.add("DTSTAMP", timezone.now().replace(microsecond=0))
-    event.add("DTSTART", _moment(occurrence.start))
-    event.add("DTEND", _moment(occurrence.end))
+    event.add("DTSTART", moment(occurrence.start))
+    event.add("DTEND", moment(occurrence.end))
     event.add("SUMMARY", given.what)
     if given.where:
         event.add("LOCATION", given.where)
@@ -71,24 +71,31 @@ def _event(given: Invitation, occurrence: Occurrence) -> Event:
         event.add("DESCRIPTION", given.description)
     event.add("STATUS", STATUS[given.method])
     event.add("TRANSP", "OPAQUE")
-    event.add("ORGANIZER", _person(given.organizer))
+    event.add("ORGANIZER", person(given.organizer))
     if given.method == "PUBLISH":
         return event  # nobody is asked, so nobody is named (RFC 5546, 3.2.1)
     for role, people in (("CHAIR", given.hosts), ("REQ-PARTICIPANT", given.guests)):
-        for person in people:
-            if is_address(person.address):
-                event.add("ATTENDEE", _person(person, ROLE=role, PARTSTAT="ACCEPTED", RSVP="FALSE"))
+        for guest in people:
+            if is_address(guest.address):
+                event.add("ATTENDEE", person(guest, ROLE=role, PARTSTAT="ACCEPTED", RSVP="FALSE"))
     return event
 
 
-def _moment(value: datetime | date) -> datetime | date:
+def uid_of(row_id: uuid.UUID) -> str:
+    """Of a booking's entry, wherever it stands."""
+    return f"{row_id}@{service_host()}"
+
+
+def moment(value: datetime | date) -> datetime | date:
+    """As it is written: an instant in UTC, a date as it is."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def _person(person: Guest, **parameters: str) -> vCalAddress:
-    address = vCalAddress(f"mailto:{person.address}")
-    if person.name:
-        address.params["CN"] = vText(person.name)
+def person(guest: Guest, **parameters: str) -> vCalAddress:
+    """The value of an ORGANIZER or ATTENDEE."""
+    address = vCalAddress(f"mailto:{guest.address}")
+    if guest.name:
+        address.params["CN"] = vText(guest.name)
     for name, value in parameters.items():
         address.params[name] = vText(value)
     return address

@@ -84,7 +84,8 @@ class Letter:
     `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
     `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
     and `occurrences` ([booking id, start, end, sequence], those that stand in calendars); of a
-    seat, `group_sequence`. template: the app's own words.
+    seat, `group_sequence`. template: the app's own words. is_entered: the recipient's calendar has
+    the booking by its provider, so that the mail carries no entry for it.
     """
 
     slug: str
@@ -96,6 +97,7 @@ class Letter:
     customer: Customer | None
     facts: Mapping[str, Any]
     template: EmailTemplate | None
+    is_entered: bool = False
 
     @property
     def start(self) -> datetime:
@@ -357,6 +359,8 @@ def method_of(letter: Letter) -> str | None:
     A booking that was never agreed on is in nobody's calendar: moving it invites no one, and there
     is nothing to take back. A seat that its owner loses leaves the group where it is.
     """
+    if letter.is_entered:
+        return None
     several = letter.facts.get("occurrences")
     if several is not None:
         asks = "REQUEST" if len(several) == 1 else "PUBLISH"

@@ -22,7 +22,9 @@ LISTING = (*PAGE_NAMES, *FILTER_NAMES)
 FILTERS = {
     "booking": ID | {"description": "Only deliveries of this booking."},
     "webhook": ID | {"description": "Only deliveries of this webhook."},
-    "type": text_of("Only mails, or only calls.", enum=list(Delivery.TYPES)),
+    "type": text_of(
+        "Only mails, only calls, or only writes to connected calendars.", enum=list(Delivery.TYPES)
+    ),
     "state": text_of("Only deliveries in this state.", enum=list(Delivery.STATES)),
 }
 
@@ -45,7 +47,8 @@ class DeliveriesView(DeliveryScopedView):
 
     @described(
         summary="List deliveries",
-        description="Every mail and every call, newest first. Filters narrow together.",
+        description="Every mail, every call and every write to a connected calendar, newest first."
+        " Filters narrow together.",
         response=page_of(DELIVERY),
         query=FILTERS,
     )
@@ -82,7 +85,8 @@ class RedeliverView(DeliveryScopedView):
     @described(
         summary="Send a delivery again",
         description="Now, under the same id, with as many tries as a new one. One that is being"
-        " sent stays as it is. A reminder that does not hold any more is cancelled again.",
+        " sent stays as it is. A reminder that does not hold any more is cancelled again, and a"
+        " calendar gets the booking as it is now.",
         response=one(DELIVERY),
         examples={"on its way": SENT_AGAIN},
     )

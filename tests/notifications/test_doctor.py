@@ -38,6 +38,7 @@ NAMES = [
     "beat",
     "overdue emails",
     "overdue webhooks",
+    "overdue calendars",
     "completions",
     "webhooks",
     "breakers",
@@ -45,6 +46,7 @@ NAMES = [
     "disk",
     "public address",
     "secret key",
+    "calendars",
 ]
 
 
@@ -85,7 +87,7 @@ def test_a_service_that_runs(start_service: Callable[..., Service], broker: str)
     without, _, said_without = ask(service)
 
     assert levels == dict.fromkeys(NAMES, "ok") | {"public address": "WARN"}, said
-    assert said["workers"] == "1 worker answers, taking celery, email, webhook"
+    assert said["workers"] == "1 worker answers, taking calendar, celery, email, webhook"
     assert (code, without) == (0, 1)
     assert said_without["workers"] == (
         "none answers -> Start a worker (celery -A scheduling worker -O fair),"
@@ -111,6 +113,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
 
     failed = ["database", "broker", "workers", "e-mail server"]
     unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
+    unseen += ["overdue calendars", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),
@@ -210,7 +213,10 @@ def test_the_beat(db: None) -> None:
 
 
 def test_a_queue_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"a@x": [{"name": "email"}], "b@x": [{"name": "email"}, {"name": "celery"}]}
+    answers = {
+        "a@x": [{"name": "email"}, {"name": "calendar"}],
+        "b@x": [{"name": "email"}, {"name": "celery"}],
+    }
     inspect = SimpleNamespace(active_queues=lambda: answers)
     monkeypatch.setattr(current_app.control, "inspect", lambda **options: inspect)
 
