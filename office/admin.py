@@ -2,6 +2,7 @@
 
 from office.app_page import AppAdmin
 from office.bookings import BookingAdmin
+from office.calendars import CalendarAdmin
 from office.deliveries import DeliveryAdmin
 from office.keys import CredentialAdmin
 from office.mail_words import EmailTemplateAdmin
@@ -11,6 +12,7 @@ from office.webhooks import WebhookAdmin
 __all__ = [
     "AppAdmin",
     "BookingAdmin",
+    "CalendarAdmin",
     "CredentialAdmin",
     "DeliveryAdmin",
     "EmailTemplateAdmin",

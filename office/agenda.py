@@ -236,7 +236,7 @@ def query_of(app: App, resources: Sequence[Resource], shown: Range, now: datetim
         span = days_span(shown.first, shown.until, shown.zone)
         texts = [to_datetime(instant).isoformat() for instant in span]
     terms = replace(RESOURCE_TERMS, earliest=texts[0], latest=texts[1], include_past=True)
-    rows = load_resources(app.id, [resource.id for resource in resources])
+    rows = load_resources(app, [resource.id for resource in resources], now=now)
     return Query(resources=rows, terms=terms, now=now)
 
 

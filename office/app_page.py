@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.conf import settings as django_settings
 from django.contrib import admin
 from django.db import connection
 from django.http import HttpRequest
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
@@ -26,6 +28,7 @@ from apps_config.scope import scope_of
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
 from apps_config.services import change_app, create_app
 from bookings.wording import SOURCE_LANGUAGE, has_catalogue
+from office.archiving import may_archive, show_archiving
 from scheduling.api.fields import OneLineField
 from scheduling.api.instants import ZONES
 
@@ -38,6 +41,8 @@ SETTINGS = (
     "redirect_urls",
     "default_timezone",
     "language",
+    "stale_calendars",
+    "external_edits",
 )
 SWITCH = "send_emails"
 
@@ -74,6 +79,34 @@ def language_choices(kept: str) -> list[tuple[str, str]]:
         if code == SOURCE_LANGUAGE or has_catalogue(code)
     ]
     return _with_kept([("", "English, as none is chosen"), *there], kept)
+
+
+def edits_choices(kept: str) -> list[tuple[str, str]]:
+    """What becomes of a booking that its owner moves or removes in a connected calendar."""
+    known = [
+        ("", "Say so, as nothing is chosen"),
+        (App.WARN, "Say so: the booking stays as it is"),
+        (App.FOLLOW, "Follow: the booking is moved or cancelled too"),
+    ]
+    return _with_kept(known, kept)
+
+
+def stale_choices(kept: str) -> list[tuple[str, str]]:
+    choices = [
+        ("", "Say so, and offer time by what is known, as none is chosen"),
+        (App.WARN, "Say so, and offer time by what is known"),
+        (App.BLOCK, "Offer no time of its resource"),
+    ]
+    return _with_kept(choices, kept)
+
+
+# The settings that are chosen from a list, by what is kept.
+CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
+    "default_timezone": zone_choices,
+    "language": language_choices,
+    "stale_calendars": stale_choices,
+    "external_edits": edits_choices,
+}
 
 
 def _with_kept(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
@@ -132,6 +165,22 @@ class AppForm(forms.ModelForm):
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
+    stale_calendars = forms.ChoiceField(
+        label="Calendars out of step",
+        help_text="What a connected calendar does of which nothing new has been known for too"
+        " long.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+    external_edits = forms.ChoiceField(
+        label="When it is moved or removed there",
+        help_text="Of bookings that stand in a connected calendar. Customers are told of what is"
+        " followed.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
 
     class Meta:
         model = App
@@ -148,7 +197,7 @@ class AppForm(forms.ModelForm):
             if name in self.fields:
                 self.initial[name] = words_of(kept, name)
         self.initial[SWITCH] = sends_emails(kept)
-        for name, choices in (("default_timezone", zone_choices), ("language", language_choices)):
+        for name, choices in CHOICES.items():
             if name in self.fields:
                 self.fields[name].choices = choices(words_of(kept, name))
         if "name" in self.fields:
@@ -235,6 +284,7 @@ class AppAdmin(ServedAdmin, RecordedAdmin):
         ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
         ("Addresses", {"fields": ("callback", "redirect_urls")}),
         ("Time and language", {"fields": ("default_timezone", "language")}),
+        ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
             "Kept by clients",
             {"fields": ("others", "id", "created_at", "updated_at", "archived_at")},
@@ -251,13 +301,19 @@ class AppAdmin(ServedAdmin, RecordedAdmin):
         return (*self.readonly_fields, "slug", "mode") if obj else self.readonly_fields
 
     def get_fieldsets(self, request: HttpRequest, obj: App | None = None) -> Any:
-        return super().get_fieldsets(request, obj) if obj else self.fieldsets[:-2]
+        return super().get_fieldsets(request, obj) if obj else self.fieldsets[:-3]
 
     def get_inlines(self, request: HttpRequest, obj: App | None) -> Any:
         return self.inlines if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        archive = partial(show_archiving, self)
+        own = path("<path:object_id>/archive/", wrap(archive), name="apps_config_app_archive")
+        return [own, *super().get_urls()]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         """A form is read and saved while nobody else changes the app."""
@@ -288,7 +344,11 @@ class AppAdmin(ServedAdmin, RecordedAdmin):
     ) -> Any:
         scope = scope_of(request)
         owned = {str(app_id) for app_id in scope.ids(Membership.OWNER)}
-        mine = {"may_own": scope.is_staff or object_id in owned}
+        app = self.get_object(request, object_id)
+        mine = {
+            "may_own": scope.is_staff or object_id in owned,
+            "may_archive": app is not None and may_archive(request, app),
+        }
         return super().change_view(request, object_id, form_url, mine | (extra_context or {}))
 
 

@@ -19,6 +19,7 @@ from bookings.services import Actor, apply_action, reschedule
 from bookings.wording import days_words, known_zone, span_words
 from notifications.models import Delivery
 from notifications.services import redeliver
+from office.calendar_copies import copies_of
 from office.timeline import timeline
 from office.words import STATE_COLOURS, state_words
 from scheduling.api.errors import NotFound, Refusal
@@ -58,6 +59,7 @@ def show_booking(page: Any, request: HttpRequest, object_id: str) -> HttpRespons
         "state": state_words(booking.state),
         "colour": STATE_COLOURS.get(booking.state, "info"),
         "when": when,
+        "copies": copies_of(booking),
         "customers": booking.people,
         "seats": list(booking.seats.prefetch_related("customers")[:MOST_SEATS])
         if booking.max_seats is not None

@@ -1,4 +1,5 @@
-"""Deliveries in the back office: why a mail or a call did not arrive, and sending it again."""
+"""Deliveries in the back office: why a mail or a call did not arrive, or a calendar was not written
+to, and sending it again."""
 
 import json
 import uuid
@@ -10,6 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -20,10 +22,12 @@ from unfold.decorators import display
 
 from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin
 from apps_config.scope import is_allowed, scope_of
+from availability.models import Calendar
 from bookings.models import Customer
+from external_calendars.models import WrittenEvent
 from notifications.models import LATE, Delivery, Webhook
 from notifications.services import redeliver
-from office.words import DELIVERY_COLOURS, state_words
+from office.words import DELIVERY_COLOURS, DELIVERY_WORDS, state_words
 from scheduling.api.errors import NotFound
 
 
@@ -72,6 +76,39 @@ class WebhookFilter(SimpleListFilter):
         return Webhook.objects.filter(scope_of(request).rows("app"), pk=key).first()
 
 
+class CalendarFilter(SimpleListFilter):
+    """Writes to one connected calendar: where its page leads. Another app's is as good as none."""
+
+    title = "calendar"
+    parameter_name = "calendar"
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        calendar = self._find(request, self.used_parameters.get(self.parameter_name))
+        return [(str(calendar.pk), calendar.name)] if calendar else []
+
+    def queryset(self, request: HttpRequest, deliveries: Any) -> Any:
+        if not self.value():
+            return deliveries
+        calendar = self._find(request, self.value())
+        if calendar is None:
+            return deliveries.none()
+        # By the bookings of which a copy stands or stood there: that way indexes lead.
+        copies = WrittenEvent.objects.filter(calendar=calendar)
+        events = copies.values(main_event=Coalesce("event__main", "event"))
+        rows = deliveries.filter(type=Delivery.CALENDAR, booking__event__in=events)
+        return rows.filter(content__calendar_id=str(calendar.pk))
+
+    def _find(self, request: HttpRequest, text: str | None) -> Calendar | None:
+        try:
+            key = uuid.UUID(text or "")
+        except ValueError:
+            return None
+        return Calendar.objects.filter(scope_of(request).rows("resource__app"), pk=key).first()
+
+
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     app_paths = ("app",)
@@ -81,6 +118,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     list_filter = (
         TroubleFilter,
         WebhookFilter,
+        CalendarFilter,
         "type",
         "state",
         ("due_at", DaysFilter),
@@ -215,13 +253,11 @@ def find(term: str) -> Q:
 
 
 def what_words(delivery: Delivery) -> str:
-    return (
-        f"{'E-mail' if delivery.type == Delivery.EMAIL else 'Call'}: {state_words(delivery.kind)}"
-    )
+    return f"{DELIVERY_WORDS[delivery.type].capitalize()}: {state_words(delivery.kind)}"
 
 
 def facts_of(delivery: Delivery) -> list[tuple[str, str]]:
-    """What a mail tells beside the booking, or how a reminder calls."""
+    """What a mail tells beside the booking, how a reminder calls, or what is written where."""
     content: Mapping[str, Any] = delivery.content
     return [
         (state_words(name).capitalize(), value if isinstance(value, str) else json.dumps(value))

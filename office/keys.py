@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.decorators import display
@@ -17,6 +16,7 @@ from apps_config.scope import is_allowed, scope_of
 from apps_config.services import issue_key, revoke_key
 from availability.models import Resource
 from availability.serializers.credentials import APP_KINDS, NewCredentialSerializer
+from office.asking import ask_first
 from office.shown_once import show_secret
 
 OWNER_ALONE = dict.fromkeys(("add", "change", "delete"), Membership.OWNER)
@@ -200,17 +200,15 @@ class CredentialAdmin(OfficeAdmin):
             self.log_change(request, key, "Revoked.")
             messages.success(request, f"{key} is revoked.")
             return HttpResponseRedirect(reverse("admin:apps_config_credential_changelist"))
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.model._meta,
-            "original": key,
-            "title": "Revoke this key?",
-            "sentence": f"{key} is refused from then on, for good."
-            " Who uses it needs a new one first.",
-            "button": "Revoke it",
-            "back": reverse("admin:apps_config_credential_change", args=[key.pk]),
-        }
-        return TemplateResponse(request, "office/confirm.html", context)
+        return ask_first(
+            self,
+            request,
+            key,
+            title="Revoke this key?",
+            sentence=f"{key} is refused from then on, for good. Who uses it needs a new one first.",
+            button="Revoke it",
+            back=reverse("admin:apps_config_credential_change", args=[key.pk]),
+        )
 
     def change_view(
         self,

@@ -15,7 +15,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
@@ -23,6 +22,7 @@ from django.utils.http import urlsafe_base64_encode
 from apps_config.models import Account
 from apps_config.scope import scope_of
 from apps_config.services import end_log_ins
+from office.asking import ask_first
 from office.shown_once import show_secret
 
 
@@ -48,17 +48,16 @@ def make_link(page: Any, request: HttpRequest, account_id: uuid.UUID) -> HttpRes
             secret=request.build_absolute_uri(link_of(account)),
             back=back,
         )
-    context = {
-        **page.admin_site.each_context(request),
-        "opts": Account._meta,
-        "original": account,
-        "title": "Make a link to choose a password?",
-        "sentence": f"Whoever opens it chooses the password of {account.email}: hand it to that"
+    return ask_first(
+        page,
+        request,
+        account,
+        title="Make a link to choose a password?",
+        sentence=f"Whoever opens it chooses the password of {account.email}: hand it to that"
         " person alone. It works once, for three days, and no more after the next log-in.",
-        "button": "Make the link",
-        "back": back,
-    }
-    return TemplateResponse(request, "office/confirm.html", context)
+        button="Make the link",
+        back=back,
+    )
 
 
 def link_of(account: Account) -> str:

@@ -46,9 +46,9 @@ def demand(request: HttpRequest, app_id: uuid.UUID, need: Need) -> None:
         raise PermissionDenied
 
 
-def resources_in_reach(request: HttpRequest) -> Any:
-    """The resources that the account may see, with their apps."""
-    rows = Resource.objects.filter(scope_of(request).rows("app"), deleted_at=None)
+def resources_in_reach(request: HttpRequest, *, least: str = Membership.VIEWER) -> Any:
+    """The resources that the account may see, or do more with, with their apps."""
+    rows = Resource.objects.filter(scope_of(request).rows("app", least=least), deleted_at=None)
     return rows.select_related("app")
 
 

@@ -32,6 +32,7 @@ KINDS = {
     "buffer": "Buffer",
     "constraint": "Closed by a rule",
     "limit": "Limit",
+    "calendar": "Calendar out of step",
     "notice": "Too soon",
     "past": "Past",
 }
@@ -212,4 +213,7 @@ class Links:
         if reason.reservation_id:
             address = reverse("admin:availability_hold_change", args=[reason.reservation_id])
             return [("Hold", address)]
+        if reason.calendar_id:
+            address = reverse("admin:availability_calendar_change", args=[reason.calendar_id])
+            return [("Calendar", address)]
         return []

@@ -1,4 +1,5 @@
-"""All that happened to a booking, in one order: its changes, the mails and the calls."""
+"""All that happened to a booking, in one order: its changes, the mails, the calls and the writes to
+calendars."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -6,7 +7,14 @@ from typing import Any, NamedTuple
 
 from bookings.models import Booking
 from notifications.models import Delivery
-from office.words import DELIVERY_COLOURS, STATE_COLOURS, moment_words, state_words
+from office.words import (
+    DELIVERY_COLOURS,
+    DELIVERY_ICONS,
+    DELIVERY_WORDS,
+    STATE_COLOURS,
+    moment_words,
+    state_words,
+)
 
 
 class Entry(NamedTuple):
@@ -46,14 +54,13 @@ def _changes(booking: Booking, zone_name: str) -> Iterator[Entry]:
 def _deliveries(booking: Booking, zone_name: str) -> Iterator[Entry]:
     rows = booking.deliveries.select_related("webhook", "customer").defer("body")
     for delivery in rows.prefetch_related("attempts"):
-        is_mail = delivery.type == Delivery.EMAIL
         is_to_come = not delivery.is_final
         at = delivery.due_at if is_to_come else delivery.finished_at
         yield Entry(
             at=at,
             when=moment_words(at, zone_name),
-            icon="mail" if is_mail else "webhook",
-            heading=f"{'e-mail' if is_mail else 'call'}: {state_words(delivery.kind)}",
+            icon=DELIVERY_ICONS[delivery.type],
+            heading=f"{DELIVERY_WORDS[delivery.type]}: {state_words(delivery.kind)}",
             colour=DELIVERY_COLOURS[delivery.state],
             lines=tuple(_delivery_lines(delivery, zone_name)),
             delivery=delivery,

@@ -18,8 +18,10 @@ from django.utils import timezone
 
 from apps_config.days import DAY, span_of, zone_of
 from apps_config.scope import Scope, scope_of
+from availability.models import Calendar
 from bookings.models import Booking
 from notifications.models import FAILURES, LATE, Delivery, Webhook
+from office.calendar_states import STATES, TROUBLE, need_somebody, problem_words, state_of
 from office.words import STATE_COLOURS, moment_words, state_words
 from scheduling.api.instants import zone
 
@@ -58,6 +60,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     start, end = span_of(local, local, place)
     bookings = Booking.objects.filter(scope.rows("app"), deleted_at=None)
     deliveries = Delivery.objects.filter(scope.rows("app"))
+    calendars = need_somebody(Calendar.objects.filter(scope.rows("resource__app")), now)
     chart = cache.get_or_set(
         f"office-charts-{request.user.pk}-{local}", lambda: _charts(scope, now, place), KEPT
     )
@@ -70,9 +73,11 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
             _failed(deliveries, now),
             _overdue(deliveries, now),
             _disabled(scope),
+            _out_of_step(calendars),
         ],
         "next_bookings": _next(bookings, now, end),
         "requests": _requests(bookings),
+        "calendars": _calendar_lines(calendars, now),
         **chart,
     }
 
@@ -124,6 +129,35 @@ def _disabled(scope: Scope) -> Figure:
         _list("notifications_webhook", active__exact="0"),
         number != "0",
     )
+
+
+def _out_of_step(calendars: Any) -> Figure:
+    number = _count(calendars)
+    link = _list("availability_calendar", state=TROUBLE)
+    return Figure("calendars out of step", number, link, number != "0")
+
+
+def _calendar_lines(calendars: Any, now: datetime) -> list[dict[str, Any]]:
+    """Of calendars that somebody has to look after, those first that have waited longest."""
+    rows = calendars.select_related("resource", "connection")
+    rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:SHOWN]
+    found = []
+    for one in rows:
+        words, colour = STATES[state_of(one, now)]
+        zone_name = one.resource.timezone
+        since = moment_words(one.synced_at, zone_name) if one.synced_at else ""
+        found.append(
+            {
+                "link": reverse("admin:availability_calendar_change", args=[one.id]),
+                "name": one.name,
+                "resource": one.resource.name,
+                "state": words,
+                "colour": colour,
+                "since": f"in step until {since}" if since else "never yet in step",
+                "problem": problem_words(one.connection),
+            }
+        )
+    return found
 
 
 def _next(bookings: Any, now: datetime, end: datetime) -> list[dict[str, Any]]:

@@ -7,8 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -33,6 +32,7 @@ from notifications.services import (
     rotate_secret,
     send_test,
 )
+from office.asking import ask_first, find_to_change
 from office.shown_once import show_secret
 from office.words import DELIVERY_COLOURS, state_words
 from scheduling.api.errors import NotFound
@@ -241,35 +241,26 @@ class WebhookAdmin(ServedAdmin, RecordedAdmin):
         ]
         return own + super().get_urls()
 
-    def _find_to_change(self, request: HttpRequest, object_id: str) -> Webhook:
-        webhook = self.get_object(request, object_id)
-        if webhook is None or webhook.deleted_at:
-            raise Http404
-        if not self.has_change_permission(request, webhook):
-            raise PermissionDenied
-        return webhook
-
     def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Call it, to try it out; a POST."""
         return _test(request, self, object_id)
 
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Asks; a POST gives it a fresh secret, shown once."""
-        webhook = self._find_to_change(request, object_id)
+        webhook = find_to_change(self, request, object_id)
         if request.method == "POST":
             _, secret = rotate_secret(webhook, now=timezone.now())
             return self._show_secret(request, webhook, secret)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.model._meta,
-            "original": webhook,
-            "title": "Give it a new secret?",
-            "sentence": "The new one is shown once. For a day the calls are signed with both, so"
+        return ask_first(
+            self,
+            request,
+            webhook,
+            title="Give it a new secret?",
+            sentence="The new one is shown once. For a day the calls are signed with both, so"
             " that the receiver can be changed meanwhile.",
-            "button": "Make a new secret",
-            "back": reverse("admin:notifications_webhook_change", args=[webhook.pk]),
-        }
-        return TemplateResponse(request, "office/confirm.html", context)
+            button="Make a new secret",
+            back=reverse("admin:notifications_webhook_change", args=[webhook.pk]),
+        )
 
     # --- its page ---------------------------------------------------------------------------------
     def changeform_view(
@@ -307,7 +298,7 @@ class WebhookAdmin(ServedAdmin, RecordedAdmin):
 
 @require_POST
 def _test(request: HttpRequest, page: WebhookAdmin, object_id: str) -> HttpResponse:
-    webhook = page._find_to_change(request, object_id)
+    webhook = find_to_change(page, request, object_id)
     delivery = send_test(webhook, now=timezone.now())
     words = "A test call is on its way." if webhook.active else "It is off: the call is skipped."
     messages.success(request, f"{words} Its page shows how it goes.")

@@ -30,6 +30,8 @@ DELIVERY_COLOURS: Mapping[str, str] = {
     "cancelled": "primary",
     "skipped": "warning",
 }
+DELIVERY_WORDS: Mapping[str, str] = {"email": "e-mail", "webhook": "call", "calendar": "calendar"}
+DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "calendar": "event"}
 
 
 def state_words(state: str) -> str:

@@ -21,6 +21,7 @@ CHOSEN = {
     "redirect_urls": "https://harbour.example.com/a\r\n\r\n  https://harbour.example.com/b  ",
     "default_timezone": "Europe/Berlin",
     "language": "en",
+    "stale_calendars": "block",
 }
 KEPT = CHOSEN | {
     "redirect_urls": ["https://harbour.example.com/a", "https://harbour.example.com/b"],
@@ -87,6 +88,11 @@ def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
             "default_timezone",
             "Mars",
             "Select a valid choice. Mars is not one of the available choices.",
+        ),
+        (
+            "stale_calendars",
+            "ignore",
+            "Select a valid choice. ignore is not one of the available choices.",
         ),
     ],
 )
@@ -242,3 +248,38 @@ def test_a_projects_reminders_are_rows_too(tenant: Tenant) -> None:
     page = staff.get(reverse("admin:availability_project_change", args=[project["id"]]))
 
     assert "at the start, e-mail to the owner" in page.content.decode()
+
+
+def archive_of(app: App) -> str:
+    return reverse("admin:apps_config_app_archive", args=[app.pk])
+
+
+def test_archiving_asks_and_then_does_it(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+
+    asked = owner.get(archive_of(tenant.app))
+    before = tenant.get("/app").status
+    done = owner.post(archive_of(tenant.app))
+
+    tenant.app.refresh_from_db()
+    assert "Archive this app?" in asked.content.decode()
+    assert (before, tenant.get("/app").status) == (200, 401)
+    assert (done.status_code, done["Location"]) == (302, reverse("admin:index"))
+    assert tenant.app.archived_at is not None
+    # Nobody's any more but the platform's staff, who find nothing left to archive.
+    staff = superuser()
+    assert owner.get(page_of(tenant.app)).status_code == 302
+    assert "Archive…" not in staff.get(page_of(tenant.app)).content.decode()
+    assert staff.post(archive_of(tenant.app)).status_code == 403
+
+
+@pytest.mark.parametrize("role", ["viewer", "editor"])
+def test_only_owners_archive(tenant: Tenant, role: str) -> None:
+    client = member(tenant.app, role)
+
+    answers = [client.get(archive_of(tenant.app)), client.post(archive_of(tenant.app))]
+
+    tenant.app.refresh_from_db()
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert tenant.app.archived_at is None
+    assert "Archive…" not in client.get(page_of(tenant.app)).content.decode()

@@ -12,6 +12,7 @@ from apps_config.models import Membership
 from bookings.models import Booking
 from notifications.models import Delivery
 from office.bookings import find
+from tests.external_calendars.written import connect
 from tests.office.conftest import Enter
 from tests.world import Tenant
 
@@ -188,6 +189,25 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
     ]
     assert entries[-1].when == "Tue 5 Mar 2030, 08:00"
     assert [entry.is_to_come for entry in entries] == [False] * 2 + [True] * 6
+
+
+def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    calendar = connect(ada)
+    booking = book(tenant, ada)
+    delivery = Delivery.objects.get(type="calendar")
+    client = enter(tenant)
+
+    entries = client.get(page_of(booking)).context["entries"]
+    page = client.get(reverse("admin:notifications_delivery_change", args=[delivery.pk]))
+
+    assert [
+        (entry.icon, entry.heading, entry.lines) for entry in entries if entry.delivery == delivery
+    ] == [("event", "calendar: confirmed", ("scheduled to https://dav.example.com:443",))]
+    assert page.context["title"] == "Calendar: confirmed"
+    assert page.context["facts"] == [
+        ("Event id", str(Booking.objects.get().event_id)),
+        ("Calendar id", str(calendar.id)),
+    ]
 
 
 def tenant_key(tenant: Tenant) -> str:

@@ -9,9 +9,14 @@ from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from apps_config.models import Account, Membership
+from availability.models import Calendar
 from bookings.models import Booking
+from external_calendars.access import keep_access
+from external_calendars.models import Connection
+from external_calendars.providers.base import Access
 from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import Enter
 from tests.world import Tenant
@@ -90,7 +95,23 @@ def zebra(tenant: Tenant) -> Tenant:
     seat_in(other, group)
     assert (booked.status, series.status, held.status) == (201, 201, 201)
     other.member(f"{TRACE}-member@example.com")
+    connect(other, ada["id"])
     return other
+
+
+def connect(other: Tenant, resource_id: str) -> None:
+    """A calendar that is kept elsewhere, and stopped, with a feed."""
+    calendar = Calendar.objects.create(
+        resource_id=resource_id,
+        name=TRACE,
+        provider="caldav",
+        provider_id=f"https://{TRACE}.example.com/",
+        provider_access=Calendar.WRITER,
+    )
+    row = Connection(calendar=calendar, problem="unauthorized", problem_since=timezone.now())
+    keep_access(row, Access(calendar.provider_id, TRACE, TRACE))
+    row.save()
+    assert other.post(f"/calendars/{calendar.pk}/feed").status == 201
 
 
 def walk(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -139,11 +160,14 @@ def row_of(model: Any, zebra: Tenant) -> Any:
     return None
 
 
+ROOMS = ("apps_config", "availability", "bookings", "external_calendars", "notifications")
+
+
 def snapshot() -> dict[str, list[Any]]:
     """Everything that an app may own, and the platform's rows, as they stand."""
     return {
         model._meta.label: list(model._default_manager.order_by("pk").values())
-        for label in ("apps_config", "availability", "bookings", "notifications")
+        for label in ROOMS
         for model in apps.get_app_config(label).get_models()
     }
 

@@ -53,9 +53,10 @@ def test_numbers_are_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter:
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
         ("webhooks switched off", "1"),
+        ("calendars out of step", "0"),
     ]
     # Of today's, the list shows the cancelled one too.
-    assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1"]
+    assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1", "0"]
     assert overdue > 0
 
 
@@ -92,7 +93,7 @@ def test_another_app_is_not_counted(tenant: Tenant, day: Any, enter: Enter) -> N
     with time_machine.travel(NOON, tick=False):
         context = enter(other).get("/admin/").context
 
-    assert [one.number for one in context["figures"]] == ["0"] * 5
+    assert [one.number for one in context["figures"]] == ["0"] * 6
     assert (context["next_bookings"], context["requests"]) == ([], [])
     assert [bar.total for bar in context["bookings_chart"]] == [0] * 14
     assert [bar.total for bar in context["deliveries_chart"]] == [0] * 24

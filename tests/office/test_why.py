@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -10,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
-from availability.models import Hold
+from availability.models import Calendar, Hold
 from office.reasons import kind_of
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
 from tests.world import BERLIN, Tenant
@@ -121,6 +122,32 @@ class TestReasons:
         assert joined == [[reason["text"] for reason in one["reasons"]] for one in told]
         kinds = {one.kind for day in answer.context["days"] for one in day.stretches}
         assert kinds == {"open", "constraint", "event", "buffer", "notice", "limit"}
+
+    def test_a_calendar_that_is_out_of_step(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
+        """Where the app wants that no time is free then; a rule is more particular."""
+        calendar = Calendar.objects.create(
+            resource_id=UUID(ada["id"]), name="Work", provider="caldav"
+        )
+        before = lines(ask(viewer, ada), 1)
+        tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"stale_calendars": "block"}})
+
+        answer = ask(viewer, ada)
+
+        late = ('The external calendar "Work" has never been in step.', "")
+        assert before == [
+            ("constraint", "00:00 to 09:00", [HOURS]),
+            ("open", "09:00 to 17:00", []),
+            ("constraint", "17:00 to 24:00", [HOURS]),
+        ]
+        assert lines(answer, 1) == [
+            ("constraint", "00:00 to 09:00", [HOURS, late]),
+            ("calendar", "09:00 to 17:00", [late]),
+            ("constraint", "17:00 to 24:00", [HOURS, late]),
+        ]
+        told = answer.context["days"][1].stretches[1].reasons[0]
+        assert told.links == [
+            ("Calendar", reverse("admin:availability_calendar_change", args=[calendar.id]))
+        ]
 
     def test_what_is_past(self, ada: Any, viewer: Client) -> None:
         friday = lines(ask(viewer, ada, date="2026-11-20"), 4)

@@ -1,0 +1,724 @@
+"""Calendars in the back office: how they stand, and connecting those that are kept elsewhere."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import Membership
+from availability.models import Calendar, Event
+from bookings.models import Booking
+from external_calendars.access import access_of
+from external_calendars.models import Connection, Feed, WrittenEvent
+from external_calendars.providers.base import TROUBLES, Access, Trouble
+from external_calendars.services import FIELDS, FIND_SECONDS
+from notifications.models import Delivery
+from office import calendars
+from office.calendar_states import STATES
+from scheduling.api.addresses import NO_WEB_ADDRESS
+from tests.external_calendars.fake_provider import Shelf, feeds, shelf
+from tests.office.conftest import Enter
+from tests.office.staff import form_of, member, secret_on, superuser, told
+from tests.world import Tenant
+
+__all__ = ["feeds", "shelf"]
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("admin:availability_calendar_changelist")
+CONNECT = reverse("admin:availability_calendar_connect")
+WORK = "https://dav.example.com/calendars/ada/work/"
+HOME = "https://dav.example.com/calendars/ada/home/"
+FEED = "https://feeds.example.com/private-5ecret/basic.ics"
+FORM = {
+    "provider": "caldav",
+    "address": WORK,
+    "username": "ada",
+    "password": "correct horse",
+    "name": "",
+    "primary": "",
+}
+PARTS = ("reconnect", "try", "look", "primary", "disconnect", "feed", "revoke_feed")
+
+
+def page_of(calendar: Any, part: str = "change") -> str:
+    return reverse(f"admin:availability_calendar_{part}", args=[calendar.pk])
+
+
+def connect_page(resource: Any) -> str:
+    return f"{CONNECT}?resource={resource['id']}"
+
+
+def connected(
+    tenant: Tenant, shelf: Shelf, resource: Any = None, address: str = WORK, **given: Any
+) -> Calendar:
+    """One that was connected through the API."""
+    resource = resource or tenant.make_resource()
+    if address not in shelf.calendars:
+        shelf.put(address)
+    body = {"resource_id": resource["id"], "provider": "caldav", "address": address}
+    answer = tenant.post("/calendars", body | {"username": "ada", "password": "correct horse"})
+    assert answer.status == 201, answer.json
+    calendar = Calendar.objects.get(id=answer.data["id"])
+    synced_at = given.pop("synced_at", timezone.now())
+    Calendar.objects.filter(id=calendar.id).update(synced_at=synced_at)
+    Connection.objects.filter(calendar=calendar).update(**given)
+    return Calendar.objects.select_related("connection").get(id=calendar.id)
+
+
+def form_faults(answer: Any) -> dict[str, list[str]]:
+    return {name: list(found) for name, found in answer.context["form"].errors.items()}
+
+
+def history(client: Any, calendar: Calendar) -> list[str]:
+    """What the log of the page says, in order."""
+    entries = client.get(page_of(calendar, "history")).context["action_list"]
+    return [entry.get_change_message() for entry in entries]
+
+
+# --- Connect --------------------------------------------------------------------------------------
+def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
+    resource = tenant.make_resource("Ada")
+    shelf.put("https://dav.example.com/", at=WORK)
+    editor = member(tenant.app, "editor")
+
+    form = form_of(editor, connect_page(resource))
+    answer = editor.post(connect_page(resource), FORM | {"address": "dav.example.com"}, follow=True)
+
+    assert set(form) == set(FORM)
+    calendar = Calendar.objects.get(provider="caldav")
+    assert answer.redirect_chain == [(page_of(calendar), 302)]
+    assert told(answer) == ["“Work” is connected. It is being read for the first time."]
+    assert shelf.asked == [Access("https://dav.example.com/", "ada", "correct horse")]
+    assert shelf.deadlines == [FIND_SECONDS]
+    assert access_of(calendar.connection) == Access(WORK, "ada", "correct horse")
+    assert (calendar.resource.name, calendar.provider_primary) == ("Ada", True)
+    pages = answer.content + editor.get(LIST).content + editor.get(page_of(calendar)).content
+    assert b"correct horse" not in pages
+    assert history(editor, calendar) == [f"Connected to {WORK}."]
+
+
+@pytest.mark.parametrize(
+    ("primary", "found", "is_primary"),
+    [("", True, True), ("no", True, False), ("yes", True, True), ("", False, False)],
+)
+def test_whether_bookings_are_written_to_it(
+    tenant: Tenant, shelf: Shelf, primary: str, found: bool, is_primary: bool
+) -> None:
+    resource = tenant.make_resource()
+    shelf.put(WORK, may_write=found)
+    editor = member(tenant.app, "editor")
+
+    editor.post(connect_page(resource), FORM | {"primary": primary, "name": "My own"})
+
+    calendar = Calendar.objects.get(provider="caldav")
+    assert (calendar.name, calendar.provider_primary) == ("My own", is_primary)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
+    tenant: Tenant, shelf: Shelf, trouble: str
+) -> None:
+    resource = tenant.make_resource()
+    shelf.calendars[WORK] = Trouble(trouble)
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(connect_page(resource), FORM)
+
+    field = {"provider_primary": "primary"}.get(FIELDS.get(trouble, ""), FIELDS.get(trouble))
+    assert (answer.status_code, form_faults(answer)) == (
+        200,
+        {field or "address": [TROUBLES[trouble]]},
+    )
+    page = unescape(answer.content.decode())
+    assert page.count(TROUBLES[trouble]) == 1
+    assert ("correct horse" in page, f'value="{WORK}"' in page) == (False, True)
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        ({"address": ""}, "address", "This field is required."),
+        ({"address": "ftp://dav.example.com"}, "address", NO_WEB_ADDRESS),
+        ({"username": "a:b"}, "username", "May not contain a colon."),
+        ({"provider": "unknown"}, "provider", "Select a valid choice."),
+        ({"primary": "perhaps"}, "primary", "Select a valid choice."),
+        ({"primary": "yes", "address": HOME}, "primary", TROUBLES["no_write_access"]),
+    ],
+)
+def test_what_the_api_refuses_is_refused(
+    tenant: Tenant, shelf: Shelf, given: dict[str, str], field: str, words: str
+) -> None:
+    resource = tenant.make_resource()
+    shelf.put(WORK)
+    shelf.put(HOME, may_write=False)
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(connect_page(resource), FORM | given)
+
+    [(found, [sentence])] = form_faults(answer).items()
+    assert (found, sentence.startswith(words)) == (field, True)
+    assert not Connection.objects.exists()
+
+
+def test_a_feed_keeps_its_address_to_itself(tenant: Tenant, feeds: Shelf, shelf: Shelf) -> None:
+    resource = tenant.make_resource()
+    feeds.put(FEED, "Holidays")
+    editor = member(tenant.app, "editor")
+    form = {**FORM, "provider": "ics", "address": FEED, "username": "", "password": ""}
+
+    refused = editor.post(connect_page(resource), form | {"primary": "yes"})
+    answer = editor.post(connect_page(resource), form, follow=True)
+
+    calendar = Calendar.objects.get(provider="ics")
+    pages = [refused, answer, editor.get(page_of(calendar, "reconnect")), editor.get(LIST)]
+    assert form_faults(refused) == {"primary": [TROUBLES["no_write_access"]]}
+    assert [page for page in pages if b"5ecret" in page.content] == []
+    assert "https://feeds.example.com" in answer.content.decode()
+    assert history(editor, calendar) == ["Connected to https://feeds.example.com."]
+
+
+def test_one_that_is_connected_already(tenant: Tenant, shelf: Shelf) -> None:
+    resource = tenant.make_resource()
+    connected(tenant, shelf, resource)
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(connect_page(resource), FORM)
+
+    assert form_faults(answer) == {"address": ["It is connected already, as “Work”."]}
+    assert Connection.objects.count() == 1
+
+
+def test_whose_calendar_it_is_can_be_chosen(tenant: Tenant, shelf: Shelf) -> None:
+    tenant.make_resource("Ada")
+    tenant.make_resource("Bob")
+    Tenant("other").make_resource("Ada of another")
+    editor = member(tenant.app, "editor")
+
+    every = editor.get(CONNECT)
+    found = editor.get(CONNECT, {"q": "bo"})
+
+    assert [one.name for one in every.context["resources"]] == ["Ada", "Bob"]
+    assert [one.name for one in found.context["resources"]] == ["Bob"]
+    assert connect_page({"id": found.context["resources"][0].pk}).endswith(
+        re.search(r'href="(\?resource=[^"]+)"', found.content.decode())[1]
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_server_is_asked_inside_a_transaction(
+    tenant: Tenant, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = tenant.make_resource()
+    shelf.put(WORK)
+    editor = member(tenant.app, "editor")
+    inside = []
+    find = shelf.find
+    monkeypatch.setattr(
+        shelf,
+        "find",
+        lambda *args, **kinds: inside.append(connection.in_atomic_block) or find(*args, **kinds),
+    )
+
+    editor.post(connect_page(resource), FORM)
+    calendar = Calendar.objects.get(provider="caldav")
+    editor.post(page_of(calendar, "try"))
+    editor.post(page_of(calendar, "reconnect"), form_of(editor, page_of(calendar, "reconnect")))
+
+    assert inside == [False] * 3
+
+
+# --- Connect again --------------------------------------------------------------------------------
+def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
+    now = timezone.now()
+    calendar = connected(
+        tenant, shelf, problem="unauthorized", problem_since=now, next_at=None, failures=3
+    )
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "reconnect")
+
+    form = form_of(editor, path)
+    answer = editor.post(path, form | {"password": "battery"}, follow=True)
+
+    assert form == {"address": WORK, "username": "ada", "password": ""}
+    assert told(answer) == ["“Work” is connected again."]
+    kept = Connection.objects.get()
+    assert access_of(kept) == Access(WORK, "ada", "battery")
+    assert (kept.problem, kept.failures, kept.is_stopped) == ("", 0, False)
+    assert history(editor, calendar) == [f"Connected again, to {WORK}."]
+
+
+@pytest.mark.parametrize(
+    ("given", "access"),
+    [
+        ({}, Access(WORK, "ada", "correct horse")),
+        ({"address": HOME}, Access(HOME, "ada", "correct horse")),
+        ({"username": "bob"}, Access(WORK, "bob", "correct horse")),
+        ({"username": ""}, Access(WORK, "", "")),
+        ({"address": "https://other.example.com/", "password": "new"}, None),
+    ],
+)
+def test_what_is_changed_is_tried_first(
+    tenant: Tenant, shelf: Shelf, given: dict[str, str], access: Access | None
+) -> None:
+    calendar = connected(tenant, shelf)
+    shelf.put(HOME)
+    shelf.put("https://other.example.com/")
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "reconnect")
+
+    editor.post(path, form_of(editor, path) | given)
+
+    wanted = access or Access("https://other.example.com/", "ada", "new")
+    assert (shelf.asked[-1], access_of(Connection.objects.get())) == (wanted, wanted)
+
+
+def test_a_kept_password_is_not_told_to_another_server(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf)
+    shelf.put("https://evil.example.com/")
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "reconnect")
+
+    answer = editor.post(path, form_of(editor, path) | {"address": "https://evil.example.com/"})
+
+    assert form_faults(answer) == {
+        "password": ["Must be given again: it is not told to another server unasked."]
+    }
+    assert len(shelf.asked) == 1
+    assert access_of(Connection.objects.get()) == Access(WORK, "ada", "correct horse")
+
+
+def test_a_refusal_leaves_it_as_it_was(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf)
+    shelf.calendars[WORK] = Trouble("unauthorized")
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "reconnect")
+
+    answer = editor.post(path, form_of(editor, path) | {"password": "wr0ng"})
+
+    assert form_faults(answer) == {"password": [TROUBLES["unauthorized"]]}
+    assert b"wr0ng" not in answer.content
+    assert access_of(Connection.objects.get()).password == "correct horse"
+
+
+# --- Its page -------------------------------------------------------------------------------------
+def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf)
+    editor = member(tenant.app, "editor")
+
+    good = editor.post(page_of(calendar, "try"), follow=True)
+    shelf.calendars[WORK] = Trouble("address_refused")
+    bad = editor.post(page_of(calendar, "try"), follow=True)
+
+    [words] = told(good)
+    assert re.fullmatch(
+        r"The calendar can be used\. It may be read and written to; its server took \d\.\d s\.",
+        words,
+    )
+    assert told(bad) == [TROUBLES["address_refused"]]
+    assert Connection.objects.get().problem == ""
+
+
+def test_looking_now_gets_a_stopped_one_going(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf, next_at=None, problem="unauthorized")
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(page_of(calendar, "look"), follow=True)
+
+    assert told(answer) == ["It is being looked at. Its page shows how that goes."]
+    assert Connection.objects.get().next_at is not None
+
+
+def test_the_primary_is_chosen(tenant: Tenant, shelf: Shelf) -> None:
+    resource = tenant.make_resource("Ada")
+    work = connected(tenant, shelf, resource)
+    home = connected(tenant, shelf, resource, HOME)
+    editor = member(tenant.app, "editor")
+
+    first = editor.post(page_of(home, "primary"), {"primary": "yes"}, follow=True)
+    chosen = {one.pk: one.provider_primary for one in Calendar.objects.filter(provider="caldav")}
+    second = editor.post(page_of(home, "primary"), {"primary": "no"}, follow=True)
+
+    assert chosen == {work.pk: False, home.pk: True}
+    assert told(first) == ["Bookings of Ada are written to it."]
+    assert told(second) == ["Bookings of Ada are not written to it any more."]
+    assert not Calendar.objects.filter(provider_primary=True).exists()
+    assert history(editor, home) == ["Made the primary one.", "Not primary."]
+
+
+def test_one_that_can_only_be_read_is_no_primary(tenant: Tenant, shelf: Shelf) -> None:
+    shelf.put(WORK, may_write=False)
+    calendar = connected(tenant, shelf)
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(page_of(calendar, "primary"), {"primary": "yes"}, follow=True)
+
+    assert told(answer) == [TROUBLES["no_write_access"]]
+    assert not Calendar.objects.filter(provider_primary=True).exists()
+
+
+def test_disconnecting_asks_and_keeps_the_calendar(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf)
+    Event.objects.create(
+        calendar=calendar,
+        resource=calendar.resource,
+        what="Dentist",
+        start=timezone.now(),
+        end=timezone.now() + timedelta(hours=1),
+    )
+    editor = member(tenant.app, "editor")
+
+    asked = editor.get(page_of(calendar, "disconnect"))
+    before = Connection.objects.count()
+    answer = editor.post(page_of(calendar, "disconnect"), follow=True)
+
+    assert "Disconnect “Work”?" in asked.content.decode()
+    assert before == 1
+    assert told(answer) == ["“Work” is kept here now."]
+    assert (Connection.objects.count(), Event.objects.count()) == (0, 0)
+    assert Calendar.objects.get(id=calendar.id).provider == "service"
+    assert history(editor, calendar) == [f"Disconnected from {WORK}."]
+    assert editor.post(page_of(calendar, "disconnect")).status_code == 404
+
+
+def test_who_comes_second_finds_nothing(
+    tenant: Tenant, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is let go of between the look at the page's row and the service's own."""
+    calendar = connected(tenant, shelf)
+    editor = member(tenant.app, "editor")
+    find = calendars.find_to_change
+
+    def find_then_lose(page: Any, request: Any, object_id: str) -> Calendar:
+        found = find(page, request, object_id)
+        tenant.delete(f"/calendars/{calendar.pk}")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calendars, "find_to_change", find_then_lose)
+        answer = editor.post(page_of(calendar, "disconnect"))
+
+    assert answer.status_code == 404
+
+
+def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
+    tenant.make_resource()
+    calendar = Calendar.objects.get()
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "feed")
+
+    first = secret_on(editor.post(path))
+    asked = editor.get(path)
+    second = secret_on(editor.post(path))
+    pages = editor.get(page_of(calendar)).content + editor.get(LIST).content
+    read = [tenant.get(url.split("/v2")[1]).status for url in (first, second)]
+    editor.get(page_of(calendar, "revoke_feed"))
+    kept = Feed.objects.count()
+    revoked = editor.post(page_of(calendar, "revoke_feed"), follow=True)
+
+    assert first != second
+    assert "The one that there is ends." in asked.content.decode()
+    assert second.partition("token=")[2].encode() not in pages
+    assert read == [404, 200]
+    assert (kept, Feed.objects.count()) == (1, 0)
+    assert told(revoked) == ["Its feed is not found any more."]
+    assert history(editor, calendar) == [
+        "Given a feed.",
+        "Given another feed.",
+        "Its feed was revoked.",
+    ]
+    assert editor.post(page_of(calendar, "revoke_feed")).status_code == 404
+
+
+def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(
+        tenant,
+        shelf,
+        synced_at=None,
+        problem="rate_limited",
+        problem_since=timezone.now(),
+        done=1200,
+        total=5000,
+        lease_token=tenant.app.pk,
+    )
+    viewer = member(tenant.app, "viewer")
+
+    page = unescape(viewer.get(page_of(calendar)).content.decode())
+
+    for words in (
+        "in trouble",
+        "bookings are written to it",
+        TROUBLES["rate_limited"],
+        "1,200 of 5,000 read",
+        WORK,
+        "reading and writing",
+        "never yet",
+        "under way",
+    ):
+        assert words in page
+    for words in ("Try the connection", "Disconnect…", "Make an address", "correct horse"):
+        assert words not in page
+
+
+def test_its_texts_are_saved_and_nothing_else(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf)
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(calendar))
+    # What a worker and a client do meanwhile.
+    Calendar.objects.filter(id=calendar.id).update(synced_at=None, description="by the API")
+
+    saved = editor.post(page_of(calendar), form | {"name": "Office"})
+    refused = editor.post(page_of(calendar), form | {"name": "two\nlines" + "x" * 200})
+
+    calendar.refresh_from_db()
+    assert (saved.status_code, refused.status_code) == (302, 200)
+    assert (calendar.name, calendar.description, calendar.synced_at) == (
+        "Office",
+        "by the API",
+        None,
+    )
+
+
+def test_an_own_calendar_is_added(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    editor = member(tenant.app, "editor")
+    path = reverse("admin:availability_calendar_add")
+
+    editor.post(path, form_of(editor, path) | {"resource": resource["id"], "name": "Private"})
+
+    [found] = Calendar.objects.filter(name="Private")
+    assert (str(found.resource_id), found.provider) == (resource["id"], "service")
+
+
+def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
+    resource = tenant.make_resource()
+    work = connected(tenant, shelf, resource)
+    booked = tenant.book(
+        resource_id=resource["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00"
+    ).data
+    bob = tenant.make_resource("Bob")
+    other = connected(tenant, shelf, bob, HOME)
+    tenant.book(resource_id=bob["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00")
+    editor = member(tenant.app, "editor")
+    stranger = member(Tenant("other").app, "owner")
+    path = reverse("admin:notifications_delivery_changelist")
+
+    found = editor.get(path, {"calendar": str(work.pk)}).context["cl"].result_list
+    foreign = stranger.get(path, {"calendar": str(other.pk)}).context["cl"].result_list
+
+    assert [(row.type, str(row.booking_id)) for row in found] == [("calendar", booked["id"])]
+    assert list(foreign) == []
+
+
+# --- The booking's page ---------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("state", "reason", "words"),
+    [
+        ("pending", "", "Is to be written to Work"),
+        (
+            "pending",
+            TROUBLES["unreachable"],
+            f"Is to be written to Work: {TROUBLES['unreachable']}",
+        ),
+        ("written", "", "Stands in Work since Tue 1 Jan 2030, 13:00"),
+        ("removed", "", "Was taken out of Work"),
+        ("moved_there", "Moved there to noon.", "In Work: Moved there to noon."),
+        ("removed_there", "Removed there; the booking stands.", None),
+        ("refused", "Moved there, which can't be followed: No.", None),
+    ],
+)
+def test_a_booking_says_where_it_stands(
+    tenant: Tenant, shelf: Shelf, state: str, reason: str, words: str | None
+) -> None:
+    resource = tenant.make_resource(timezone="Europe/Berlin")
+    connected(tenant, shelf, resource)
+    tenant.book(resource_id=resource["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00")
+    WrittenEvent.objects.update(state=state, reason=reason, written_at="2030-01-01T12:00:00Z")
+    viewer = member(tenant.app, "viewer")
+
+    page = viewer.get(reverse("admin:bookings_booking_change", args=[Booking.objects.get().pk]))
+
+    [found] = re.findall(r"<dt>Calendar</dt><dd[^>]*>(.*?)</dd>", page.content.decode())
+    said = unescape(re.sub(r"<[^>]+>", "", found))
+    assert said == (words or f"In Work: {reason}")
+
+
+# --- The list, and today's page -------------------------------------------------------------------
+@pytest.fixture
+def every(tenant: Tenant, shelf: Shelf) -> dict[str, Calendar]:
+    """A calendar in each state."""
+    now = timezone.now()
+    long_ago = now - timedelta(days=2)
+    resource = tenant.make_resource("Ada", timezone="Europe/Berlin")
+
+    def one(number: int, **given: Any) -> Calendar:
+        return connected(tenant, shelf, resource, f"{WORK}{number}/", **given)
+
+    found = {
+        "here": Calendar.objects.get(provider="service"),
+        "in_step": one(1),
+        "first_look": one(2, synced_at=None),
+        "troubled": one(3, problem="unreachable", problem_since=now),
+        "out_of_step": one(
+            4, synced_at=long_ago, created_at=long_ago, problem="unreachable", problem_since=now
+        ),
+        "stopped": one(5, next_at=None, problem="unauthorized", problem_since=now),
+        "deleted": one(6),
+    }
+    tenant.delete(f"/calendars/{found['deleted'].pk}")
+    return found
+
+
+def test_the_list_says_how_they_stand(
+    tenant: Tenant, every: dict[str, Calendar], enter: Enter
+) -> None:
+    viewer = enter(tenant, Membership.VIEWER)
+
+    page = viewer.get(LIST).context["cl"]
+    shown = {row.pk: page.model_admin.shown_state(row) for row in page.result_list}
+    by_state = {
+        state: [row.pk for row in viewer.get(LIST, {"state": state}).context["cl"].result_list]
+        for state in STATES
+    }
+    by_provider = viewer.get(LIST, {"provider": "service"}).context["cl"].result_list
+    trouble = viewer.get(LIST, {"state": "trouble"}).context["cl"].result_list
+
+    assert shown == {calendar.pk: STATES[state][0] for state, calendar in every.items()}
+    assert by_state == {state: [calendar.pk] for state, calendar in every.items()}
+    assert [row.pk for row in by_provider] == [every["here"].pk]
+    assert {row.pk for row in trouble} == {every["out_of_step"].pk, every["stopped"].pk}
+
+
+def test_today_says_which_are_out_of_step(
+    tenant: Tenant, every: dict[str, Calendar], enter: Enter
+) -> None:
+    Tenant("other")
+
+    context = enter(tenant).get("/admin/").context
+    elsewhere = enter(Tenant("third")).get("/admin/").context
+
+    figure = context["figures"][-1]
+    assert (figure.words, figure.number, figure.is_bad) == ("calendars out of step", "2", True)
+    lines = [(one["link"], one["state"], one["problem"]) for one in context["calendars"]]
+    assert lines == [
+        (page_of(every["out_of_step"]), "out of step", TROUBLES["unreachable"]),
+        (page_of(every["stopped"]), "stopped", TROUBLES["unauthorized"]),
+    ]
+    assert (elsewhere["figures"][-1].number, elsewhere["calendars"]) == ("0", [])
+
+
+@pytest.mark.parametrize("who", ["staff", "viewer"])
+def test_pages_take_as_many_queries_for_many_rows(tenant: Tenant, shelf: Shelf, who: str) -> None:
+    client = superuser() if who == "staff" else member(tenant.app, "viewer")
+    resource = tenant.make_resource()
+    calendar = connected(tenant, shelf, resource)
+    paths = [LIST, f"{LIST}?state=trouble", "/admin/", page_of(calendar)]
+    long_ago = timezone.now() - timedelta(days=2)
+    counts = []
+
+    for count in (1, 3, 60):
+        made = Calendar.objects.bulk_create(
+            Calendar(resource_id=resource["id"], name=f"{count} {number}", provider="caldav")
+            for number in range(count)
+        )
+        Connection.objects.bulk_create(
+            Connection(calendar=one, address="x", created_at=long_ago) for one in made
+        )
+        taken = []
+        for path in paths:
+            client.get(path)  # what Django keeps of its own tables, and the charts
+            with CaptureQueriesContext(connection) as queries:
+                assert client.get(path).status_code == 200
+            taken.append(len(queries))
+        counts.append(taken)
+
+    assert counts == [counts[0]] * 3
+
+
+# --- Rights ---------------------------------------------------------------------------------------
+def statuses(client: Any, calendar: Calendar, resource: Any) -> dict[str, tuple[int, int]]:
+    """Of each page: what a look at it comes to, and a form that is sent to it."""
+    found = {
+        part: (
+            client.get(page_of(calendar, part)).status_code,
+            client.post(page_of(calendar, part)).status_code,
+        )
+        for part in PARTS
+    }
+    path = connect_page(resource)
+    return found | {"connect": (client.get(path).status_code, client.post(path, FORM).status_code)}
+
+
+@pytest.mark.parametrize("who", ["viewer", "stranger", "staff without permissions"])
+def test_who_may_not_lead_changes_nothing(tenant: Tenant, shelf: Shelf, who: str) -> None:
+    resource = tenant.make_resource()
+    calendar = connected(tenant, shelf, resource)
+    tenant.post(f"/calendars/{calendar.pk}/feed")
+    client = {
+        "viewer": lambda: member(tenant.app, "viewer"),
+        "stranger": lambda: member(Tenant("other").app, "owner"),
+        "staff without permissions": lambda: _plain_staff(),
+    }[who]()
+
+    found = statuses(client, calendar, resource)
+
+    refused = {"viewer": 403, "stranger": 404, "staff without permissions": 403}[who]
+    # What takes a POST alone says so before it looks who asks.
+    looks = {part: 405 if part in ("try", "look", "primary") else refused for part in found}
+    assert found == {part: (looks[part], refused) for part in found}
+    assert (Connection.objects.count(), Feed.objects.count(), len(shelf.asked)) == (1, 1, 1)
+
+
+def _plain_staff() -> Any:
+    client = superuser()
+    client.account.is_superuser = False
+    client.account.save()
+    return client
+
+
+@pytest.mark.parametrize("role", ["editor", "owner"])
+def test_editors_and_owners_lead(tenant: Tenant, shelf: Shelf, role: str) -> None:
+    resource = tenant.make_resource()
+    calendar = connected(tenant, shelf, resource)
+    tenant.post(f"/calendars/{calendar.pk}/feed")
+    client = member(tenant.app, role)
+
+    found = statuses(client, calendar, resource)
+
+    assert found == {
+        "reconnect": (200, 200),
+        "try": (405, 302),
+        "look": (405, 302),
+        "primary": (405, 302),
+        "disconnect": (200, 302),
+        "feed": (200, 200),
+        "revoke_feed": (200, 302),
+        "connect": (200, 302),
+    }
+
+
+def test_an_editor_here_is_a_viewer_there(tenant: Tenant, shelf: Shelf) -> None:
+    """Somebody with two apps does in each what the role there allows."""
+    client = member(tenant.app, "editor")
+    other = Tenant("other")
+    Membership.objects.create(app=other.app, account=client.account, role="viewer")
+    resource = other.make_resource("Zoe")
+    tenant.make_resource("Ada")
+    shelf.put(WORK)
+
+    chosen = client.get(CONNECT).context["resources"]
+    answers = [client.get(connect_page(resource)), client.post(connect_page(resource), FORM)]
+    add = reverse("admin:availability_calendar_add")
+    client.post(add, form_of(client, add) | {"resource": resource["id"], "name": "Mine"})
+
+    assert [one.name for one in chosen] == ["Ada"]
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert not Calendar.objects.filter(name="Mine").exists()
+    assert not Delivery.objects.filter(app=other.app).exists()
