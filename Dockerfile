@@ -9,11 +9,13 @@ COPY requirements.txt .
 RUN pip install --requirement requirements.txt
 
 COPY manage.py ./
+COPY gunicorn.conf.py ./
 COPY scheduling scheduling
 COPY apps_config apps_config
 COPY availability availability
 COPY bookings bookings
 COPY notifications notifications
+COPY external_calendars external_calendars
 COPY booking_pages booking_pages
 COPY office office
 

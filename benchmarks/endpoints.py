@@ -1,4 +1,5 @@
-"""The endpoints over HTTP, against a null endpoint in the same server (goals P4, P5, P7, P8)."""
+"""The endpoints over HTTP, against a null endpoint in the same server (goals P4, P5, P7, P8), and
+against each other (P15)."""
 
 import json
 import tempfile
@@ -44,6 +45,37 @@ def measure_availability(stage: Stage) -> list[Goal]:
             growth <= 40,
         ),
         *measure_details(client, filled),
+    ]
+
+
+def measure_connected(stage: Stage) -> list[Goal]:
+    """Ten connected calendars against ten of one's own, with the same events."""
+    filled = stage.script("benchmarks.fill", "connected")
+    client = stage.client(filled["key"])
+    names = ("own", "connected", "out of step")
+    runs = {
+        name: lambda body=body: client.call("POST", "/availability", body)
+        for name, body in zip(
+            names, ({"resources": [one], **WEEKS} for one in filled["resources"]), strict=True
+        )
+    }
+    answers = {name: json.loads(run()) for name, run in runs.items()}
+    found = {name: [slot["start"] for slot in answer["data"]] for name, answer in answers.items()}
+    if not found["own"] == found["connected"] == found["out of step"]:
+        raise RuntimeError("the same events leave different times free")
+    times = time_each(runs)
+    return [
+        Goal(
+            f"P15 10 calendars {name} against 10 own ones, 500 events",
+            target,
+            times[name] / times["own"],
+            f"{milliseconds(times[name])} against {milliseconds(times['own'])}",
+            reached,
+        )
+        for name, target, reached in (
+            ("connected", "at most 1.1x", times["connected"] / times["own"] <= 1.1),
+            ("out of step", "reported", None),
+        )
     ]
 
 
@@ -135,6 +167,10 @@ def measure() -> list[Goal]:
         stage = Stage(url, Path(folder))
         try:
             stage.start()
-            return [*measure_availability(stage), *measure_listing(stage)]
+            return [
+                *measure_availability(stage),
+                *measure_connected(stage),
+                *measure_listing(stage),
+            ]
         finally:
             stage.stop()

@@ -1,4 +1,5 @@
-"""Rows for the benchmarks: python -m benchmarks.fill small|million. Prints keys and ids as JSON."""
+"""Rows for the benchmarks: python -m benchmarks.fill small|connected|million. Prints keys and ids
+as JSON."""
 
 import json
 import random
@@ -16,7 +17,7 @@ from django.utils import timezone  # noqa: E402
 from apps_config.models import Credential  # noqa: E402
 from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
-from availability.models import Event, Resource  # noqa: E402
+from availability.models import Calendar, Event, Resource  # noqa: E402
 from availability.services import create_resource  # noqa: E402
 
 RULES = [
@@ -28,21 +29,21 @@ MILLION = 1_000_000
 
 EVENTS = """
 INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive)
+    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
 SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(), %s, %s,
     now() - i * interval '1 minute', now() - i * interval '1 minute' + interval '1 hour',
-    false, 'Filled', '', '', '[]', '', true, false, false
+    false, 'Filled', '', '', '[]', '', true, false, false, ''
 FROM generate_series(1, %s) AS i
 """
 BOOKINGS = """
 INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
-    state, completed, allow_double_bookings, enforce_availability, reschedules, meta)
+    state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies)
 SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
     now() - (%s - i) * interval '20 seconds', now(), %s, %s,
     ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'instant',
     (ARRAY['confirmed', 'completed', 'completed', 'cancelled', 'cancelled_by_customer'])
         [i %% 5 + 1],
-    i %% 5 > 0, false, false, 0, '{}'
+    i %% 5 > 0, false, false, 0, '{}', '{}'
 FROM generate_series(1, %s) AS i
 """
 
@@ -87,6 +88,37 @@ def fill_small() -> dict[str, Any]:
     return found
 
 
+CALENDARS, IN_EACH = 10, 50
+
+
+def fill_connected() -> dict[str, Any]:
+    """Three resources with the same 500 events in ten calendars each: their own, connected ones,
+    and connected ones that are out of step."""
+    found, resources = make_app("connected", 3)
+    now = timezone.now()
+    kinds = ({}, {"provider": "caldav", "synced_at": now}, {"provider": "caldav"})
+    for resource, kind in zip(resources, kinds, strict=True):
+        calendars = Calendar.objects.bulk_create(
+            Calendar(resource=resource, name=f"C{number}", **kind) for number in range(CALENDARS)
+        )
+        chance = random.Random(1)
+        Event.objects.bulk_create(
+            Event(
+                calendar=calendar,
+                resource=resource,
+                start=(begin := now + timedelta(minutes=5 * chance.randrange(28 * 288))),
+                end=begin + timedelta(minutes=chance.choice((5, 10, 15))),
+                what="Busy",
+                provider_id=f"{number}@example.com" if kind else "",
+            )
+            for calendar in calendars
+            for number in range(IN_EACH)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    return found
+
+
 def fill_million() -> dict[str, Any]:
     found, (resource,) = make_app("million", 1)
     calendar = resource.calendars.get()
@@ -99,4 +131,5 @@ def fill_million() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"small": fill_small, "million": fill_million}[sys.argv[1]]()))
+    fill = {"small": fill_small, "connected": fill_connected, "million": fill_million}[sys.argv[1]]
+    print(json.dumps(fill()))

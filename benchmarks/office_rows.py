@@ -24,11 +24,11 @@ BATCH = 50_000
 FILLS = {
     "events": """
 INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive)
+    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
 SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(),
     %(calendar)s::uuid, %(resource)s::uuid, now() + (i - %(half)s::int) * interval '30 seconds',
     now() + (i - %(half)s::int) * interval '30 seconds' + interval '30 minutes',
-    false, 'Filled', '', '', '[]', '', true, false, false
+    false, 'Filled', '', '', '[]', '', true, false, false, ''
 FROM generate_series(%(first)s::int, %(last)s::int) AS i
 """,
     "bookings": """

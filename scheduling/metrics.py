@@ -20,6 +20,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 
 from bookings.models import BookingTally
+from external_calendars.health import max_seconds_behind, problems
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, seconds_since
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
@@ -95,6 +96,16 @@ def gauges(now: datetime) -> Iterator[Gauge]:
     yield _single("webhook_endpoints_open", "Servers that are not called now.", open_breakers)
     disabled = Webhook.objects.filter(active=False, deleted_at=None).exclude(disabled_reason="")
     yield _single("webhooks_disabled", "Webhooks that were switched off.", disabled.count())
+    yield Gauge(
+        "calendars_connected",
+        "Calendars kept elsewhere, by what keeps them from being in step.",
+        [({"problem": problem}, count) for problem, count in problems().items()],
+    )
+    yield _single(
+        "calendars_sync_age_seconds",
+        "For how long the one that is looked at and waits longest has not been in step.",
+        max_seconds_behind(now),
+    )
     yield Gauge("bookings_total", "Bookings that are not deleted.", _bookings())
     seen_at = beat_seen_at()
     age = seconds_since(seen_at, now) if seen_at else math.inf

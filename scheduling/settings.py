@@ -126,6 +126,7 @@ INSTALLED_APPS = [
     "availability",
     "bookings",
     "notifications",
+    "external_calendars",
     "booking_pages",
     "office",
 ]
@@ -305,7 +306,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 # A worker takes all of them unless `-Q` narrows it.
-CELERY_TASK_QUEUES = {name: {"exchange": name} for name in ("celery", "email", "webhook")}
+CELERY_TASK_QUEUES = {
+    name: {"exchange": name} for name in ("celery", "email", "webhook", "calendar")
+}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_TIME_LIMIT = 60
@@ -324,7 +327,17 @@ CELERY_BEAT_SCHEDULE = {
             "schedule": 1.0,
             "options": {"queue": kind, "expires": 2},
         }
-        for kind in ("email", "webhook")
+        for kind in ("email", "webhook", "calendar")
+    },
+    "look-at-calendars": {
+        "task": "external_calendars.tasks.look_at_calendars",
+        "schedule": 5.0,
+        "options": {"queue": "calendar", "expires": 5},
+    },
+    "lay-out-calendars": {
+        "task": "external_calendars.tasks.lay_out_calendars",
+        "schedule": crontab(hour=2, minute=47),
+        "options": {"queue": "calendar", "expires": 3600},
     },
     "complete-bookings": {
         "task": "bookings.tasks.complete_ended_bookings",
@@ -398,6 +411,13 @@ WEBHOOK_ALLOWED_NETWORKS = env_networks("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_PORTS = env_ports("WEBHOOK_PORTS", "80,443,8443")
 WEBHOOK_HTTPS_ONLY = env_flag("WEBHOOK_HTTPS_ONLY", HTTPS)
 
+# --- External calendars ---------------------------------------------------------------------------
+# How often each is looked at, and for how long it may be out of step before that is said aloud.
+CALENDAR_SYNC_SECONDS = env_int("CALENDAR_SYNC_SECONDS", 300, least=10, most=86_400)
+CALENDAR_STALE_SECONDS = env_int("CALENDAR_STALE_SECONDS", 3600, least=60, most=31_536_000)
+# How many one worker looks at at once.
+CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
+
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -415,8 +435,13 @@ LOGGING = {
     "handlers": {
         "console": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "plain"}
     },
-    # A client's mistake is its own business: Django would log each 4xx as a warning.
-    "loggers": {"django.request": {"level": "ERROR"}, "axes": {"level": "WARNING"}},
+    "loggers": {
+        # A client's mistake is its own business: Django would log each 4xx as a warning.
+        "django.request": {"level": "ERROR"},
+        "axes": {"level": "WARNING"},
+        # It would write down whole addresses, of which some are secrets.
+        "urllib3": {"level": "INFO"},
+    },
     "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO").upper()},
 }
 

@@ -7,6 +7,7 @@ import apps_config.urls
 import availability.urls
 import booking_pages.urls
 import bookings.urls
+import external_calendars.urls
 import notifications.urls
 from scheduling.api.document import DocumentView
 from scheduling.docs import show_docs
@@ -27,6 +28,7 @@ urlpatterns = [
     path("v2/", include(availability.urls)),
     path("v2/", include(bookings.urls)),
     path("v2/", include(notifications.urls)),
+    path("v2/", include(external_calendars.urls)),
     path("v2/openapi.json", DocumentView.as_view(), name="openapi"),
     path("book/", include(booking_pages.urls)),
     path("docs", show_docs, name="docs"),

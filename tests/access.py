@@ -8,7 +8,7 @@ from tests.browser import Page
 from tests.node_tools import install_tools
 
 RUN = """
-axe.run(%s, {preload: false, resultTypes: ["violations"]}).then(found => {
+axe.run(%s, {preload: false, iframes: false, resultTypes: ["violations"]}).then(found => {
   window.axeFound = JSON.stringify(found.violations
     .filter(one => ["serious", "critical"].includes(one.impact))
     .map(one => [one.id, one.nodes.map(node => node.html.slice(0, 300))]));

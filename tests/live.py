@@ -189,7 +189,13 @@ class LiveApp(LiveCaller):
             "owner_email": self.owner_email,
             "email": email,
             "new_email": f"{uuid.uuid4().hex}@example.com",
+            "feed_address": self.post(f"/v2/calendars/{calendar_id}/feed", {}).data["url"],
         }
+
+    def subscribe(self, resource_id: str, address: str) -> Any:
+        """A calendar of the resource that is a feed; its service has to be let to that address."""
+        body = {"resource_id": resource_id, "provider": "ics", "address": address}
+        return self.post("/v2/calendars", body).data
 
 
 # --- What the rows hold ---------------------------------------------------------------------------

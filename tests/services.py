@@ -40,6 +40,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -88,7 +89,7 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 
-class Server:
+class Server(ABC):
     """A server on a free port of 127.0.0.1 with its data in a temporary folder."""
 
     def __init__(self) -> None:
@@ -99,11 +100,11 @@ class Server:
             shutil.chown(self.folder, self.user)
         self.process: subprocess.Popen[bytes] | None = None
 
-    def command(self) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def command(self) -> list[str]: ...
 
-    def answers(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def answers(self) -> bool: ...
 
     def start(self, seconds: float = 30) -> None:
         """Starts it (again, on the same port and data) and waits until it answers."""

@@ -15,6 +15,7 @@ ROOMS = (
     "availability",
     "bookings",
     "notifications",
+    "external_calendars",
     "booking_pages",
     "office",
     "scheduling",

@@ -28,15 +28,16 @@ EMPTY = {
     **{
         (name, kind): 0
         for name in ("deliveries_open", "deliveries_due", "deliveries_oldest_due_seconds")
-        for kind in ("email", "webhook")
+        for kind in Delivery.TYPES
     },
     **{
         ("delivery_attempts", kind, result): 0
-        for kind in ("email", "webhook")
+        for kind in Delivery.TYPES
         for result in ("ok", "failed", "lost")
     },
     ("webhook_endpoints_open",): 0,
     ("webhooks_disabled",): 0,
+    ("calendars_sync_age_seconds",): 0,
     ("beat_age_seconds",): math.inf,
 }
 FAMILIES = (
@@ -48,6 +49,8 @@ FAMILIES = (
     "delivery_lag_seconds",
     "webhook_endpoints_open",
     "webhooks_disabled",
+    "calendars_connected",
+    "calendars_sync_age_seconds",
     "bookings_total",
     "beat_age_seconds",
 )
@@ -153,6 +156,7 @@ def test_what_waits(make_delivery: Callable[..., Delivery]) -> None:
     make_delivery(next_at=late)
     make_delivery(next_at=timedelta(seconds=-40))
     make_delivery(type="email", kind="reminder", endpoint="", next_at=timedelta(seconds=-10))
+    make_delivery(type="calendar", kind="confirmed", next_at=timedelta(seconds=-50))
     make_delivery(endpoint="https://down.example:443", next_at=timedelta(hours=-2))
     Endpoint.objects.create(
         address="https://down.example:443",
@@ -171,9 +175,11 @@ def test_what_waits(make_delivery: Callable[..., Delivery]) -> None:
         ("deliveries_open", "email"): 1,
         ("deliveries_due", "webhook"): 3,
         ("deliveries_due", "email"): 1,
+        ("deliveries_open", "calendar"): 1,
+        ("deliveries_due", "calendar"): 1,
         ("webhook_endpoints_open",): 1,
     }
-    assert [math.floor(age / 10) for age in ages.values()] == [1, 10]
+    assert [math.floor(age / 10) for age in ages.values()] == [1, 10, 5]
 
 
 def test_what_was_finished(make_delivery: Callable[..., Delivery]) -> None:
@@ -259,7 +265,7 @@ def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery])
             figures()
         counts.append(len(captured))
 
-    assert counts[0] == counts[1] <= 11
+    assert counts[0] == counts[1] <= 14
 
 
 def test_nothing_personal_is_told(tenant: Tenant) -> None:

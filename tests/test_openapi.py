@@ -22,6 +22,7 @@ from availability.schemas import (
     RESOURCE_EXAMPLE,
 )
 from bookings.schemas import BOOKING_EXAMPLE, HOLD_EXAMPLE
+from external_calendars.schemas import FEED_ADDRESS
 from notifications.schemas import DELIVERY_EXAMPLE, WEBHOOK_EXAMPLE
 from scheduling.api.views import ApiView
 from tests.description import Operation, description, examples_of, subschemas
@@ -37,6 +38,10 @@ WITHOUT_BODY = {
     "POST /v2/webhooks/{webhook_id}/rotate",
     "POST /v2/webhooks/{webhook_id}/test",
     "POST /v2/deliveries/{delivery_id}/redeliver",
+    *(
+        f"POST /v2/calendars/{{calendar_id}}/{end}"
+        for end in ("test", "sync", "disconnect", "feed")
+    ),
     "POST /v2/bookings/{booking_id}/external_action/{action}",
     "POST /v2/resources/{resource_id}/password",
 }
@@ -239,6 +244,7 @@ EXAMPLE_IDS = {
     "delivery_id": DELIVERY_EXAMPLE["id"],
     "owner_email": LOG_IN_EXAMPLE["email"],
     "new_email": RESOURCE_EXAMPLE["email"],
+    "feed_address": FEED_ADDRESS,
 }
 EXAMPLE_PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
 EXAMPLE_MONDAY = date(2026, 11, 23)
@@ -285,6 +291,8 @@ print(action_url(booking, "cancel_by_customer", booking.event.end))
 
 def path_of(app: LiveApp, operation: Operation, ids: dict[str, str]) -> str:
     """The path and query of an operation; a link in a mail only the service itself can sign."""
+    if operation.path.endswith("/feed.ics"):
+        return ids["feed_address"].removeprefix(app.url)
     links = {"external_action/{action}": SIGNED_LINK, "{resource_id}/password": PASSWORD_LINK}
     scripts = [script for end, script in links.items() if operation.path.endswith(end)]
     if not scripts:
@@ -302,14 +310,17 @@ def described_headers(operation: Operation, status: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def live_app(live_service):
-    return LiveApp(live_service)
+def live_app(start_service):
+    """Its own feeds are the calendars that it connects."""
+    return LiveApp(start_service(WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8"))
 
 
 def prepare(app: LiveApp, operation: Operation, ids: dict[str, str]) -> None:
     """What has to be so before an operation is allowed."""
     if str(operation) == "DELETE /v2/calendars/{calendar_id}":
         app.post("/v2/calendars", {"name": "Second", "resource_id": ids["resource_id"]})
+    if operation.path.endswith(("/test", "/sync", "/disconnect")) and "calendars" in operation.path:
+        ids["calendar_id"] = app.subscribe(ids["resource_id"], ids["feed_address"])["id"]
     if str(operation).startswith("DELETE"):
         app.post(f"/v2/bookings/{ids['booking_id']}/cancel", {})
         app.post(f"/v2/bookings/{ids['group_id']}/cancel", {})

@@ -58,6 +58,15 @@ def make_events(resources: list[Resource], count: int) -> None:
         )
 
 
+def connect_calendars(resources: list[Resource], count: int) -> None:
+    """So many of each resource, all of them out of step."""
+    Calendar.objects.bulk_create(
+        Calendar(resource=resource, name=f"C{number}", provider="caldav")
+        for resource in resources
+        for number in range(count)
+    )
+
+
 def make_bookings(tenant: Tenant, count: int) -> None:
     """Each with two customers and two reminders, on a resource and a project of its own."""
     for number, resource in enumerate(make_resources(tenant, count)):
@@ -313,6 +322,7 @@ def test_answers_take_as_many_queries_for_many_resources_and_events(
         tenant = make_tenant()
         resources = make_resources(tenant, size)
         make_events(resources, events)
+        connect_calendars(resources, events)
         tenant.get("/app")
         for path, found in counts.items():
             body = question(path, [str(one.id) for one in resources])

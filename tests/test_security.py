@@ -112,6 +112,7 @@ def test_every_operation_but_the_public_ones_needs_a_key(db: None) -> None:
 
     link = "/v2/bookings/{booking_id}/external_action/{action}"
     public = {  # of links the signature is the key
+        "GET /v2/calendars/{calendar_id}/feed.ics",
         *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"),
         *(f"{method} {path}" for method in ("GET", "POST") for path in (link, PASSWORD_PAGE)),
         *("POST /v2/auth", "GET /v2/projects/hosted/{project_slug}"),  # give one
@@ -121,7 +122,12 @@ def test_every_operation_but_the_public_ones_needs_a_key(db: None) -> None:
 
 # --- S03: what is left of a key -------------------------------------------------------------------
 def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> None:
-    service = start_service(workers=1, LOG_LEVEL="DEBUG")
+    service = start_service(
+        workers=1,
+        LOG_LEVEL="DEBUG",
+        WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8",
+        GUNICORN_CMD_ARGS="--access-logfile -",
+    )
     app = LiveApp(service)
     resource = app.post(
         "/v2/resources", {"name": "Ada", "timezone": "UTC", "email": "ada@example.com"}
@@ -142,6 +148,10 @@ def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> Non
     rotated = app.post(f"/v2/webhooks/{webhook['id']}/rotate", {}).data
     app.post(f"/v2/webhooks/{webhook['id']}/test", {})
 
+    feed = app.post(f"/v2/calendars/{resource['calendars'][0]['id']}/feed", {}).data
+    connected = app.subscribe(resource["id"], feed["url"])
+    app.post(f"/v2/calendars/{connected['id']}/test", {})
+
     rows = Rows(service).dump()
     written = "".join(
         file.read_text(errors="replace")
@@ -156,10 +166,14 @@ def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> Non
     for secret in (webhook["secret"], rotated["secret"]):
         bare = secret.removeprefix("whsec_")
         assert (len(bare), bare in rows, bare in written) == (44, False, False)
+    # Shown once here, and kept there as an address.
+    token = feed["token"]
+    assert (len(token), token in rows, token in written) == (43, False, False)
     # Widget keys stand in public pages anyway, and stay readable for who runs the app.
     widget = app.widget_key[-SECRET_LENGTH:]
     assert (widget in rows, widget in written) == (True, False)
     assert "context='hello'" in service.log("web")
+    assert f"GET /v2/calendars/{resource['calendars'][0]['id']}/feed.ics HTTP" in service.log("web")
 
 
 # --- S04: what a stranger learns ------------------------------------------------------------------
@@ -179,6 +193,7 @@ IDS = {
     "email": "nobody@example.com",
     "new_email": "somebody@example.com",
     "owner_email": "nobody@example.com",
+    "feed_address": "https://calendars.example.com/nobody.ics",
 }
 # Everything that names nobody's object in its path. A new URL has to be put here, or to carry an
 # id of a kind that `IDS` knows; ids in bodies and searches are found by the description.
@@ -487,7 +502,7 @@ NOT_SETTABLE: dict[str, Any] = {
 
 
 def test_what_nobody_may_set_is_never_stored(start_service: Callable[..., Service]) -> None:
-    service = start_service(workers=1)
+    service = start_service(workers=1, WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8")
     app = LiveApp(service)
     sent = 0
     for operation in OPERATIONS:
