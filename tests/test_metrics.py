@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -20,6 +19,7 @@ from notifications.services import create_webhook
 from scheduling import metrics
 from scheduling.metrics import Gauge, format_gauges
 from tests.live import LiveCaller
+from tests.queries import Queries
 from tests.services import Service
 from tests.world import Tenant
 
@@ -261,7 +261,7 @@ def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery])
     for rows in (1, 5):
         for _ in range(rows):
             attempt(make_delivery(next_at=timedelta(seconds=-1)), ago=1)
-        with CaptureQueriesContext(connection) as captured:
+        with Queries(connection) as captured:
             figures()
         counts.append(len(captured))
 
@@ -282,7 +282,7 @@ def test_asked_often_it_answers_the_same(db: None, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 60)
     monkeypatch.setattr(metrics, "reading", metrics.Reading())
     first = figures()
-    with CaptureQueriesContext(connection) as captured:
+    with Queries(connection) as captured:
         again = figures()
 
     assert (first, len(captured)) == (again, 0)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from apps_config.models import Account, Membership
 from availability.core.constraints import parse_constraints
@@ -16,6 +15,7 @@ from availability.services import create_project, create_resource
 from bookings.records import INCLUDES
 from notifications.models import Attempt, Delivery
 from tests.bookings.group_world import make_group, seat_in
+from tests.queries import Queries
 from tests.world import Tenant
 
 OPENING = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}]
@@ -92,7 +92,7 @@ def make_bookings(tenant: Tenant, count: int) -> None:
 
 def queries_of(call: Callable[[], Any]) -> int:
     """How many queries an answer takes."""
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         answer = call()
     assert answer.status == 200, answer.json
     return len(queries)

@@ -7,12 +7,12 @@ from django.apps import apps
 from django.contrib import admin
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
 from bookings.models import Booking
 from tests.bookings.group_world import make_group, seat_in
+from tests.queries import Queries
 from tests.world import Tenant
 
 OURS = ("apps_config", "availability", "bookings")
@@ -122,7 +122,7 @@ def test_pages_of_groups_and_seats_take_as_many_queries_for_many_seats(
         taken = []
         for path in paths:
             staff.get(path)  # what Django keeps of its own tables
-            with CaptureQueriesContext(connection) as queries:
+            with Queries(connection) as queries:
                 assert staff.get(path).status_code == 200
             taken.append(len(queries))
         counts.append(taken)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from availability.holds import (
     HoldExpired,
@@ -22,6 +21,7 @@ from availability.placement import Claim, SlotTaken
 from availability.tasks import purge_holds
 from scheduling.api.errors import NotFound
 from tests.availability.questions import MONDAY, ask, lines, open_hours, segment_lines
+from tests.queries import Queries
 from tests.world import NOW, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -161,7 +161,7 @@ def test_answers_take_as_many_queries_with_holds(tenant: Tenant, ada: Any, path:
     counts = []
     for count in (0, 1, 30):
         place_many(tenant, ada["id"], count)
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             assert tenant.post(path, query).status == 200
         counts.append(len(queries))
 

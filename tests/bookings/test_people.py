@@ -9,13 +9,13 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
 
 from apps_config.models import IdempotencyRecord
 from bookings.models import Booking, Customer, StateChange
 from bookings.people import Marks, erasing, exporting
 from notifications.models import Delivery
 from tests.bookings.agreements import MARTY, NINE, act, span, whole
+from tests.queries import Queries
 from tests.world import STAMP, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -257,7 +257,7 @@ def test_an_export_is_read_in_slices(
     monkeypatch.setattr(exporting, "SLICE", 2)
     made = [book(tenant, ada, hour)["id"] for hour in range(9, 14)]
 
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         found = [one["id"] for one in export(tenant)[1]["data"]["bookings"]]
     wholes = [one for one in queries if '"bookings_booking"."graph"' in one["sql"]]
 
@@ -508,7 +508,7 @@ def test_queries_of_an_erasure_do_not_grow(
         tenant.post("/webhooks", {"url": "https://example.com/hook"})
         for hour in range(bookings):
             book(tenant, ada, hour, customer=WHOLE_MARTY, description="x")
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             assert erase(tenant)["bookings"] == bookings
         counts[bookings] = len(queries)
 

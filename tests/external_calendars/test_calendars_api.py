@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from availability.models import Calendar, Event
 from external_calendars.access import access_of
@@ -14,6 +13,7 @@ from external_calendars.models import Connection, ExternalObject, Feed, WrittenE
 from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES, Access, Trouble
 from external_calendars.services import FIELDS, FIND_SECONDS, MOST_CONNECTED
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
+from tests.queries import Queries
 from tests.world import NOW, STAMP, Answer, Caller, Tenant, at
 
 __all__ = ["feeds", "shelf"]
@@ -801,7 +801,7 @@ def test_listings_show_them_without_a_query_for_each(tenant: Tenant, shelf: Shel
 
 
 def queries_of(tenant: Tenant, path: str, rows: int) -> int:
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         answer = tenant.get(path)
     assert len(answer.data) >= rows
     return len(queries)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from availability.models import Calendar
@@ -39,6 +38,7 @@ from tests.external_calendars.written import (
     shown,
     write,
 )
+from tests.queries import Queries
 from tests.world import Tenant, at
 
 __all__ = ["_at_home", "ada", "memory", "work"]
@@ -395,7 +395,7 @@ def test_looking_costs_as_much_for_many(
         book(tenant, ada, recurrence="FREQ=DAILY;COUNT=5", **times(day))
         write()
         look(work, memory.objects)
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             follow_edits(work.connection, now=timezone.now())
         counts.append(len(queries))
 

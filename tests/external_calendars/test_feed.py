@@ -10,7 +10,6 @@ import pytest
 import vobject
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from apps_config import authentication
 from apps_config.models import digest_secret
@@ -18,6 +17,7 @@ from availability.models import Calendar, Event
 from external_calendars import feeds
 from external_calendars.models import Feed
 from scheduling.api.rates import RateWindow
+from tests.queries import Queries
 from tests.world import BERLIN, STAMP, Answer, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -359,7 +359,7 @@ def test_a_feed_takes_as_many_queries_as_it_takes(tenant: Tenant) -> None:
             )
             for hour in range(number)
         )
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             fetch(path)
         counts.append(len(queries))
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection as database
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from availability.models import Calendar, Event
@@ -26,6 +25,7 @@ from tests.external_calendars.memory import (
     spans_of,
     still,
 )
+from tests.queries import Queries
 from tests.world import NOW, Tenant, at
 
 __all__ = ["memory", "still"]
@@ -116,7 +116,7 @@ def test_nothing_new_is_one_request_and_changes_no_row(there: Connection, memory
     memory.asked()
     before = [list(Event.objects.values()), list(ExternalObject.objects.values())]
 
-    with CaptureQueriesContext(database) as queries:
+    with Queries(database) as queries:
         assert look(there) == sync.IN_STEP
 
     assert memory.asked() == ["look"]
@@ -533,7 +533,7 @@ def test_a_batch_takes_as_many_statements_for_one_as_for_many(ada: Any, memory: 
         for lines in ((), ("LOCATION:Elsewhere",), ("EXDATE:20261130T090000Z",)):
             for number in range(many):
                 memory.put(f"/{number}", weekly(f"{many}-{number}", *lines))
-            with CaptureQueriesContext(database) as queries:
+            with Queries(database) as queries:
                 assert look(there) == sync.IN_STEP
             counts[-1].append(len(queries))
         Connection.objects.all().delete()

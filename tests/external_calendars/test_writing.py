@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps_config.models import App
@@ -34,6 +33,7 @@ from tests.external_calendars.written import (
     shown,
     write,
 )
+from tests.queries import Queries
 from tests.world import Tenant, at
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -390,10 +390,10 @@ def test_planning_and_preparing_ask_as_often_for_many(
 ) -> None:
     counts = []
     for number, length in ((1, 2), (20, 5)):
-        with CaptureQueriesContext(connection) as planned:
+        with Queries(connection) as planned:
             book(tenant, ada, recurrence=f"FREQ=DAILY;COUNT={length}", **times(number))
         rows = claim("calendar", 100)
-        with CaptureQueriesContext(connection) as prepared:
+        with Queries(connection) as prepared:
             sends, verdicts = prepare(rows, now=timezone.now())
         assert (len(sends), verdicts) == (length, [])
         counts.append((len(planned), len(prepared)))
@@ -403,7 +403,7 @@ def test_planning_and_preparing_ask_as_often_for_many(
 
 def test_one_query_more_where_nothing_is_connected(tenant: Tenant, ada: Any, memory: Any) -> None:
     book(tenant, ada)
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         book(tenant, ada, **times(2))
 
     mine = [one["sql"] for one in queries if "NOT calendar.provider = 'service'" in one["sql"]]
@@ -733,7 +733,7 @@ def test_many_are_planned_in_as_many_statements(tenant: Tenant, ada: Any, memory
     counts = []
     for resource in (ada, ben):
         calendar = connect(resource, f"https://dav.example.com/{resource['id']}/")
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             plan_missing(calendar, now=timezone.now())
         counts.append(len(queries))
 

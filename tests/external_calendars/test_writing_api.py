@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from availability.models import Calendar
 from external_calendars.models import WrittenEvent
@@ -26,6 +25,7 @@ from tests.external_calendars.test_writing import (
     work,
 )
 from tests.external_calendars.written import Memory, connect, make_due, write
+from tests.queries import Queries
 from tests.world import Tenant
 
 __all__ = ["_at_home", "ada", "memory", "work"]
@@ -98,7 +98,7 @@ def test_provider_event_is_one_query(
         book(tenant, ada, recurrence=f"FREQ=DAILY;COUNT={count}", **times(count * 10))
         sizes = []
         for include in ("event", "event,provider_event"):
-            with CaptureQueriesContext(connection) as queries:
+            with Queries(connection) as queries:
                 tenant.get(f"/bookings?include={include}")
             sizes.append(len(queries))
         counts.append(sizes)

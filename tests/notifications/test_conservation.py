@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from bookings.models import Booking, BookingNotification
@@ -20,6 +19,7 @@ from notifications.models import Attempt, Delivery, Endpoint, Plan
 from notifications.pump import run_pump
 from notifications.services import create_webhook, send_test
 from scheduling.api.instants import format_instant
+from tests.queries import Queries
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
 
@@ -151,10 +151,10 @@ def test_a_booking_that_goes_on_is_in_order(tenant: Tenant, booking: Booking, st
 
 
 def test_queries_and_time_do_not_grow(booking: Booking) -> None:
-    with CaptureQueriesContext(connection) as healthy:
+    with Queries(connection) as healthy:
         verify()
     Delivery.objects.filter(kind="reminder").delete()
-    with CaptureQueriesContext(connection) as broken:
+    with Queries(connection) as broken:
         verify()
 
     assert len(healthy) == len(broken) <= 20

@@ -10,7 +10,6 @@ from django.contrib import admin
 from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
@@ -18,6 +17,7 @@ from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Heartbeat, Webhook
 from notifications.services import disable_webhook
 from tests.bookings.agreements import span
+from tests.queries import Queries
 from tests.world import NOW, Tenant
 
 MODELS = [
@@ -84,7 +84,7 @@ def test_lists_and_pages_take_as_many_queries_for_many_rows(
         taken = []
         for path in paths:
             staff.get(path)  # what Django keeps of its own tables
-            with CaptureQueriesContext(connection) as queries:
+            with Queries(connection) as queries:
                 assert staff.get(path).status_code == 200
             taken.append(len(queries))
         counts.append(taken)

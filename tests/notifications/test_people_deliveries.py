@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from bookings.models import Booking, Customer
@@ -26,6 +25,7 @@ from tests.bookings.test_people import ANN, NOTHING, erase, export, traces
 from tests.notifications.test_delivery_races import in_thread, in_threads
 from tests.notifications.test_pump import book, first_resource, hook, make_due, reminder, soon
 from tests.notifications.test_pump import states as delivery_states
+from tests.queries import Queries
 from tests.sinks import Answer, HookSink, MailSink
 from tests.world import Tenant
 
@@ -196,7 +196,7 @@ def test_queries_do_not_grow_with_deliveries(tenant: Tenant, hooks: HookSink) ->
         hook(tenant, hooks)
         for _ in range(number):
             tenant.put(f"/bookings/{booking['id']}/cancel")
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             erase(tenant)
         counts.append(len(queries))
 

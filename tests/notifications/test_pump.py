@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps_config.models import Account, Membership
@@ -21,6 +20,7 @@ from notifications.queue import LEASE, claim
 from notifications.services import create_webhook, redeliver
 from notifications.transports import CALL_DEADLINE, MAIL_DEADLINE
 from scheduling.api.errors import NotFound
+from tests.queries import Queries
 from tests.sinks import Answer, HookSink, MailSink
 from tests.world import Tenant
 
@@ -773,7 +773,7 @@ def test_queries_do_not_grow_with_the_batch(tenant: Tenant, mails: MailSink) -> 
     for bookings in (1, 4):
         for number in range(bookings):
             book(tenant, soon(hours=30 + 20 * bookings + 2 * number), resource=resource)
-        with CaptureQueriesContext(connection) as captured:
+        with Queries(connection) as captured:
             run_pump("email")
         selects = [query["sql"] for query in captured if query["sql"].startswith("SELECT")]
         counts.append(len([sql for sql in selects if "bookings_" in sql]))

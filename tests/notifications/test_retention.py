@@ -8,7 +8,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from bookings.models import Booking
@@ -17,6 +16,7 @@ from notifications.management.commands import purge_deliveries
 from notifications.models import Attempt, Delivery, Endpoint, Plan
 from notifications.pump import run_pump
 from notifications.services import redeliver
+from tests.queries import Queries
 from tests.sinks import MailSink
 from tests.world import Tenant
 
@@ -212,7 +212,7 @@ def test_queries_of_a_batch_do_not_grow(tenant: Tenant, mails: MailSink) -> None
         for _ in range(bookings):
             cancelled_booking(tenant)
         age(31)
-        with CaptureQueriesContext(connection) as captured:
+        with Queries(connection) as captured:
             removed = sum(retention.purge(timezone.now()))
         counts.append((removed, len(captured)))
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from apps_config.models import Account
 from bookings.models import Booking
 from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import WORKDAYS, logged_in, member_of
+from tests.queries import Queries
 from tests.world import BERLIN, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -230,7 +230,7 @@ def test_the_number_of_queries_is_constant(
         hour = f"2026-11-2{3 + number // 10} {9 + number % 10:02}"
         book(tenant, chosen[number % len(chosen)], f"{hour}:00:00", f"{hour}:30:00")
 
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         answer = read(editor, *chosen)
 
     assert len(answer.json()["data"]["events"]) == count
@@ -583,7 +583,7 @@ def test_the_page_asks_the_same_of_any_number(tenant: Tenant, editor: Client, co
         tenant.make_project(resource["id"], name=resource["name"])
     editor.get("/admin/calendar/")
 
-    with CaptureQueriesContext(connection) as queries:
+    with Queries(connection) as queries:
         page = editor.get("/admin/calendar/").content.decode()
 
     assert len(queries) == PAGE_QUERIES, [one["sql"][:200] for one in queries]

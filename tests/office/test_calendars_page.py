@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -25,6 +24,7 @@ from scheduling.api.addresses import NO_WEB_ADDRESS
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.office.conftest import Enter
 from tests.office.staff import form_of, member, secret_on, superuser, told
+from tests.queries import Queries
 from tests.world import Tenant
 
 __all__ = ["feeds", "shelf"]
@@ -634,7 +634,7 @@ def test_pages_take_as_many_queries_for_many_rows(tenant: Tenant, shelf: Shelf, 
         taken = []
         for path in paths:
             client.get(path)  # what Django keeps of its own tables, and the charts
-            with CaptureQueriesContext(connection) as queries:
+            with Queries(connection) as queries:
                 assert client.get(path).status_code == 200
             taken.append(len(queries))
         counts.append(taken)

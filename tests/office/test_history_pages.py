@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Credential
 from notifications.models import EmailTemplate, Webhook
 from tests.office.staff import form_of, member, superuser
+from tests.queries import Queries
 from tests.world import NOW, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -195,7 +195,7 @@ def test_a_long_history_comes_in_pages_of_as_many_queries(tenant: Tenant, clock:
             done += 1
             clock.shift(1)
             tenant.put(f"/apps/{tenant.app.slug}", {"name": f"Name {done}"})
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             first = steps(viewer, path)
         counts.append(len(queries))
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.db import connection, models
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
 from tests.office.conftest import Enter
 from tests.office.test_rights import zebra
+from tests.queries import Queries
 from tests.world import Tenant
 
 __all__ = ["zebra"]
@@ -76,7 +76,7 @@ def test_as_many_queries_for_many_rows(
         rows.bulk_create(
             [copy(row, **different(row, rows.count() + number)) for number in range(missing)]
         )
-        with CaptureQueriesContext(
+        with Queries(
             connection,
         ) as queries:
             page = client.get(address)

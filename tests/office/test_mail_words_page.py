@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import App
@@ -15,6 +14,7 @@ from notifications.mail import SLUGS
 from notifications.models import EmailTemplate
 from tests.bookings.agreements import NINE
 from tests.office.staff import form_of, member, superuser, told
+from tests.queries import Queries
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -185,7 +185,7 @@ def test_pages_take_as_many_queries_for_many_apps(
         App.objects.bulk_create(
             App(slug=f"more-{apps}-{number}", name="More") for number in range(apps)
         )
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             staff.get(f"{LIST}?app={tenant.app.pk}")
             staff.get(page_of(tenant.app))
         counts.append(len(queries))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps_config.models import Account
 from availability.models import Constraint, Resource
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
+from tests.queries import Queries
 from tests.world import BERLIN, Tenant
 
 Open = Callable[..., Visit]
@@ -231,7 +231,7 @@ class TestPicture:
             hour = f"2026-11-{23 + number // 20} {number % 20:02}"
             tenant.book(resource_id=ada["id"], start=f"{hour}:00:00", end=f"{hour}:30:00")
 
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             answer = draw(
                 editor, resource_id=ada["id"], constraints=[{"block_weekdays": {}}]
             ).json()["data"]

@@ -2,11 +2,11 @@
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account, App, Credential, Membership
 from tests.office.staff import member, superuser
+from tests.queries import Queries
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def test_lists_and_pages_take_as_many_queries_for_many_rows(tenant: Tenant, who:
         taken = []
         for path in paths:
             client.get(path)  # what Django keeps of its own tables
-            with CaptureQueriesContext(connection) as queries:
+            with Queries(connection) as queries:
                 assert client.get(path).status_code == 200
             taken.append(len(queries))
         counts.append(taken)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -18,6 +17,7 @@ from notifications.pump import run_pump
 from notifications.services import create_webhook, delete_webhook
 from tests.bookings.agreements import span
 from tests.office.staff import faults, form_of, member, secret_on, superuser, told
+from tests.queries import Queries
 from tests.sinks import Answer, HookSink, hook_sink
 from tests.world import Tenant
 
@@ -296,7 +296,7 @@ def test_lists_take_as_many_queries_for_many_rows(tenant: Tenant, path: str) -> 
         )
         for page in (path, page_of(webhook)):
             editor.get(page)
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             assert [editor.get(page).status_code for page in (path, page_of(webhook))] == [200, 200]
         counts.append(len(queries))
 
@@ -313,7 +313,7 @@ def test_a_deliverys_page_takes_as_many_queries_for_many_tries(tenant: Tenant) -
         Attempt.objects.bulk_create(
             Attempt(delivery=delivery, at=timezone.now(), seconds=1) for _ in range(tries)
         )
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             editor.get(delivery_page(delivery))
         counts.append(len(queries))
 

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps_config.models import Account
 from availability.models import Calendar, Hold
 from office.reasons import kind_of
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
+from tests.queries import Queries
 from tests.world import BERLIN, Tenant
 
 Open = Callable[..., Visit]
@@ -205,7 +205,7 @@ class TestReasons:
             tenant.make_resource(f"Bob {number}")
         ask(viewer, ada)
 
-        with CaptureQueriesContext(connection) as queries:
+        with Queries(connection) as queries:
             answer = ask(viewer, ada, project=project["id"])
 
         assert answer.status_code == 200
