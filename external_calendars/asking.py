@@ -20,7 +20,7 @@ from availability.reading import Span, to_datetime
 from external_calendars.access import access_of
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import FINAL_TROUBLES, Access, Provider, Trouble
+from external_calendars.providers.base import NOT_ASKED, Access, Provider, Trouble
 from external_calendars.reading import Unreadable, read_occurrences
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def _askable(resource_ids: Collection[uuid.UUID]) -> Iterable[Asked]:
         calendar__resource__in=resource_ids,
         calendar__deleted_at=None,
         calendar__provider__in=[name for name, one in PROVIDERS.items() if one.can_write],
-    ).exclude(problem__in=FINAL_TROUBLES)
+    ).exclude(problem__in=NOT_ASKED)
     for connection in connections.select_related("calendar__resource"):
         calendar, resource = connection.calendar, connection.calendar.resource
         if _silent_until.get(calendar.id, now) > now:

@@ -17,13 +17,16 @@ from django.db.models import Case, F, QuerySet, Value, When
 from availability.models import Calendar
 from availability.placement import lock_resources
 from external_calendars.models import Connection
-from external_calendars.providers.base import FINAL_TROUBLES, Trouble
+from external_calendars.providers.base import FINAL_TROUBLES, NO_WRITE_ACCESS, Trouble
 from notifications.queue import database_now
 
 # Longer than any one call to a provider; each batch extends it.
 LEASE = timedelta(seconds=120)
 # After so many failures in a row, in minutes; then the last.
 PAUSES = (1, 5, 15, 60)
+# What only a person mends may be over all the same: a server that forgot everybody for an hour. It
+# is met for so many tries, which the pauses spread over 81 minutes, before nobody looks any more.
+FINAL_TRIES = 5
 LONGEST_RETRY_AFTER = 86_400
 # So that calendars that were connected at once are not asked at once for ever.
 JITTER = 0.1
@@ -93,12 +96,13 @@ def note_progress(connection: Connection, done: int, total: int) -> None:
 
 def note_in_step(connection: Connection, *, begun: datetime) -> None:
     """Everything that stood there when the look began is here. Within `held`."""
+    stays = When(problem=NO_WRITE_ACCESS, then=F("problem"))
     _mine(connection).update(
         mark=connection.mark,
         done=connection.total,
         unread=connection.remote_objects.exclude(problem="").count(),
-        problem="",
-        problem_since=None,
+        problem=Case(stays, default=Value("")),
+        problem_since=Case(When(problem=NO_WRITE_ACCESS, then=F("problem_since")), default=None),
         failures=0,
         looked_at=begun,
     )
@@ -123,11 +127,13 @@ def note_trouble(connection: Connection, trouble: Trouble) -> None:
     minutes = PAUSES[min(connection.failures, len(PAUSES) - 1)]
     asked_for = min(trouble.retry_after or 0, LONGEST_RETRY_AFTER)
     pause = timedelta(seconds=max(minutes * 60, asked_for))
+    is_met_again = trouble.code in FINAL_TROUBLES and connection.problem == trouble.code
+    is_final = is_met_again and connection.failures + 1 >= FINAL_TRIES
     _mine(connection).update(
         problem=trouble.code,
         problem_since=Case(When(problem="", then=Value(now)), default=F("problem_since")),
         failures=F("failures") + 1,
-        next_at=None if trouble.code in FINAL_TROUBLES else now + pause,
+        next_at=None if is_final else now + pause,
         lease_token=None,
         looked_at=now,
     )

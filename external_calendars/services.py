@@ -19,7 +19,7 @@ from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from external_calendars.access import access_of, keep_access, server_of
 from external_calendars.models import Connection, Feed
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import TROUBLES, Access, Found, Trouble
+from external_calendars.providers.base import NO_WRITE_ACCESS, TROUBLES, Access, Found, Trouble
 from external_calendars.writing import plan_missing
 from notifications.models import Delivery
 from notifications.waking import waker
@@ -311,6 +311,9 @@ def look_now(calendar: Calendar, *, now: datetime) -> Calendar:
         connection_of(calendar)
         waiting = Connection.objects.filter(calendar=calendar, lease_token=None)
         waiting.update(next_at=now)
+        # Whoever asks may have mended it; the next write tells.
+        kept_out = waiting.filter(problem=NO_WRITE_ACCESS)
+        kept_out.update(problem="", problem_since=None)
         calendar.connection.refresh_from_db()
         _wake_after_commit()
     return calendar

@@ -26,6 +26,7 @@ from external_calendars.keeping import forget, portions, read_all, reader_of, st
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import Look, Object, Trouble
+from external_calendars.writing import hurry
 from notifications.queue import database_now
 
 logger = logging.getLogger(__name__)
@@ -97,6 +98,8 @@ class _Pass:
         self.connection.mark = dict(look.mark)
         with held(self.connection):
             note_in_step(self.connection, begun=begun)
+        if self.connection.failures:
+            hurry(self.connection, address=self.access.address, now=begun)
         self._follow_edits()
         release(self.connection)
         return IN_STEP

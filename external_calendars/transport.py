@@ -25,7 +25,14 @@ from external_calendars.copies import LONGEST_ETAG, LONGEST_HREF, stands
 from external_calendars.entries import Entry, NotOurs, compose, is_of, lower, renew, revise
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import FINAL_TROUBLES, Access, Changed, Provider, Trouble
+from external_calendars.providers.base import (
+    FINAL_TROUBLES,
+    NO_WRITE_ACCESS,
+    Access,
+    Changed,
+    Provider,
+    Trouble,
+)
 from external_calendars.reading import Unreadable
 from notifications.addressees import Addressees
 from notifications.mail.envelope import is_address
@@ -210,7 +217,7 @@ class Keep:
         values |= {"href": stored.href[:LONGEST_HREF], "etag": stored.etag[:LONGEST_ETAG]}
         if stored.href:
             values |= {"start": start, "end": end}
-        return Outcome(ok=True, seconds=seconds, keep=self._update(values))
+        return Outcome(ok=True, seconds=seconds, keep=self._update(values, is_over=True))
 
     def failed(self, trouble: Trouble, seconds: float = 0.0) -> Outcome:
         """What only a person mends is said aloud, and tried again: it may be mended in time."""
@@ -230,12 +237,17 @@ class Keep:
         keep = self._update({"reason": error})
         return Outcome(ok=False, seconds=seconds, error=error, final=final, keep=keep)
 
-    def _update(self, values: dict[str, Any], problem: str = "") -> Callable[[], None]:
+    def _update(
+        self, values: dict[str, Any], problem: str = "", *, is_over: bool = False
+    ) -> Callable[[], None]:
         def update() -> None:
             WrittenEvent.objects.filter(id=self.written.id).update(**values)
+            connection = Connection.objects.filter(calendar=self.written.calendar_id)
             if problem in FINAL_TROUBLES:
-                fine = Connection.objects.filter(calendar=self.written.calendar_id, problem="")
-                fine.update(problem=problem, problem_since=self.now)
+                connection.filter(problem="").update(problem=problem, problem_since=self.now)
+            elif is_over:
+                kept_out = connection.filter(problem=NO_WRITE_ACCESS)
+                kept_out.update(problem="", problem_since=None)
 
         return update
 

@@ -10,9 +10,10 @@ from django.db import transaction
 from availability.models import Calendar
 from bookings.models import Booking
 from external_calendars.copies import Copy, note_copies
-from external_calendars.models import WrittenEvent
+from external_calendars.models import Connection, WrittenEvent
+from notifications.breaker import endpoint_of, note_results
 from notifications.models import Delivery
-from notifications.waking import wake_after_commit
+from notifications.waking import wake_after_commit, waker
 from scheduling.api.ids import new_id
 from scheduling.api.sql import insert_rows
 
@@ -74,6 +75,24 @@ def plan_copies(copies: Sequence[Copy], *, now: datetime, **content: Any) -> int
         insert_rows(rows)
         wake_after_commit(rows, now=now)
     return len(rows)
+
+
+def hurry(connection: Connection, *, address: str, now: datetime) -> None:
+    """Its server is back: what was to be tried again later is due now, behind no open breaker.
+
+    Only its own writes: what holds up those to others on the same server need not be over.
+    """
+    with transaction.atomic():
+        note_results(endpoint_of(address), [(True, 0.0)], now)
+    later = Delivery.objects.filter(
+        type=Delivery.CALENDAR,
+        state=Delivery.SCHEDULED,
+        next_at__gt=now,
+        tries__gt=0,
+        content__calendar_id=str(connection.pk),
+    )
+    if later.update(next_at=now):
+        waker.ask([Delivery.CALENDAR])
 
 
 def _future_events(resource_id: uuid.UUID, now: datetime) -> Iterator[Sequence[uuid.UUID]]:

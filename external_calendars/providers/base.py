@@ -22,10 +22,16 @@ TROUBLES: Mapping[str, str] = {
     "too_large": "The calendar is too large.",
     "secret_unreadable": "The stored password can't be read: connect the calendar again.",
 }
-# Nothing but a person mends these: no further look until somebody has.
+# As a rule only a person mends these: after some tries nobody looks until somebody has.
 FINAL_TROUBLES = frozenset(
     {"unauthorized", "not_a_calendar", "no_write_access", "address_refused", "secret_unreadable"}
 )
+
+
+# Said by a write, which alone can tell that it is over: a look has nothing to do with it.
+NO_WRITE_ACCESS = "no_write_access"
+# Nothing is asked while one of these lasts.
+NOT_ASKED = FINAL_TROUBLES - {NO_WRITE_ACCESS}
 
 
 class Trouble(Exception):

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +31,7 @@ from notifications.safe_http import Fetched
 
 BATCH = 100  # objects asked for at once
 MARGIN = timedelta(days=1)
+STILL_THERE = "The server said that it is removed, and it still is there."
 TEXT_TYPE = {"Content-Type": "text/calendar; charset=utf-8"}
 PLAIN_UID = re.compile(r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,199}")
 
@@ -120,6 +122,11 @@ class CalDav:
         answer = visit.ask("DELETE", object_url(access.address, href), headers=known)
         if answer.status not in (200, 202, 204, 404, 410):
             raise write_refusal(answer)
+        # 200 may also be the page of a gateway before the server, which has done nothing.
+        if answer.status in (200, 202) and not dav.is_multistatus(answer.body):
+            left = visit.ends - time.monotonic()
+            if self.read(access, href, deadline=left) is not None:
+                raise Trouble("bad_answer", detail=STILL_THERE, status=answer.status)
 
     def objects_between(
         self, access: Access, start: datetime, end: datetime, *, deadline: float

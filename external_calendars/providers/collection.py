@@ -14,6 +14,7 @@ from notifications.safe_http import Fetched
 BATCH_BYTES = 8 << 20  # of an answer with the objects themselves
 MOST_PAGES = 1000  # of one look
 TOKEN_LENGTH = 2000
+NOT_THERE = "The server said that it is written, and it is not there."
 
 ETAG, TEXT = f"{DAV}getetag", f"{CALDAV}calendar-data"
 REPORTS, CTAG = f"{DAV}supported-report-set", f"{CALENDARSERVER}getctag"
@@ -93,10 +94,18 @@ class Collection:
 
 
 def etag_at(visit: Visit, url: str) -> str:
-    """Of one object; "" where it is gone again. Raises Trouble."""
+    """Of an object that was just written; "" where the server tells none.
+
+    Raises Trouble, also where nothing stands there: then whoever said that it is written was not
+    the server, but a gateway before it that says 200 to everything.
+    """
     answer = visit.ask("PROPFIND", url, headers=depth(0), body=ETAGS)
-    members = multistatus(answer).members if answer.status == 207 else []
-    return next((normal_etag(member.text(ETAG)) for member in members), "")
+    is_gone = answer.status in (404, 410)
+    members = [] if is_gone else multistatus(answer).members
+    there = [member for member in members if member.status in (None, 200)]
+    if not there:
+        raise Trouble("bad_answer", detail=NOT_THERE, status=answer.status)
+    return normal_etag(there[0].text(ETAG))
 
 
 def is_no_sync(answer: Fetched) -> bool:

@@ -150,6 +150,14 @@ def read_multistatus(body: bytes) -> Multistatus:
     )
 
 
+def is_multistatus(body: bytes) -> bool:
+    try:
+        read_multistatus(body)
+    except Unreadable:
+        return False
+    return True
+
+
 def read_member(response: Element) -> Member:
     props = {
         element.tag: element

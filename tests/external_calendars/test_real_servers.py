@@ -150,4 +150,4 @@ def test_a_wrong_password(server: CalendarServer, tenant: Tenant) -> None:
 
     assert look(there) == TROUBLED
 
-    assert (there.problem, there.next_at) == ("unauthorized", None)
+    assert (there.problem, there.is_stopped) == ("unauthorized", False)

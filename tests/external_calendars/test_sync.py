@@ -442,8 +442,8 @@ def test_trouble(code: str, there: Connection, memory: Memory) -> None:
     assert look(there) == sync.TROUBLED
 
     assert (there.problem, there.problem_since, there.failures) == (code, NOW, 1)
-    pause = None if code in FINAL_TROUBLES else NOW + timedelta(minutes=1)
-    assert (there.next_at, there.lease_token, there.mark) == (pause, None, {"seen": 1})
+    soon = NOW + timedelta(minutes=1)
+    assert (there.next_at, there.lease_token, there.mark) == (soon, None, {"seen": 1})
     assert spans_of(there) == ["A 11-23 09:00/10:00"]
     assert Calendar.objects.get(id=there.pk).synced_at == NOW
 
@@ -464,6 +464,31 @@ def test_the_pauses_grow_and_end_with_the_trouble(
     look(there)
 
     assert (there.problem, there.problem_since, there.failures) == ("", None, 0)
+
+
+@pytest.mark.parametrize("code", sorted(FINAL_TROUBLES))
+def test_what_only_a_person_mends(code: str, there: Connection, memory: Memory, still: Any) -> None:
+    """It may be over by itself within the hour; then nobody looks until somebody has mended it."""
+    memory.trouble = Trouble("server_error")
+    for _ in range(5):
+        look(there)
+    memory.trouble = Trouble(code)
+    look(there)
+    assert (there.problem, there.is_stopped) == (code, False)  # met once: it may be a moment's
+
+    look(there)
+
+    assert (there.problem, there.is_stopped) == (code, True)
+    Connection.objects.update(problem="", failures=0, next_at=NOW)
+    pauses = []
+    there.refresh_from_db()
+    while not there.is_stopped:
+        look(there)
+        if there.next_at is not None:
+            pauses.append((there.next_at - timezone.now()) // timedelta(minutes=1))
+            still.move_to(there.next_at)
+    assert pauses == [1, 5, 15, 60]
+    assert claim(1) == []
 
 
 @pytest.mark.parametrize(("asked", "pause"), [(7, 60), (900, 900), (10**9, 86_400)])
@@ -514,7 +539,7 @@ def test_a_password_that_can_not_be_read_any_more(
 
     look(there)
 
-    assert (there.problem, there.next_at) == ("secret_unreadable", None)
+    assert (there.problem, there.failures) == ("secret_unreadable", 1)
     assert memory.asked() == []
 
 

@@ -206,6 +206,34 @@ def test_a_wrong_password_is_said_aloud(tenant: Tenant, ada: Any, home: Collecti
     assert Connection.objects.get(calendar=calendar).problem == "unauthorized"
 
 
+def test_no_write_access_is_said_until_a_write_succeeds(
+    tenant: Tenant, ada: Any, work: Calendar, home: Collection
+) -> None:
+    """A look, which goes through all the while, knows nothing of it."""
+    book(tenant, ada)
+    home.server.front.answer = lambda call: Answer(403) if call.method == "PUT" else None
+    write()
+    said = Connection.objects.get(calendar=work)
+    assert said.problem == "no_write_access"
+    since = said.problem_since
+
+    look(work)
+
+    said.refresh_from_db()
+    assert (said.problem, said.problem_since, said.failures) == ("no_write_access", since, 0)
+    answer = tenant.post(f"/calendars/{work.id}/sync")
+    assert (answer.status, answer.data["problem"]) == (200, None)  # somebody may have mended it
+    make_due()
+    write()
+    said.refresh_from_db()
+    assert said.problem == "no_write_access"
+    home.server.front.answer = lambda call: None
+    make_due()
+    write()
+    said.refresh_from_db()
+    assert (said.problem, said.problem_since, len(names_in(home))) == ("", None, 1)
+
+
 def test_somebody_is_quicker(tenant: Tenant, ada: Any, work: Calendar, home: Collection) -> None:
     """412 from the server itself: what was written meanwhile is read, and kept."""
     booking = book(tenant, ada)

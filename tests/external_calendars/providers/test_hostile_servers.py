@@ -134,6 +134,25 @@ def test_garbage(fake, status, garbage, deed):
     assert outcome(fake, deed)[0] == ("not_a_calendar" if is_first else "bad_answer")
 
 
+PAGE = Answer(200, b"<html><body>Please sign in</body></html>")
+
+
+@pytest.mark.parametrize(
+    ("after", "put", "delete"),
+    [
+        (PAGE, "bad_answer", "bad_answer"),
+        (Answer(404), "bad_answer", "None"),
+        (Answer(200, event_text("a").encode()), "bad_answer", "bad_answer"),
+        (Answer(500), "server_error", "server_error"),
+    ],
+)
+def test_a_page_that_says_200_has_done_nothing(fake, after, put, delete):
+    """As a gateway says it, before a server that has or has not the object."""
+    fake.answer = lambda call: PAGE if call.method in ("PUT", "DELETE") else after
+
+    assert (outcome(fake, "put")[0], outcome(fake, "delete")[0]) == (put, delete)
+
+
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in FINDS])
 @pytest.mark.parametrize("to", ["http://10.0.0.1/", "http://127.0.0.1:1/", "/cal/", "https://["])
 def test_redirects_out_of_place_are_not_followed(fake, deed, to):
