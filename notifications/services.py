@@ -1,5 +1,6 @@
 """Change webhooks and deliveries: lock, check, write."""
 
+import contextlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
 from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.ids import least_id, new_id
-from scheduling.api.secrets import decrypt_text, encrypt_text
+from scheduling.api.secrets import SecretUnreadable, decrypt_text, encrypt_text
 
 MOST_WEBHOOKS = 100  # of an app
 # For so long after a rotation both secrets sign.
@@ -108,11 +109,16 @@ def rotate_secret(webhook: Webhook, *, now: datetime) -> tuple[Webhook, str]:
 
 
 def secrets_of(webhook: Webhook, *, now: datetime) -> list[str]:
-    """Those that sign a call made now, the current one first."""
-    live = [webhook.secret]
+    """Those that sign a call made now, the current one first.
+
+    Raises SecretUnreadable for the current one; another secret mends that at once, so that the one
+    before is left out where it can't be read.
+    """
+    live = [decrypt_text(webhook.secret)]
     if webhook.previous_until and webhook.previous_until > now:
-        live.append(webhook.previous_secret)
-    return [decrypt_text(secret) for secret in live]
+        with contextlib.suppress(SecretUnreadable):
+            live.append(decrypt_text(webhook.previous_secret))
+    return live
 
 
 def send_test(webhook: Webhook, *, now: datetime) -> Delivery:

@@ -14,6 +14,7 @@ from notifications import pump, sweeping
 from notifications.breaker import endpoint_of, note_results
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.pump import run_pump
+from notifications.services import rotate_secret, secrets_of
 from tests.notifications.test_pump import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
@@ -184,6 +185,19 @@ def test_a_secret_that_cannot_be_read_is_tried_again(
     assert before == ("scheduled", "The webhook's secret can't be read.", 1, 0)
     assert (row.state, row.tries, len(hooks.calls)) == ("delivered", 2, 1)
     assert f"webhook {row.webhook_id}: A stored secret can't be read" in caplog.text
+
+
+def test_a_new_secret_mends_one_that_cannot_be_read(
+    tenant: Tenant, hooks: HookSink, settings: Any
+) -> None:
+    """Though the one before would sign for another day."""
+    webhook = hook(tenant, hooks)
+    settings.ENCRYPTION_KEYS = ["another key" * 4]
+    now = timezone.now()
+
+    webhook, secret = rotate_secret(webhook, now=now)
+
+    assert secrets_of(webhook, now=now) == [secret]
 
 
 @pytest.mark.parametrize("error", [InterfaceError("closed"), KeyError("anything")])
