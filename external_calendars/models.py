@@ -7,6 +7,7 @@ from availability.models import Calendar, Event
 from external_calendars.providers.base import TROUBLES
 from scheduling.api.ids import new_id
 from scheduling.api.instants import format_stamp
+from scheduling.api.reencryption import keeps_secrets
 
 
 class Connection(models.Model):
@@ -76,6 +77,15 @@ class Connection(models.Model):
         if self.lease_token is None or not self.total:
             return None
         return {"done": self.done, "total": self.total}
+
+
+keeps_secrets(
+    "calendar",
+    Connection,
+    "address",
+    "password",
+    in_use=models.Q(calendar__deleted_at=None, calendar__resource__deleted_at=None),
+)
 
 
 class ExternalObject(models.Model):

@@ -3,11 +3,13 @@
 from datetime import datetime, timedelta
 
 from django.db import models
+from django.db.models.functions import Now
 
 from apps_config.history import History
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
 from scheduling.api.ids import new_id
+from scheduling.api.reencryption import keeps_secrets
 
 
 class EmailTemplate(models.Model):
@@ -86,6 +88,14 @@ class Webhook(models.Model):
     def __str__(self) -> str:
         return self.url
 
+
+keeps_secrets("webhook", Webhook, "secret", in_use=models.Q(deleted_at=None))
+keeps_secrets(
+    "webhook",
+    Webhook,
+    "previous_secret",
+    in_use=models.Q(deleted_at=None, previous_until__gt=Now()),
+)
 
 # The ends that somebody should know of; and how far behind its time an open one stands out.
 FAILURES = ("failed", "expired")

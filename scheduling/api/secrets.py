@@ -1,7 +1,7 @@
 """Secrets at rest: what has to be read again is encrypted before it goes into the database.
 
 The first key of ENCRYPTION_KEYS encrypts, every one decrypts: a new key is put in front, and the
-old one stays as long as anything is left that was written under it.
+old one stays as long as anything is left that was written under it (`reencryption.py`).
 """
 
 import base64
@@ -34,6 +34,16 @@ def decrypt_text(token: str) -> str:
         return cipher(tuple(settings.ENCRYPTION_KEYS)).decrypt(token.encode()).decode()
     except InvalidToken:
         raise SecretUnreadable from None
+
+
+def is_under_first_key(token: str) -> bool:
+    """Whether no other key is needed to read it. Raises SecretUnreadable."""
+    try:
+        cipher((settings.ENCRYPTION_KEYS[0],)).decrypt(token.encode())
+    except InvalidToken:
+        decrypt_text(token)
+        return False
+    return True
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,0 +1,393 @@
+"""`manage.py reencrypt_secrets`: the secrets of all rooms under the first of the keys."""
+
+import io
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.db import connection, connections, models, transaction
+from django.utils import timezone
+from standardwebhooks import Webhook as Verifier
+
+from availability.models import Calendar
+from external_calendars.access import access_of, keep_access
+from external_calendars.models import Connection
+from external_calendars.providers.base import Access
+from external_calendars.sync import IN_STEP
+from notifications import pump
+from notifications.models import Webhook
+from notifications.pump import run_pump
+from notifications.services import create_webhook, delete_webhook, rotate_secret, secrets_of
+from scheduling.api import reencryption
+from scheduling.api.reencryption import COLUMNS
+from scheduling.api.secrets import decrypt_text, encrypt_text
+from tests.external_calendars.memory import Memory, connect, look, memory
+from tests.notifications.conftest import hooks
+from tests.notifications.test_pump import book
+from tests.queries import Queries
+from tests.sinks import HookSink
+from tests.world import Tenant
+
+__all__ = ["hooks", "memory"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OLD, NEW, LOST = "the old key, " * 3, "the new key, " * 3, "the lost key, " * 3
+ACCESS = Access("https://calendar.example.com/ada/", "ada", "secret")
+TOKEN = "gAAAAA"  # as each begins
+LOOKED_AT = "4 secrets are looked at."
+REWRITTEN = "4 rewritten, 0 under the first key already, 0 that no key opens."
+ALREADY = "0 rewritten, 4 under the first key already, 0 that no key opens."
+
+
+@pytest.fixture(autouse=True)
+def _old_key(settings: Any) -> None:
+    settings.ENCRYPTION_KEYS = [OLD]
+
+
+def run(**options: Any) -> tuple[int, list[str]]:
+    """(exit status, what was said) of the command."""
+    out = io.StringIO()
+    try:
+        call_command("reencrypt_secrets", stdout=out, **options)
+    except CommandError as error:
+        return error.returncode, [*_said(out), str(error)]
+    return 0, _said(out)
+
+
+def _said(out: io.StringIO) -> list[str]:
+    """Without how fast it went."""
+    return [line for line in out.getvalue().splitlines() if "/s, " not in line]
+
+
+def make_hook(tenant: Tenant) -> tuple[Webhook, list[str]]:
+    """A webhook whose secret was just rotated, and both of its secrets, the newer first."""
+    webhook, first = create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})
+    webhook, second = rotate_secret(webhook, now=timezone.now())
+    return webhook, [second, first]
+
+
+def tokens() -> list[str]:
+    """What stands in the database, in the order in which it is looked at."""
+    return [
+        token
+        for column in COLUMNS
+        for token in column.rows().order_by("pk").values_list(column.name, flat=True)
+    ]
+
+
+# --- Everything -----------------------------------------------------------------------------------
+def test_every_column_that_holds_a_secret_is_named(tenant: Tenant) -> None:
+    """Looked for in all tables: what was encrypted begins alike."""
+    make_hook(tenant)
+    connect(tenant.make_resource()["id"])
+
+    holding = {
+        (model, field.name)
+        for model in apps.get_models()
+        for field in model._meta.concrete_fields
+        if isinstance(field, models.CharField | models.TextField)
+        and model._base_manager.filter(**{f"{field.name}__startswith": TOKEN}).exists()
+    }
+
+    assert [(column.what, column.name) for column in COLUMNS] == [
+        ("webhook", "secret"),
+        ("webhook", "previous_secret"),
+        ("calendar", "address"),
+        ("calendar", "password"),
+    ]
+    assert {(column.model, column.name) for column in COLUMNS} == holding
+
+
+def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
+    webhook, secrets = make_hook(tenant)
+    there = connect(tenant.make_resource()["id"])
+    before = tokens()
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    first, second = run(), run()
+
+    assert first == (0, [LOOKED_AT, REWRITTEN])
+    assert second == (0, [LOOKED_AT, ALREADY])
+    settings.ENCRYPTION_KEYS = [NEW]
+    webhook.refresh_from_db()
+    there.refresh_from_db()
+    assert secrets_of(webhook, now=timezone.now()) == secrets
+    assert access_of(there) == ACCESS
+    assert not set(tokens()) & set(before)
+
+
+def test_calls_are_signed_and_calendars_are_read_under_the_new_key_alone(
+    tenant: Tenant, hooks: HookSink, memory: Memory, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pump, "LINGER", 0)
+    secret = create_webhook(app=tenant.app, given={"url": hooks.url("/hook")})[1]
+    there = connect(tenant.make_resource(email="ada@example.com")["id"])
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    run()
+    settings.ENCRYPTION_KEYS = [NEW]
+
+    book(tenant)
+    run_pump("webhook")
+    ended = look(there)
+
+    (call,) = hooks.calls
+    assert Verifier(secret).verify(call.body, dict(call.headers))["state"] == "confirmed"
+    assert (ended, there.problem) == (IN_STEP, "")
+
+
+def test_a_dry_run_only_counts(tenant: Tenant, settings: Any) -> None:
+    make_hook(tenant)
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    connect(tenant.make_resource()["id"])
+    before = tokens()
+
+    found = run(dry_run=True)
+
+    assert found == (
+        0,
+        [LOOKED_AT, "2 to be rewritten, 2 under the first key already, 0 that no key opens."],
+    )
+    assert tokens() == before
+
+
+def test_without_a_secret_there_is_nothing_to_do(db: None) -> None:
+    assert run() == (
+        0,
+        [
+            "0 secrets are looked at.",
+            "0 rewritten, 0 under the first key already, 0 that no key opens.",
+        ],
+    )
+
+
+def test_a_calendar_without_a_password_keeps_none(tenant: Tenant, settings: Any) -> None:
+    there = connect(tenant.make_resource()["id"])
+    Connection.objects.update(password="")
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    run()
+
+    there.refresh_from_db()
+    assert (access_of(there).address, there.password) == (ACCESS.address, "")
+
+
+# --- What no key opens ----------------------------------------------------------------------------
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_those_that_no_key_opens_are_named_and_stop_no_other(
+    tenant: Tenant, settings: Any, dry_run: bool
+) -> None:
+    webhook, _ = make_hook(tenant)
+    there = connect(tenant.make_resource()["id"])
+    settings.ENCRYPTION_KEYS = [LOST]
+    lost = encrypt_text("whsec_lost")
+    Webhook.objects.update(secret=lost)
+    Connection.objects.update(password="damaged")
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    found = run(dry_run=dry_run)
+
+    older = "2 to be rewritten" if dry_run else "2 rewritten"
+    assert found == (
+        1,
+        [
+            f"webhook {webhook.id}: secret can't be read.",
+            f"calendar {there.pk}: password can't be read.",
+            LOOKED_AT,
+            f"{older}, 0 under the first key already, 2 that no key opens.",
+            "No key of ENCRYPTION_KEYS opens 2 secrets.",
+        ],
+    )
+    assert (Webhook.objects.get().secret, Connection.objects.get().password) == (lost, "damaged")
+
+
+def test_what_nobody_reads_need_not_be_readable(tenant: Tenant, settings: Any) -> None:
+    """Of what was deleted, and of a secret that signs no more; what can be read is rewritten."""
+    gone, _ = make_hook(tenant)
+    over, _ = make_hook(tenant)
+    make_hook(tenant)
+    connect(tenant.make_resource()["id"])
+    now = timezone.now()
+    delete_webhook(gone, now=now)
+    Webhook.objects.filter(id=gone.id).update(secret="damaged")
+    Webhook.objects.filter(id=over.id).update(
+        previous_secret="damaged", previous_until=now - timedelta(hours=1)
+    )
+    Calendar.objects.exclude(connection=None).update(deleted_at=now)
+    Connection.objects.update(address="damaged")
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    found = run()
+
+    assert found == (
+        0,
+        [
+            "8 secrets are looked at.",
+            "5 rewritten, 0 under the first key already, 0 that no key opens.",
+            "3 more can't be read, of what was deleted or has run out: nobody reads them.",
+        ],
+    )
+
+
+# --- Beside a running service ---------------------------------------------------------------------
+Between = Callable[[], None]
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Between], None]:
+    """`between(change)`: it happens once, after a secret was read and before it is written."""
+
+    def happen(change: Between) -> None:
+        waiting = [change]
+
+        def encrypt(text: str) -> str:
+            if waiting:
+                waiting.pop()()
+            return encrypt_text(text)
+
+        monkeypatch.setattr(reencryption, "encrypt_text", encrypt)
+
+    return happen
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ([NEW, OLD], "1 rewritten, 1 under the first key already, 0 that no key opens."),
+        ([OLD], "2 rewritten, 0 under the first key already, 0 that no key opens."),
+    ],
+    ids=["by a process that knows the new key", "by one that was not started anew"],
+)
+def test_what_was_changed_meanwhile_stays(
+    tenant: Tenant,
+    settings: Any,
+    between: Callable[[Between], None],
+    keys: list[str],
+    told: str,
+) -> None:
+    there = connect(tenant.make_resource()["id"])
+
+    def change() -> None:
+        settings.ENCRYPTION_KEYS = keys
+        Connection.objects.update(address=encrypt_text("https://new.example.com/"))
+        settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    between(change)
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    found = run()
+
+    assert found == (0, ["2 secrets are looked at.", told])
+    settings.ENCRYPTION_KEYS = [NEW]
+    there.refresh_from_db()
+    assert access_of(there) == ACCESS._replace(address="https://new.example.com/")
+
+
+def test_what_was_deleted_meanwhile_is_gone(
+    tenant: Tenant, settings: Any, between: Callable[[Between], None]
+) -> None:
+    connect(tenant.make_resource()["id"])
+    between(lambda: Connection.objects.all().delete() and None)
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    status, _ = run()
+
+    assert (status, Connection.objects.count()) == (0, 0)
+
+
+@pytest.mark.postgresql
+def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings: Any) -> None:
+    """The update has begun on the old row when the change is committed."""
+    there = connect(tenant.make_resource()["id"])
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    found: list[tuple[int, list[str]]] = []
+
+    def work() -> None:
+        try:
+            found.append(run())
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work)
+    with transaction.atomic():
+        keep_access(there, ACCESS._replace(password="another"))
+        there.save()
+        thread.start()
+        wait_for_a_waiter()
+    thread.join(20)
+
+    assert found == [
+        (
+            0,
+            [
+                "2 secrets are looked at.",
+                "0 rewritten, 2 under the first key already, 0 that no key opens.",
+            ],
+        )
+    ]
+    there.refresh_from_db()
+    assert access_of(there).password == "another"
+
+
+def wait_for_a_waiter() -> None:
+    """Until a statement waits for a lock of this transaction."""
+    ends = time.monotonic() + 20
+    while time.monotonic() < ends:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks"
+                " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            )
+            if cursor.fetchone() != (0,):
+                return
+        time.sleep(0.02)
+    raise AssertionError("nobody waits")
+
+
+def test_it_is_stopped_and_goes_on(
+    tenant: Tenant, settings: Any, between: Callable[[Between], None]
+) -> None:
+    make_hook(tenant)
+    connect(tenant.make_resource()["id"])
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    texts = [decrypt_text(token) for token in tokens()]
+
+    def stop() -> None:
+        between(interrupt)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    between(stop)
+    stopped = run(batch=1)
+    between(lambda: None)
+    again = run(batch=1)
+
+    assert stopped == (130, ["Stopped; run it again to go on."])
+    assert again == (
+        0,
+        [LOOKED_AT, "3 rewritten, 1 under the first key already, 0 that no key opens."],
+    )
+    settings.ENCRYPTION_KEYS = [NEW]
+    assert [decrypt_text(token) for token in tokens()] == texts
+
+
+def test_many_are_read_with_few_queries(tenant: Tenant, settings: Any) -> None:
+    for _ in range(5):
+        make_hook(tenant)
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    with Queries(connection) as wide:
+        run(dry_run=True)
+    with Queries(connection) as narrow:
+        run(dry_run=True, batch=2)
+
+    assert len(narrow) - len(wide) == 4
+
+
+@pytest.mark.parametrize("batch", [0, 10_001])
+def test_bounds(db: None, batch: int) -> None:
+    assert run(batch=batch) == (1, ["--batch must be from 1 to 10000."])
