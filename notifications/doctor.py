@@ -10,6 +10,8 @@ import shutil
 import smtplib
 import stat
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +28,7 @@ from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
 from notifications.queue import database_now
+from scheduling.api.reencryption import CURRENT, OLDER, UNREADABLE, look_at_secrets
 
 OK, WARN, FAIL = "ok", "WARN", "FAIL"
 LEAST_POSTGRESQL = 15
@@ -33,6 +36,7 @@ QUEUES = ("celery", *Delivery.TYPES)
 BEAT_IS_LATE = 90.0  # seconds: three marks were missed
 LATE, TOO_LATE = 60.0, 600.0  # seconds that a delivery or a completion may be overdue
 MOST_SKEW = 2.0  # seconds between this machine's clock and the database's
+SECRETS_SECONDS = 2.0
 SOME_SPACE, LEAST_SPACE = 10**9, 10**8  # bytes
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 FILES = "django.core.mail.backends.filebased.EmailBackend"
@@ -269,6 +273,26 @@ def look_at_secret_key() -> Finding:
     return Finding(OK, f"{path}, for its owner alone" if is_used else "of the environment")
 
 
+def look_at_stored_secrets() -> Finding:
+    """Of many, those that can be looked at in a few seconds."""
+    ends = time.monotonic() + SECRETS_SECONDS
+    states: Counter[str] = Counter()
+    for found in look_at_secrets():
+        states.update(secret.state for secret in found)
+        if time.monotonic() > ends:
+            break
+    count = states[CURRENT] + states[OLDER] + states[UNREADABLE]
+    if states[UNREADABLE]:
+        fix = "Put the key that is missing back into ENCRYPTION_KEYS, or have those secrets given"
+        again = "anew: manage.py reencrypt_secrets --dry-run names them."
+        seen = f"{states[UNREADABLE]:,} of {count:,} can't be read"
+        return Finding(FAIL, seen, f"{fix} {again}")
+    if not count:
+        return Finding(OK, "none is in use")
+    where = f"{states[OLDER]:,} under an older key" if states[OLDER] else "all under the first key"
+    return Finding(OK, f"{count:,} looked at, {where}")
+
+
 def readable(seconds: float) -> str:
     """`45 s`, `12 min`, `3.5 h` or `4 days`."""
     span = timedelta(seconds=seconds)
@@ -324,4 +348,5 @@ CHECKS = (
     Check("disk", look_at_disk, "Look at the disk of VAR_DIR.", needs_database=False),
     Check("public address", look_at_public_url, "Correct PUBLIC_URL.", needs_database=False),
     Check("secret key", look_at_secret_key, "Look at the file in VAR_DIR.", needs_database=False),
+    Check("stored secrets", look_at_stored_secrets, "Look at the database."),
 )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +24,9 @@ from bookings.models import Booking
 from notifications import doctor
 from notifications.doctor import Check, Finding, examine
 from notifications.heartbeat import mark_beat
-from notifications.models import Delivery, Endpoint, Heartbeat
+from notifications.models import Delivery, Endpoint, Heartbeat, Webhook
 from notifications.services import create_webhook, disable_webhook, send_test
+from scheduling.api.reencryption import look_at_secrets
 from tests.services import ROOT, Service, free_port
 from tests.sinks import MailSink
 from tests.world import Tenant
@@ -46,6 +48,7 @@ NAMES = [
     "disk",
     "public address",
     "secret key",
+    "stored secrets",
     "calendars",
 ]
 
@@ -113,7 +116,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
 
     failed = ["database", "broker", "workers", "e-mail server"]
     unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
-    unseen += ["overdue calendars", "calendars"]
+    unseen += ["overdue calendars", "stored secrets", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),
@@ -350,6 +353,42 @@ def test_the_secret_key(settings: Any, tmp_path: Path) -> None:
     assert none == Finding("ok", "40 characters, of the environment")
     assert good == Finding("ok", f"{path}, for its owner alone")
     assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
+
+
+def test_stored_secrets(tenant: Tenant, settings: Any) -> None:
+    old, new, lost = "the old key " * 3, "the new key " * 3, "the lost key " * 3
+    none = doctor.look_at_stored_secrets()
+    for key in (old, old, new):
+        settings.ENCRYPTION_KEYS = [key]
+        create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})
+    settings.ENCRYPTION_KEYS = [new, old]
+    some = doctor.look_at_stored_secrets()
+    settings.ENCRYPTION_KEYS = [lost, new]
+    bad = doctor.look_at_stored_secrets()
+    settings.ENCRYPTION_KEYS = [new, old]
+    Webhook.objects.update(secret=Webhook.objects.latest("created_at").secret)
+    all_new = doctor.look_at_stored_secrets()
+
+    assert none == Finding("ok", "none is in use")
+    assert some == Finding("ok", "3 looked at, 2 under an older key")
+    assert all_new == Finding("ok", "3 looked at, all under the first key")
+    assert bad == Finding(
+        "FAIL",
+        "2 of 3 can't be read",
+        "Put the key that is missing back into ENCRYPTION_KEYS, or have those secrets given anew:"
+        " manage.py reencrypt_secrets --dry-run names them.",
+    )
+
+
+def test_no_more_secrets_are_looked_at_than_there_is_time_for(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})
+    monkeypatch.setattr(doctor, "look_at_secrets", partial(look_at_secrets, batch=2))
+    monkeypatch.setattr(doctor, "SECRETS_SECONDS", 0)
+
+    assert doctor.look_at_stored_secrets() == Finding("ok", "2 looked at, all under the first key")
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
