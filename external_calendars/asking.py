@@ -18,10 +18,12 @@ from availability.models import Event
 from availability.outside import asks_outside
 from availability.reading import Span, to_datetime
 from external_calendars.access import access_of
+from external_calendars.claims import LOOK
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import NOT_ASKED, Access, Provider, Trouble
 from external_calendars.reading import Unreadable, read_occurrences
+from notifications.waking import ask_after_commit
 
 logger = logging.getLogger(__name__)
 
@@ -185,3 +187,4 @@ def _look_soon(found: Sequence[Busy], span: Span) -> None:
         Connection.objects.filter(calendar__in=news, lease_token=None, next_at__gt=now).update(
             next_at=now
         )
+        ask_after_commit(LOOK)

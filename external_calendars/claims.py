@@ -19,6 +19,7 @@ from availability.placement import lock_resources
 from external_calendars.models import Connection
 from external_calendars.providers.base import FINAL_TROUBLES, NO_WRITE_ACCESS, Trouble
 from notifications.queue import database_now
+from notifications.waking import WakeUp
 
 # Longer than any one call to a provider; each batch extends it.
 LEASE = timedelta(seconds=120)
@@ -30,6 +31,8 @@ FINAL_TRIES = 5
 LONGEST_RETRY_AFTER = 86_400
 # So that calendars that were connected at once are not asked at once for ever.
 JITTER = 0.1
+# Has a worker look at those that are due; beat asks as often as this expires.
+LOOK = WakeUp("external_calendars.tasks.look_at_calendars", "calendar", expires=5)
 
 
 class LeaseLost(Exception):

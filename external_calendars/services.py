@@ -17,12 +17,12 @@ from availability.models import Calendar, Event, Resource
 from availability.placement import lock_calendars, lock_resources
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from external_calendars.access import access_of, keep_access, server_of
+from external_calendars.claims import LOOK
 from external_calendars.models import Connection, Feed
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import NO_WRITE_ACCESS, TROUBLES, Access, Found, Trouble
 from external_calendars.writing import plan_missing
-from notifications.models import Delivery
-from notifications.waking import waker
+from notifications.waking import ask_after_commit
 from scheduling.api.errors import AlreadyExists, Invalid, NotFound
 
 MOST_CONNECTED = 10  # of a resource
@@ -111,7 +111,7 @@ def connect(
         connection.save(force_insert=True)
         if calendar.is_writable:
             plan_missing(calendar, now=now)
-        _wake_after_commit()
+        ask_after_commit(LOOK)
     return calendar
 
 
@@ -154,7 +154,7 @@ def reconnect(
         connection.save()
         if calendar.is_writable or was_writable:
             plan_missing(calendar, now=now)
-        _wake_after_commit()
+        ask_after_commit(LOOK)
     return calendar
 
 
@@ -265,10 +265,6 @@ def of_provider(calendar: Calendar) -> QuerySet[Event]:
     return calendar.events.filter(bookings=None, main=None)
 
 
-def _wake_after_commit() -> None:
-    transaction.on_commit(lambda: waker.ask([Delivery.CALENDAR]))
-
-
 def _lock(calendar: Calendar) -> Calendar:
     """The row as it is under the lock of its resource. Raises NotFound for one just deleted."""
     if not lock_calendars([calendar]):
@@ -315,7 +311,7 @@ def look_now(calendar: Calendar, *, now: datetime) -> Calendar:
         kept_out = waiting.filter(problem=NO_WRITE_ACCESS)
         kept_out.update(problem="", problem_since=None)
         calendar.connection.refresh_from_db()
-        _wake_after_commit()
+        ask_after_commit(LOOK)
     return calendar
 
 

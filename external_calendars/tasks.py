@@ -2,12 +2,13 @@ import time
 
 from celery import shared_task
 
-from external_calendars.claims import due
+from external_calendars.claims import LOOK, due
 from external_calendars.layout import forget_old_events, lay_out_further
 from external_calendars.rounds import LONGEST_RUN, run_round
 from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.sweeping import NEGLECTED, sweeps
+from notifications.waking import publish
 
 LAY_OUT_SECONDS = 20.0  # of one task
 
@@ -16,7 +17,7 @@ LAY_OUT_SECONDS = 20.0  # of one task
 def look_at_calendars() -> None:
     """Look at those that are due; a successor goes on with what is left."""
     if run_round(stopping=is_stopping) and not is_stopping():
-        look_at_calendars.apply_async(queue="calendar", expires=5, retry=False)
+        publish(LOOK)
 
 
 @shared_task

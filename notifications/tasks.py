@@ -14,7 +14,7 @@ from notifications import (
 from notifications.pump import LONGEST_RUN, run_pump
 from notifications.queue import database_now
 from notifications.stopping import is_stopping
-from notifications.waking import publish
+from notifications.waking import publish, pump_of
 
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
@@ -23,7 +23,7 @@ PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 def pump(kind: str) -> None:
     """Send what is due of one type; asks for a successor where there was work."""
     if run_pump(kind, stopping=is_stopping) and not is_stopping():
-        publish(kind)
+        publish(pump_of(kind))
 
 
 @shared_task

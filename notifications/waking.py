@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from celery import current_app
 from django.db import transaction
@@ -19,10 +20,22 @@ from notifications.models import Delivery
 
 logger = logging.getLogger(__name__)
 
-PUMP = "notifications.tasks.pump"
 SOON = timedelta(seconds=1)
 # A pump that has run dry lingers longer than this: the wake-ups of a busy moment are one.
 PAUSE = 0.1
+
+
+class WakeUp(NamedTuple):
+    """A task that looks for what is due; after `expires` seconds in its queue nobody misses it."""
+
+    task: str
+    queue: str
+    args: tuple[str, ...] = ()
+    expires: int = 60
+
+
+def pump_of(kind: str) -> WakeUp:
+    return WakeUp("notifications.tasks.pump", kind, (kind,))
 
 
 class Waker:
@@ -31,12 +44,12 @@ class Waker:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked = threading.Event()
-        self._types: set[str] = set()
+        self._wanted: set[WakeUp] = set()
         self._process = 0
 
-    def ask(self, types: Iterable[str]) -> None:
+    def ask(self, wake_ups: Iterable[WakeUp]) -> None:
         with self._lock:
-            self._types.update(types)
+            self._wanted.update(wake_ups)
             if self._process != os.getpid():  # threads do not survive a fork
                 self._process = os.getpid()
                 threading.Thread(target=self._publish_for_ever, daemon=True).start()
@@ -47,25 +60,31 @@ class Waker:
             self._asked.wait()
             self._asked.clear()
             with self._lock:
-                types, self._types = self._types, set()
-            for kind in sorted(types):
-                publish(kind)
+                wanted, self._wanted = self._wanted, set()
+            for wake_up in sorted(wanted):
+                publish(wake_up)
             time.sleep(PAUSE)
 
 
-def publish(kind: str) -> None:
-    """Ask for a pump of that type. A broker that can't take it is logged, not raised."""
+def publish(wake_up: WakeUp) -> None:
+    """Ask for it now. A broker that can't take it is logged, not raised."""
+    task, queue, args, expires = wake_up
     try:
-        current_app.send_task(PUMP, args=[kind], queue=kind, expires=60, retry=False)
+        current_app.send_task(task, args=args, queue=queue, expires=expires, retry=False)
     except Exception as error:  # kombu's transports raise their own, and those of their sockets
-        logger.warning("no wake-up for %s: %s", kind, type(error).__name__)
+        logger.warning("no wake-up for %s: %s", queue, type(error).__name__)
 
 
 waker = Waker()
+
+
+def ask_after_commit(*wake_ups: WakeUp) -> None:
+    """Once what they look for can be seen."""
+    transaction.on_commit(lambda: waker.ask(wake_ups))
 
 
 def wake_after_commit(rows: Iterable[Delivery], *, now: datetime) -> None:
     """Wake the workers of those types that have something due at once, once it can be seen."""
     types = {row.type for row in rows if row.next_at is not None and row.next_at <= now + SOON}
     if types:
-        transaction.on_commit(lambda: waker.ask(types))
+        ask_after_commit(*map(pump_of, types))

@@ -16,8 +16,10 @@ from availability.reading import Span
 from external_calendars import asking
 from external_calendars.access import keep_access
 from external_calendars.asking import ask_calendars
+from external_calendars.claims import LOOK
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers.base import Access, Object, Trouble
+from notifications.waking import waker
 from tests.external_calendars.front import Answer as FrontAnswer
 from tests.external_calendars.servers import PASSWORD, CalendarServer
 from tests.world import BERLIN, Tenant, at
@@ -360,14 +362,23 @@ def next_of(calendar: Calendar) -> datetime | None:
     return Connection.objects.get(calendar=calendar).next_at
 
 
-def test_a_calendar_with_news_is_looked_at_soon(tenant: Tenant, provider: FakeProvider) -> None:
+def test_a_calendar_with_news_is_looked_at_at_once(
+    tenant: Tenant,
+    provider: FakeProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    woken: list[Any] = []
+    monkeypatch.setattr(waker, "ask", woken.extend)
     ada = tenant.make_resource("Ada")
     calendar = connect(ada)
     says(provider, entry("0900", "1000"))
 
-    ask(ada)
+    with django_capture_on_commit_callbacks(execute=True):
+        ask(ada)
 
     assert next_of(calendar) == timezone.now()
+    assert woken == [LOOK]
 
 
 def test_one_without_news_keeps_its_turn(tenant: Tenant, provider: FakeProvider) -> None:

@@ -9,6 +9,7 @@ from django.db import connections
 
 from availability.models import Calendar, Event
 from external_calendars import rounds, tasks
+from external_calendars.claims import LOOK
 from external_calendars.models import Connection
 from external_calendars.providers.base import Trouble
 from external_calendars.rounds import run_round
@@ -112,14 +113,14 @@ def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
 def test_the_task_and_the_sweep(
     tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(tasks.look_at_calendars, "apply_async", lambda **given: sent.append(given))
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks, "publish", sent.append)
     there = connect(tenant.make_resource()["id"])
 
     tasks.look_at_calendars()
     tasks.look_at_calendars()
 
-    assert sent == [{"queue": "calendar", "expires": 5, "retry": False}]
+    assert sent == [LOOK]
     assert ("calendar", tasks.sweep_calendars) in sweeping.SWEEPS
     busy.put("/31", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="31"))
     tasks.sweep_calendars()
