@@ -13,7 +13,7 @@ from external_calendars.copies import Copy, note_copies
 from external_calendars.models import Connection, WrittenEvent
 from notifications.breaker import endpoint_of, note_results
 from notifications.models import Delivery
-from notifications.waking import wake_after_commit, waker
+from notifications.waking import ask_after_commit, pump_of, wake_after_commit
 from scheduling.api.ids import new_id
 from scheduling.api.sql import insert_rows
 
@@ -92,7 +92,7 @@ def hurry(connection: Connection, *, address: str, now: datetime) -> None:
         content__calendar_id=str(connection.pk),
     )
     if later.update(next_at=now):
-        waker.ask([Delivery.CALENDAR])
+        ask_after_commit(pump_of(Delivery.CALENDAR))
 
 
 def _future_events(resource_id: uuid.UUID, now: datetime) -> Iterator[Sequence[uuid.UUID]]:
