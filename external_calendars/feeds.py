@@ -120,9 +120,33 @@ def shown_events(calendar: Calendar, now: datetime) -> QuerySet[Event]:
     return rows.order_by("start", "id")[:MOST_EVENTS]
 
 
+_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+_TIMED = Entry(
+    id=uuid.UUID(int=0),
+    updated_at=_MOMENT,
+    state="tentative",
+    graph="confirm_decline",
+    start=_MOMENT,
+    end=_MOMENT,
+    all_day=False,
+    start_date=None,
+    end_date=None,
+    what="A title, so long that it is cut into several lines; of 75 octets each (Zürich)",
+    where="Harbour Street 5",
+    description="Several\nlines",
+    busy=False,
+    created_at=_MOMENT,
+)
+# Written as any other, so that a tag is another one where the writing is.
+SPECIMENS = (
+    _TIMED,
+    _TIMED._replace(all_day=True, start_date=_MOMENT.date(), end_date=_MOMENT.date(), graph=None),
+)
+
+
 def feed_tag(calendar: Calendar, now: datetime) -> str:
-    """The ETag: of what would be written, without reading or writing it."""
-    digest = hashlib.sha256(f"{service_host()} {calendar.name}".encode())
+    """The ETag: of what would be written and how, without reading or writing it."""
+    digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS)).encode())
     for row in shown_events(calendar, now).values_list("id", "updated_at", "state"):
         digest.update(repr(row).encode())
     return f'"{digest.hexdigest()[:32]}"'

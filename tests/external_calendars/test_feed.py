@@ -331,6 +331,22 @@ def test_every_change_has_a_tag_of_its_own(tenant: Tenant, clock: Any) -> None:
     assert len(set(tags)) == len(tags) == 7
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("LINE", 60), ("REFRESH", "PT1H"), ("PRODUCT", "Other"), ("ESCAPES", {})]
+)
+def test_another_way_of_writing_has_another_tag(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, name: str, value: Any
+) -> None:
+    """A newer service may write the same events otherwise."""
+    path = make_feed(tenant, tenant.make_resource()["calendars"][0]["id"])
+    before = fetch(path)
+    assert fetch(path).headers["ETag"] == before.headers["ETag"]
+
+    monkeypatch.setattr(feeds, name, value)
+
+    assert fetch(path).headers["ETag"] != before.headers["ETag"]
+
+
 def test_head_tells_the_same_without_the_calendar(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     tenant.make_event(calendar, SPAN["start"], SPAN["end"])
