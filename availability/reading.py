@@ -9,14 +9,14 @@ import uuid
 from array import array
 from collections.abc import Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.conf import settings
 from django.db import connection
 
 from availability.core.explain import Busy
 from availability.core.zones import day_start, local_day
 from availability.models import Event
+from availability.out_of_step import LATE, stale_before
 from scheduling.api.sql import among, raw_id, raw_moment, read_id
 
 Pairs = list[tuple[int, int]]
@@ -26,20 +26,20 @@ YEAR_2000 = 946_684_800  # 2000-01-01T00:00:00Z, in epoch seconds
 RuleRow = tuple[str, str, str, str]  # name, day, start, end
 
 # The parts in braces are our own words, never a client's. A calendar that is out of step is rare,
-# and found in the index calendar_connected, whose condition SQLite wants word for word.
+# and found in the index calendar_connected.
 _RESOURCES = """
 SELECT resource.id, resource.name, resource.timezone, late.id, late.name, late.synced_at,
     rule.name, rule.day, rule.start, rule."end"
 FROM availability_resource resource {joined}
 LEFT JOIN availability_constraint rule ON rule.resource_id = resource.id
 LEFT JOIN availability_calendar late ON late.resource_id = resource.id
-    AND late.deleted_at IS NULL AND NOT (late.provider = 'service')
-    AND (late.synced_at IS NULL OR late.synced_at < %s)
+    AND {late}
 WHERE resource.app_id = %s AND resource.deleted_at IS NULL AND {only}
 ORDER BY {order}, late.name, late.id, rule.position, rule.id
 """
 _OF_PROJECT = _RESOURCES.format(
     joined="JOIN availability_projectresource own ON own.resource_id = resource.id",
+    late=LATE,
     only="own.project_id = %s",
     order="own.position, own.id",
 )
@@ -103,8 +103,10 @@ def read_resources(
     """The app's resources of these ids and what belongs to them, one query; unknown ones are left
     out. `now`: when a calendar is out of step."""
     sql, params = among(ids)
-    statement = _RESOURCES.format(joined="", only=f"resource.id {sql}", order="resource.id")
-    params = [_stale_before(now), raw_id(app_id), *params]
+    statement = _RESOURCES.format(
+        joined="", late=LATE, only=f"resource.id {sql}", order="resource.id"
+    )
+    params = [raw_moment(stale_before(now)), raw_id(app_id), *params]
     found = {row.id: row for row in _resource_rows(statement, params)}
     return [found[one] for one in ids if one in found]
 
@@ -113,11 +115,8 @@ def read_project_resources(
     app_id: uuid.UUID, project_id: uuid.UUID, *, now: datetime
 ) -> list[ResourceRow]:
     """The project's resources and what belongs to them, in its order: one query."""
-    return _resource_rows(_OF_PROJECT, [_stale_before(now), raw_id(app_id), raw_id(project_id)])
-
-
-def _stale_before(now: datetime) -> Any:
-    return raw_moment(now - timedelta(seconds=settings.CALENDAR_STALE_SECONDS))
+    stale = raw_moment(stale_before(now))
+    return _resource_rows(_OF_PROJECT, [stale, raw_id(app_id), raw_id(project_id)])
 
 
 def _resource_rows(statement: str, params: list) -> list[ResourceRow]:

@@ -1,32 +1,46 @@
 """How the connected calendars are: for operators."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from external_calendars.models import Connection
+from availability.models import Calendar
+from availability.out_of_step import out_of_step, stale_before
 from notifications.doctor import OK, WARN, Check, Finding, adds_check, readable
 from notifications.lateness import seconds_since
 from notifications.queue import database_now
 
 NAMED = 3
+# When each was last in step; of one that never was, since when it is connected.
+_IN_STEP_AT = Coalesce("synced_at", "connection__created_at")
 
 
-def in_use() -> QuerySet[Connection]:
-    """Those of calendars, resources and apps that are there."""
-    return Connection.objects.filter(
-        calendar__deleted_at=None,
-        calendar__resource__deleted_at=None,
-        calendar__resource__app__archived_at=None,
+def in_use() -> QuerySet[Calendar]:
+    """The connected ones that are there, of resources and apps that are."""
+    return Calendar.objects.filter(
+        connection__isnull=False,
+        deleted_at=None,
+        resource__deleted_at=None,
+        resource__app__archived_at=None,
+    )
+
+
+def being_read_first(now: datetime) -> Q:
+    """Of calendars those whose first look is under way: out of step still, but by no fault. One
+    that takes longer than a calendar may be out of step is one."""
+    return Q(
+        synced_at=None,
+        connection__problem="",
+        connection__next_at__isnull=False,
+        connection__created_at__gte=stale_before(now),
     )
 
 
 def problems() -> dict[str, int]:
     """How many have which problem; "": none. One that nobody has is left out."""
-    counts = in_use().order_by("problem").values_list("problem").annotate(Count("pk"))
-    return dict(counts)
+    name = "connection__problem"
+    return dict(in_use().order_by(name).values_list(name).annotate(Count("pk")))
 
 
 def max_seconds_behind(now: datetime) -> float:
@@ -34,31 +48,36 @@ def max_seconds_behind(now: datetime) -> float:
 
     Without those that only a person gets going again: they would hide the others.
     """
-    return seconds_since(_least_synced(in_use().exclude(next_at=None)), now)
+    return seconds_since(_least_synced(in_use().exclude(connection__next_at=None)), now)
 
 
-def _least_synced(rows: QuerySet[Connection]) -> datetime | None:
-    found = rows.aggregate(at=Min(Coalesce("calendar__synced_at", "created_at")))
-    return found["at"]
+def _least_synced(rows: QuerySet[Calendar]) -> datetime | None:
+    return rows.aggregate(at=Min(_IN_STEP_AT))["at"]
 
 
 def look_at_calendars() -> Finding:
     now = database_now()
-    behind = (
-        in_use()
-        .annotate(at=Coalesce("calendar__synced_at", "created_at"))
-        .filter(at__lt=now - timedelta(seconds=settings.CALENDAR_STALE_SECONDS))
-    )
+    behind = in_use().filter(out_of_step(now)).exclude(being_read_first(now))
     count = behind.count()
     if not count:
-        found = sum(problems().values())
-        return Finding(OK, f"{found} connected, all in step" if found else "none is connected")
-    names = behind.order_by("at", "pk").values_list("problem", flat=True)[:NAMED]
+        return Finding(OK, _how_many(now))
+    rows = behind.annotate(at=_IN_STEP_AT).order_by("at", "pk")
+    names = rows.values_list("connection__problem", flat=True)[:NAMED]
     causes = ", ".join(sorted({problem or "not looked at" for problem in names}))
     oldest = readable(seconds_since(_least_synced(behind), now))
     seen = f"{count} out of step, the oldest for {oldest} ({causes})"
     fix = "See that workers take the queue calendar; what only their owners can mend says so in the"
     return Finding(WARN, seen, f"{fix} admin and in GET /calendars.")
+
+
+def _how_many(now: datetime) -> str:
+    """Where none is out of step by a fault."""
+    found, first = in_use().count(), in_use().filter(being_read_first(now)).count()
+    if not found:
+        return "none is connected"
+    if first:
+        return f"{found} connected, {first} being read for the first time, the others in step"
+    return f"{found} connected, all in step"
 
 
 adds_check(

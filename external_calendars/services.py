@@ -143,6 +143,8 @@ def reconnect(
             _forget_what_was_there(calendar)
             connection.mark = {}
             calendar.synced_at = None
+        if calendar.synced_at is None:
+            connection.created_at = now  # its first look begins now
         _set_found(calendar, connection, found, access)
         set_fields(calendar, texts or {}, CALENDAR_TEXTS)
         if is_primary:

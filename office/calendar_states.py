@@ -1,12 +1,13 @@
 """How calendars stand that are kept elsewhere: the same words on every page."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from availability.models import Calendar
+from availability.out_of_step import out_of_step
+from external_calendars.health import being_read_first
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import TROUBLES
@@ -26,54 +27,37 @@ STATES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def out_since(now: datetime) -> datetime:
-    """What was last in step before that is out of step."""
-    return now - timedelta(seconds=settings.CALENDAR_STALE_SECONDS)
-
-
-def state_of(calendar: Calendar, now: datetime) -> str:
-    """A key of STATES. The calendar is read with its `connection`."""
-    if calendar.deleted_at:
-        return DELETED
-    connection: Connection | None = getattr(calendar, "connection", None)
-    if connection is None:
-        return HERE
-    if connection.is_stopped:
-        return STOPPED
-    if (calendar.synced_at or connection.created_at) < out_since(now):
-        return OUT_OF_STEP
-    if connection.problem:
-        return TROUBLED
-    return IN_STEP if calendar.synced_at else FIRST_LOOK
-
-
-def those_in(state: str, now: datetime) -> Q:
-    """The calendars of which `state_of` says so."""
-    if state == DELETED:
-        return Q(deleted_at__isnull=False)
-    if state == HERE:
-        return Q(deleted_at=None, connection=None)
-    connected = Q(deleted_at=None, connection__isnull=False)
-    if state == STOPPED:
-        return connected & Q(connection__next_at=None)
-    since = out_since(now)
-    late = Q(synced_at__lt=since) | Q(synced_at=None, connection__created_at__lt=since)
-    looked_at = connected & Q(connection__next_at__isnull=False)
-    if state == OUT_OF_STEP:
-        return looked_at & late
-    timely = looked_at & (
-        Q(synced_at__gte=since) | Q(synced_at=None, connection__created_at__gte=since)
+def with_state(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """The calendars with a key of STATES as `state`: the first that holds."""
+    return calendars.annotate(
+        state=Case(
+            When(deleted_at__isnull=False, then=Value(DELETED)),
+            When(connection=None, then=Value(HERE)),
+            When(connection__next_at=None, then=Value(STOPPED)),
+            When(being_read_first(now), then=Value(FIRST_LOOK)),
+            When(out_of_step(now), then=Value(OUT_OF_STEP)),
+            When(~Q(connection__problem=""), then=Value(TROUBLED)),
+            default=Value(IN_STEP),
+        )
     )
-    if state == TROUBLED:
-        return timely & ~Q(connection__problem="")
-    return timely & Q(connection__problem="", synced_at__isnull=state == FIRST_LOOK)
 
 
 def need_somebody(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
-    """Those out of step for longer than the setting says, and those that a problem has stopped;
-    what belongs to nobody any more is left out."""
-    rows = calendars.filter(resource__deleted_at=None, resource__app__archived_at=None)
-    return rows.filter(those_in(OUT_OF_STEP, now) | those_in(STOPPED, now))
+    """Those that are out of step, and those that a problem has stopped; what belongs to nobody any
+    more is left out."""
+    return _in_use(calendars, now).filter(state__in=(OUT_OF_STEP, STOPPED))
+
+
+def being_read(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Those whose first look is under way, but of what belongs to nobody any more."""
+    return _in_use(calendars, now).filter(state=FIRST_LOOK)
+
+
+def _in_use(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """The connected ones alone: few beside those that are kept here."""
+    rows = calendars.filter(deleted_at=None, connection__isnull=False)
+    rows = rows.filter(resource__deleted_at=None, resource__app__archived_at=None)
+    return with_state(rows, now)
 
 
 def provider_words(name: str) -> str:
@@ -87,3 +71,9 @@ def provider_words(name: str) -> str:
 def problem_words(connection: Connection | None) -> str:
     """Why it is not in step, as a sentence; "" where nothing is wrong."""
     return TROUBLES[connection.problem] if connection and connection.problem else ""
+
+
+def progress_words(connection: Connection | None) -> str:
+    """How far the look that is under way has come; "" where there is none."""
+    progress = connection and connection.progress_record()
+    return f"{progress['done']:,} of {progress['total']:,} read" if progress else ""

@@ -32,9 +32,9 @@ from office.calendar_states import (
     TROUBLE,
     need_somebody,
     problem_words,
+    progress_words,
     provider_words,
-    state_of,
-    those_in,
+    with_state,
 )
 from office.reach import resources_in_reach
 from office.shown_once import show_secret
@@ -95,11 +95,10 @@ class StateFilter(DropdownFilter):
         return [(TROUBLE, "needs somebody"), *((name, one[0]) for name, one in STATES.items())]
 
     def queryset(self, request: HttpRequest, calendars: Any) -> Any:
-        now = timezone.now()
-        if self.value() == TROUBLE:
-            return need_somebody(calendars, now)
         state = self.value()
-        return calendars.filter(those_in(state, now)) if state in STATES else calendars
+        if state == TROUBLE:
+            return need_somebody(calendars, timezone.now())
+        return calendars.filter(state=state) if state in STATES else calendars
 
 
 @admin.register(Calendar)
@@ -133,7 +132,7 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
 
     @display(description="state", label=dict(STATES.values()))
     def shown_state(self, calendar: Calendar) -> str:
-        return STATES[state_of(calendar, timezone.now())][0]
+        return STATES[calendar.state][0]
 
     @display(description="last in step (UTC)")
     def in_step(self, calendar: Calendar) -> str:
@@ -177,7 +176,8 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
 
     # --- its page ---------------------------------------------------------------------------------
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).select_related("resource__app", "connection", "feed")
+        rows = super().get_queryset(request).select_related("resource__app", "connection", "feed")
+        return with_state(rows, timezone.now())
 
     def changeform_view(
         self,
@@ -194,7 +194,7 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
         """How it stands, in words."""
         connection = getattr(calendar, "connection", None)
         zone = calendar.resource.timezone
-        state = state_of(calendar, timezone.now())
+        state = calendar.state
         words, colour = STATES[state]
         progress = connection and connection.progress_record()
 
@@ -215,7 +215,7 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
             "next_look": moment(connection and not connection.lease_token and connection.next_at),
             "is_live": bool(connection and connection.lease_token) or state == FIRST_LOOK,
             "progress": progress,
-            "progress_words": progress and f"{progress['done']:,} of {progress['total']:,} read",
+            "progress_words": progress_words(connection),
             "is_feed": not is_writable_kind(calendar),
             "feed_since": moment(getattr(calendar, "feed", None) and calendar.feed.created_at),
         }

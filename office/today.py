@@ -21,7 +21,14 @@ from apps_config.scope import Scope, scope_of
 from availability.models import Calendar
 from bookings.models import Booking
 from notifications.models import FAILURES, LATE, Delivery, Webhook
-from office.calendar_states import STATES, TROUBLE, need_somebody, problem_words, state_of
+from office.calendar_states import (
+    STATES,
+    TROUBLE,
+    being_read,
+    need_somebody,
+    problem_words,
+    progress_words,
+)
 from office.words import STATE_COLOURS, moment_words, state_words
 from scheduling.api.instants import zone
 
@@ -60,7 +67,8 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     start, end = span_of(local, local, place)
     bookings = Booking.objects.filter(scope.rows("app"), deleted_at=None)
     deliveries = Delivery.objects.filter(scope.rows("app"))
-    calendars = need_somebody(Calendar.objects.filter(scope.rows("resource__app")), now)
+    calendars = Calendar.objects.filter(scope.rows("resource__app"))
+    in_need = need_somebody(calendars, now)
     chart = cache.get_or_set(
         f"office-charts-{request.user.pk}-{local}", lambda: _charts(scope, now, place), KEPT
     )
@@ -73,11 +81,12 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
             _failed(deliveries, now),
             _overdue(deliveries, now),
             _disabled(scope),
-            _out_of_step(calendars),
+            _in_need(in_need),
         ],
         "next_bookings": _next(bookings, now, end),
         "requests": _requests(bookings),
-        "calendars": _calendar_lines(calendars, now),
+        "calendars": _calendar_lines(in_need),
+        "first_looks": _first_looks(being_read(calendars, now)),
         **chart,
     }
 
@@ -131,33 +140,47 @@ def _disabled(scope: Scope) -> Figure:
     )
 
 
-def _out_of_step(calendars: Any) -> Figure:
+def _in_need(calendars: Any) -> Figure:
     number = _count(calendars)
     link = _list("availability_calendar", state=TROUBLE)
-    return Figure("calendars out of step", number, link, number != "0")
+    return Figure("calendars need somebody", number, link, number != "0")
 
 
-def _calendar_lines(calendars: Any, now: datetime) -> list[dict[str, Any]]:
-    """Of calendars that somebody has to look after, those first that have waited longest."""
+def _calendar_lines(calendars: Any) -> list[dict[str, Any]]:
+    """Of those that need somebody: first those that have waited longest."""
     rows = calendars.select_related("resource", "connection")
     rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:SHOWN]
     found = []
     for one in rows:
-        words, colour = STATES[state_of(one, now)]
-        zone_name = one.resource.timezone
-        since = moment_words(one.synced_at, zone_name) if one.synced_at else ""
+        since = moment_words(one.synced_at, one.resource.timezone) if one.synced_at else ""
         found.append(
-            {
-                "link": reverse("admin:availability_calendar_change", args=[one.id]),
-                "name": one.name,
-                "resource": one.resource.name,
-                "state": words,
-                "colour": colour,
+            _calendar_line(one)
+            | {
                 "since": f"in step until {since}" if since else "never yet in step",
                 "problem": problem_words(one.connection),
             }
         )
     return found
+
+
+def _first_looks(calendars: Any) -> list[dict[str, Any]]:
+    """Out of step as well, but nobody has to do anything about it."""
+    rows = calendars.select_related("resource", "connection").order_by("-id")[:SHOWN]
+    return [
+        _calendar_line(one) | {"since": progress_words(one.connection) or "waits for its turn"}
+        for one in rows
+    ]
+
+
+def _calendar_line(calendar: Any) -> dict[str, Any]:
+    words, colour = STATES[calendar.state]
+    return {
+        "link": reverse("admin:availability_calendar_change", args=[calendar.id]),
+        "name": calendar.name,
+        "resource": calendar.resource.name,
+        "state": words,
+        "colour": colour,
+    }
 
 
 def _next(bookings: Any, now: datetime, end: datetime) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from availability.models import Calendar
+from availability.out_of_step import out_of_step
 from availability.reading import read_project_resources, read_resources
 from tests.availability.questions import MONDAY, MORNING, ask, line, lines, open_hours
 from tests.world import BERLIN, Answer, Caller, Tenant, at
@@ -112,6 +113,8 @@ def test_from_when_on_a_calendar_is_out_of_step(
     (read,) = read_resources(tenant.app.id, [calendar.resource_id], now=NOW)
 
     assert read.out_of_step == (((calendar.id, "Work", synced_at),) if is_late else ())
+    # The same rule where calendars are listed and counted.
+    assert list(Calendar.objects.filter(out_of_step(NOW))) == ([calendar] if is_late else [])
 
 
 def test_the_setting_says_how_long_it_may_be(tenant: Tenant, settings: Any) -> None:
@@ -145,9 +148,11 @@ def test_calendars_that_say_nothing(tenant: Tenant) -> None:
     ada, bob = (tenant.make_resource(name, **open_hours(9, 10)) for name in ("Ada", "Bob"))
     connect(ada, NOW)
     connect(ada, LATE, deleted_at=timezone.now())
-    connect(bob, LATE)
+    late = connect(bob, LATE)
 
     answer = ask(tenant, ada["id"])
+
+    assert list(Calendar.objects.filter(out_of_step(NOW))) == [late]
 
     assert lines(answer) == [f"{MONDAY} 09:00-10:00 +00:00 Ada"]
 

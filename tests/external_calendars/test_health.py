@@ -1,6 +1,8 @@
 """What operators see of connected calendars."""
 
+import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,35 @@ def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
     )
     assert round(max_seconds_behind(database_now()), -2) == 4 * 3600
     assert problems() == {"": 1, "unauthorized": 1, "unreachable": 1}
+
+
+def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connection]) -> None:
+    age(three[0], 10)
+
+    found = look_at_calendars()
+
+    assert found == (OK, "3 connected, 2 being read for the first time, the others in step", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "causes"),
+    [
+        ({"problem": "unreachable", "problem_since": database_now}, "unreachable"),
+        ({"problem": "unauthorized", "next_at": None}, "unauthorized"),
+        ({"created_at": lambda: database_now() - timedelta(hours=1)}, "not looked at"),
+    ],
+)
+def test_a_first_look_that_failed_or_takes_too_long_is_one(
+    three: list[Connection], given: dict[str, Any], causes: str
+) -> None:
+    age(three[0], 10)
+    values = {name: one() if callable(one) else one for name, one in given.items()}
+    Connection.objects.filter(pk=three[1].pk).update(**values)
+
+    found = look_at_calendars()
+
+    seen = re.fullmatch(r"(\d+) out of step, the oldest for [^(]+\((.*)\)", found.seen)
+    assert (found.level, seen and seen.groups()) == (WARN, ("1", causes))
 
 
 def test_one_that_never_was_counts_from_its_making(three: list[Connection]) -> None:

@@ -453,7 +453,7 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     page = unescape(viewer.get(page_of(calendar)).content.decode())
 
     for words in (
-        "in trouble",
+        "out of step",
         "bookings are written to it",
         TROUBLES["rate_limited"],
         "1,200 of 5,000 read",
@@ -566,9 +566,7 @@ def every(tenant: Tenant, shelf: Shelf) -> dict[str, Calendar]:
         "in_step": one(1),
         "first_look": one(2, synced_at=None),
         "troubled": one(3, problem="unreachable", problem_since=now),
-        "out_of_step": one(
-            4, synced_at=long_ago, created_at=long_ago, problem="unreachable", problem_since=now
-        ),
+        "out_of_step": one(4, synced_at=long_ago, problem="unreachable", problem_since=now),
         "stopped": one(5, next_at=None, problem="unauthorized", problem_since=now),
         "deleted": one(6),
     }
@@ -605,13 +603,90 @@ def test_today_says_which_are_out_of_step(
     elsewhere = enter(Tenant("third")).get("/admin/").context
 
     figure = context["figures"][-1]
-    assert (figure.words, figure.number, figure.is_bad) == ("calendars out of step", "2", True)
+    assert (figure.words, figure.number, figure.is_bad) == ("calendars need somebody", "2", True)
     lines = [(one["link"], one["state"], one["problem"]) for one in context["calendars"]]
     assert lines == [
         (page_of(every["out_of_step"]), "out of step", TROUBLES["unreachable"]),
         (page_of(every["stopped"]), "stopped", TROUBLES["unauthorized"]),
     ]
-    assert (elsewhere["figures"][-1].number, elsewhere["calendars"]) == ("0", [])
+    assert context["first_looks"] == [
+        {
+            "link": page_of(every["first_look"]),
+            "name": "Work",
+            "resource": "Ada",
+            "state": "first look",
+            "colour": "info",
+            "since": "waits for its turn",
+        }
+    ]
+    names = ("calendars", "first_looks")
+    assert elsewhere["figures"][-1].number == "0"
+    assert [elsewhere[name] for name in names] == [[], []]
+
+
+FIRST = {"synced_at": None}
+AN_HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "state"),
+    [
+        (FIRST, "first_look"),
+        (FIRST | {"created_at": AN_HOUR - timedelta(minutes=1)}, "first_look"),
+        (FIRST | {"created_at": AN_HOUR + timedelta(minutes=1)}, "out_of_step"),
+        (FIRST | {"problem": "unreachable"}, "out_of_step"),
+        (FIRST | {"problem": "unauthorized", "next_at": None}, "stopped"),
+        ({"synced_at": AN_HOUR + timedelta(minutes=1)}, "out_of_step"),
+        ({"synced_at": AN_HOUR - timedelta(minutes=1)}, "in_step"),
+        ({"synced_at": AN_HOUR - timedelta(minutes=1), "problem": "unreachable"}, "troubled"),
+    ],
+)
+def test_what_availability_warns_of_is_a_fault_or_a_first_look(
+    tenant: Tenant, shelf: Shelf, given: dict[str, Any], state: str
+) -> None:
+    """One rule: what is out of step there is called in step nowhere."""
+    now = timezone.now()
+    values = {name: now - one if isinstance(one, timedelta) else one for name, one in given.items()}
+    calendar = connected(tenant, shelf, **values)
+    resource_id = str(calendar.resource_id)
+    editor = member(tenant.app, "editor")
+
+    day = {"from": "2030-01-01T10:00:00Z", "to": "2030-01-01T11:00:00Z"}
+    answer = tenant.post("/availability", {"resources": [resource_id], "length": "1 hour", **day})
+    [row] = editor.get(LIST, {"provider": "caldav"}).context["cl"].result_list
+    today = editor.get("/admin/").context
+
+    assert row.state == state
+    is_late = values["synced_at"] is None or values["synced_at"] < now - AN_HOUR
+    assert bool(answer.json.get("warnings")) is is_late
+    named = {name: [one["name"] for one in today[name]] for name in ("calendars", "first_looks")}
+    assert named == {
+        "calendars": ["Work"] if state in ("out_of_step", "stopped") else [],
+        "first_looks": ["Work"] if state == "first_look" else [],
+    }
+
+
+@pytest.mark.parametrize("given", [{}, {"address": HOME}])
+def test_connected_again_it_is_being_read_for_the_first_time(
+    tenant: Tenant, shelf: Shelf, given: dict[str, str]
+) -> None:
+    """One that could never be read, days ago."""
+    days_ago = timezone.now() - timedelta(days=3)
+    calendar = connected(
+        tenant, shelf, synced_at=None, problem="unauthorized", next_at=None, created_at=days_ago
+    )
+    shelf.put(HOME)
+    editor = member(tenant.app, "editor")
+    path = page_of(calendar, "reconnect")
+
+    def state() -> str:
+        [row] = editor.get(LIST, {"provider": "caldav"}).context["cl"].result_list
+        return row.state
+
+    first = state()
+    editor.post(path, form_of(editor, path) | {"password": "new"} | given)
+
+    assert (first, state()) == ("stopped", "first_look")
 
 
 @pytest.mark.parametrize("who", ["staff", "viewer"])

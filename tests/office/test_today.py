@@ -53,7 +53,7 @@ def test_numbers_are_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter:
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
         ("webhooks switched off", "1"),
-        ("calendars out of step", "0"),
+        ("calendars need somebody", "0"),
     ]
     # Of today's, the list shows the cancelled one too.
     assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1", "0"]
