@@ -26,6 +26,8 @@ MOST_ROWS = 2000
 # How long before the first day that what blocks nothing may have begun: by its start alone it can
 # be found in an index. (Blocking events are found by their end.)
 BEGUN_WITHIN = timedelta(days=MOST_DAYS)
+# The reasons why time is shaded as closed, whatever else stands there.
+CLOSING = ("constraint", "calendar")
 
 
 class Range(NamedTuple):
@@ -44,10 +46,12 @@ class Range(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """What is drawn, in the calendar library's words, but for `more`, which is ours."""
+    """What is drawn, in the calendar library's words. `late`: which calendars are out of step so
+    that a resource is closed throughout, in a sentence with the calendar's address."""
 
     events: list[dict[str, Any]]
     background: list[dict[str, Any]]
+    late: list[dict[str, str]]
     cut: bool
 
 
@@ -69,7 +73,14 @@ def read_sheet(
         _hold_record(hold, by_id[hold.resource_id], shown)
         for hold in _read_holds(app, resources, whole, now)
     ]
-    return Sheet(records, _background(app, resources, shown, now), len(events) >= MOST_ROWS)
+    # By the core that answers /availability/explain.
+    explained = explain_query(query_of(app, resources, shown, now))
+    return Sheet(
+        events=records,
+        background=_background(explained, by_id, shown),
+        late=_late(explained),
+        cut=len(events) >= MOST_ROWS,
+    )
 
 
 # --- Rows -----------------------------------------------------------------------------------------
@@ -206,13 +217,10 @@ def _told(
 
 # --- Open and closed ------------------------------------------------------------------------------
 def _background(
-    app: App, resources: Sequence[Resource], shown: Range, now: datetime
+    explained: Iterable[Explanation], by_id: dict[uuid.UUID, Resource], shown: Range
 ) -> list[dict[str, Any]]:
-    """What the resources' own rules close, by the core that answers /availability/explain."""
-    found = explain_query(query_of(app, resources, shown, now))
-    by_id = {resource.id: resource for resource in resources}
     records = []
-    for explanation in found:
+    for explanation in explained:
         resource = by_id[explanation.resource.id]
         zone = shown.zone_of(resource)
         records += [
@@ -225,6 +233,20 @@ def _background(
             for piece in skipped_pieces(*shown.span_of(resource), zone)
         ]
     return records
+
+
+def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:
+    return [
+        {
+            "resource": explanation.resource.name,
+            "text": reason.text,
+            "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
+        }
+        for explanation in explained
+        # They hold throughout: those of the first segment are all.
+        for reason in explanation.segments[0].reasons
+        if reason.type == "calendar"
+    ]
 
 
 def query_of(app: App, resources: Sequence[Resource], shown: Range, now: datetime) -> Query:
@@ -241,10 +263,10 @@ def query_of(app: App, resources: Sequence[Resource], shown: Range, now: datetim
 
 
 def closed_spans(explanation: Explanation) -> list[tuple[int, int]]:
-    """What rules close, whatever else stands there."""
+    """What rules close, or a calendar that is out of step where its app wants that."""
     spans: list[tuple[int, int]] = []
     for start, end, _, reasons in explanation.segments:
-        if not any(reason.type == "constraint" for reason in reasons):
+        if not any(reason.type in CLOSING for reason in reasons):
             continue
         if spans and spans[-1][1] == start:
             start = spans.pop()[0]

@@ -161,7 +161,7 @@ def read_events(request: HttpRequest) -> dict[str, Any]:
     sheet = read_sheet(
         app, resources, shown, now=timezone.now(), may_move=may(request, app.id, MOVE)
     )
-    return {"events": sheet.events, "background": sheet.background, "cut": sheet.cut}
+    return sheet._asdict()
 
 
 @answers_json("POST")

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from apps_config.models import Account
+from availability.models import Calendar
 from bookings.models import Booking
 from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import WORKDAYS, logged_in, member_of
@@ -190,6 +191,53 @@ def test_closed_time_in_another_zone(tenant: Tenant, ada: Any, editor: Client) -
         ("is-closed", "2026-11-23T00:00:00", "2026-11-23T03:00:00"),
         ("is-closed", "2026-11-23T11:00:00", "2026-11-24T00:00:00"),
     ]
+
+
+@pytest.mark.parametrize("zone", [{}, {"zone": "America/New_York"}])
+def test_a_calendar_out_of_step_closes_where_the_app_wants_it(
+    tenant: Tenant, ada: Any, editor: Client, zone: dict[str, str]
+) -> None:
+    """As /availability/explain and "Why not?" have it; what is booked is drawn all the same."""
+    bob = tenant.make_resource("Bob", timezone=BERLIN, availability_constraints=WORKDAYS)
+    book(tenant, ada, "2026-11-23 10:00:00", "2026-11-23 11:00:00")
+    calendar = Calendar.objects.create(resource_id=ada["id"], name="Work", provider="caldav")
+    days = {"start": "2026-11-23", "end": "2026-11-24", **zone}
+    warned = read(editor, ada, bob, **days).json()["data"]
+
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"stale_calendars": "block"}})
+    answer = read(editor, ada, bob, **days)
+    found = answer.json()["data"]
+    told = tenant.post(
+        "/availability/explain",
+        {"resources": [ada["id"]], "from": "2026-11-23 00:00:00", "to": "2026-11-24 00:00:00"},
+    ).data[0]["segments"]
+
+    of_bob = [one for one in warned["background"] if one["resourceIds"] == [bob["id"]]]
+    assert (len(warned["background"]), len(of_bob), warned["late"]) == (4, 2, [])
+    assert found["background"] == [
+        {
+            "display": "background",
+            "resourceIds": [ada["id"]],
+            "start": "2026-11-23T00:00:00",
+            "end": "2026-11-24T00:00:00",
+            "classNames": ["is-closed"],
+        },
+        *of_bob,
+    ]
+    assert found["late"] == [
+        {
+            "resource": "Ada",
+            "text": 'The external calendar "Work" has never been in step.',
+            "url": f"/admin/availability/calendar/{calendar.pk}/change/",
+        }
+    ]
+    assert {found["late"][0]["text"]} == {
+        reason["text"]
+        for segment in told
+        for reason in segment["reasons"]
+        if reason["type"] == "calendar"
+    }
+    assert (found["events"], len(found["events"])) == (warned["events"], 1)
 
 
 def test_a_day_of_23_hours_and_one_of_25(tenant: Tenant, ada: Any, editor: Client) -> None:

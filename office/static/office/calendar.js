@@ -160,6 +160,7 @@ addEventListener("DOMContentLoaded", () => {
       if (!ok) throw new Error(body.error);
       const events = body.data.events.filter((one) => gone.checked || !GONE.test(one.extendedProps.state));
       list(events);
+      explainClosed(body.data.late);
       if (body.data.cut) tell("There is more than can be shown: choose fewer days or resources.");
       grid.dataset.drawn = String(Number(grid.dataset.drawn || 0) + 1);
       return [...body.data.background, ...events];
@@ -178,6 +179,21 @@ addEventListener("DOMContentLoaded", () => {
         link.href = url;
         const item = make("li", "");
         item.append(link, ` ${state}, ${resource}`);
+        return item;
+      }),
+    );
+  }
+
+  // Why a resource is closed throughout.
+  function explainClosed(calendars) {
+    const block = document.getElementById("cal-late");
+    block.hidden = !calendars.length;
+    block.replaceChildren(
+      ...calendars.map(({ resource, text, url }) => {
+        const link = make("a", "", "Calendar");
+        link.href = url;
+        const item = make("li", "", `${resource} is closed: ${text} `);
+        item.append(link);
         return item;
       }),
     );
