@@ -5,8 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps_config.models import Account
+from availability.models import Calendar
 from bookings.models import Booking
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
@@ -104,6 +106,27 @@ def test_a_week(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: 
     )
     assert found.page.texts("#cal-zones") == ["Times as a clock in Europe/Berlin shows them."]
     keep(found, f"calendar-1280-{scheme}")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_why_all_of_it_is_closed(
+    visit: Open, office: Tenant, ada: Any, editor: Account, width: int, scheme: str
+) -> None:
+    fill_week(office, ada)
+    calendar = Calendar.objects.create(resource_id=ada["id"], name="Work", provider="caldav")
+    office.put(f"/apps/{office.app.slug}", {"settings": {"stale_calendars": "block"}})
+
+    found = open_calendar(visit, editor, ada, width=width, scheme=scheme)
+
+    words = 'Ada is closed: The external calendar "Work" has never been in step. Calendar'
+    assert found.page.texts("#cal-late li") == [words]
+    assert found.page.evaluate("document.querySelector('#cal-late a').getAttribute('href')") == (
+        f"/admin/availability/calendar/{calendar.pk}/change/"
+    )
+    keep(found, f"calendar-closed-{width}-{scheme}")
+    Calendar.objects.filter(id=calendar.id).update(synced_at=timezone.now())
+    found.page.click(".ec-next")
+    found.page.wait_for("document.getElementById('cal-late').hidden")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
