@@ -36,6 +36,7 @@ def calendar_record(calendar: Calendar) -> dict[str, Any]:
         "synced_at": _stamp(calendar.synced_at),
         "problem": connection and connection.problem_record(),
         "progress": connection and connection.progress_record(),
+        "unread": connection.unread if connection else 0,
         **_stamps(calendar),
     }
 

@@ -97,6 +97,7 @@ CALENDAR_EXAMPLE = {
     "synced_at": None,
     "problem": None,
     "progress": None,
+    "unread": 0,
     "created_at": "2026-11-20T09:30:00+0000",
     "updated_at": "2026-11-20T09:30:00+0000",
 }
@@ -138,6 +139,8 @@ CALENDAR = component(
             "required": ["done", "total"],
             "properties": {"done": COUNT, "total": COUNT},
         },
+        unread=COUNT
+        | {"description": "How many objects there can't be read, as of the last look."},
         created_at=STAMP,
         updated_at=STAMP,
     ),

@@ -32,6 +32,7 @@ def record(calendar_id: str, resource_id: str, **given: Any) -> dict[str, Any]:
         "synced_at": None,
         "problem": None,
         "progress": None,
+        "unread": 0,
         "created_at": STAMP,
         "updated_at": STAMP,
         **given,

@@ -62,6 +62,7 @@ def calendar_record(calendar: Any, **given: Any) -> dict[str, Any]:
         "synced_at": None,
         "problem": None,
         "progress": None,
+        "unread": 0,
         "created_at": STAMP,
         "updated_at": STAMP,
         **given,

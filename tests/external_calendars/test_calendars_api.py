@@ -44,6 +44,7 @@ def record(calendar: Any, resource: Any, **given: Any) -> dict[str, Any]:
         "synced_at": None,
         "problem": None,
         "progress": None,
+        "unread": 0,
         "created_at": STAMP,
         "updated_at": STAMP,
         **given,
@@ -651,6 +652,18 @@ def test_a_look_that_is_under_way_goes_on(tenant: Tenant, shelf: Shelf) -> None:
     assert answer.data == record(calendar, resource, progress=progress)
     kept = Connection.objects.get()
     assert (kept.next_at, kept.lease_token) == (ends, token)
+
+
+def test_how_many_objects_can_not_be_read(tenant: Tenant, shelf: Shelf, clock: Any) -> None:
+    resource = tenant.make_resource()
+    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    Connection.objects.update(unread=3)
+
+    listed = {one["id"]: one for one in tenant.get("/calendars").data}
+
+    own = resource["calendars"][0]
+    assert listed == {calendar["id"]: record(calendar, resource, unread=3), own["id"]: own}
+    assert own["unread"] == 0
 
 
 # --- Let go ---------------------------------------------------------------------------------------
