@@ -34,6 +34,15 @@ VALUES = (
     "participants",
     "busy",
 )
+OBJECT_VALUES = (
+    "uid",
+    "etag",
+    "text",
+    "is_recurring",
+    "laid_out_until",
+    "problem",
+    "problem_since",
+)
 
 
 class Read(NamedTuple):
@@ -110,8 +119,7 @@ def store(connection: Connection, reads: Sequence[Read], window: Window) -> None
     for read in reads:
         row = before.get(read.object.href)
         if read.problem:
-            uid = row.uid if row else read.uid
-            rows.append(_object_row(connection, read, uid, is_ours=False, until=None))
+            rows.append(_unread_row(connection, read, row))
             continue
         time[read.uid] += () if read.uid in ours else read.occurrences
         rows.append(_object_row(connection, read, read.uid, read.uid in ours, window[1]))
@@ -124,7 +132,7 @@ def store(connection: Connection, reads: Sequence[Read], window: Window) -> None
         rows,
         update_conflicts=True,
         unique_fields=["connection", "href"],
-        update_fields=["uid", "etag", "text", "is_recurring", "laid_out_until", "problem"],
+        update_fields=OBJECT_VALUES,
     )
 
 
@@ -137,7 +145,7 @@ def forget(connection: Connection, hrefs: Sequence[str]) -> None:
 
 
 def _object_row(
-    connection: Connection, read: Read, uid: str, is_ours: bool, until: datetime | None
+    connection: Connection, read: Read, uid: str, is_ours: bool, until: datetime
 ) -> ExternalObject:
     keeps_text = read.is_recurring or is_ours
     return ExternalObject(
@@ -148,12 +156,24 @@ def _object_row(
         text=read.object.text.replace("\0", "") if keeps_text else "",
         is_recurring=read.is_recurring,
         laid_out_until=until if read.is_recurring else None,
+    )
+
+
+def _unread_row(connection: Connection, read: Read, row: ExternalObject | None) -> ExternalObject:
+    """Of one that can't be read; `row` is what was known of it."""
+    return ExternalObject(
+        connection=connection,
+        href=read.object.href,
+        uid=row.uid if row else read.uid,
+        etag=read.object.etag,
         problem=read.problem,
+        problem_since=(row and row.problem_since) or timezone.now(),
     )
 
 
 def _rows_of(connection: Connection, hrefs: Collection[str]) -> dict[str, ExternalObject]:
-    rows = connection.remote_objects.filter(href__in=hrefs).only("connection", "href", "uid")
+    rows = connection.remote_objects.filter(href__in=hrefs)
+    rows = rows.only("connection", "href", "uid", "problem_since")
     return {row.href: row for row in rows}
 
 

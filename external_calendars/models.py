@@ -104,6 +104,7 @@ class ExternalObject(models.Model):
     # Until when what recurs is laid out in events.
     laid_out_until = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=200, blank=True, help_text="why it can't be read")
+    problem_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

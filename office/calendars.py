@@ -1,6 +1,7 @@
 """Calendars in the back office: how those stand that are kept elsewhere, and what can be done."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from typing import Any
 
@@ -21,6 +22,7 @@ from availability.models import Calendar
 from availability.serializers.resources import CalendarSerializer
 from availability.services import CALENDAR_TEXTS, change_calendar, create_calendar
 from external_calendars.feeds import feed_url, make_feed, revoke_feed
+from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.services import Verdict, choose_primary, disconnect, look_now, try_out
 from office.asking import ask_first, find_to_change
@@ -38,6 +40,7 @@ from office.calendar_states import (
 )
 from office.reach import resources_in_reach
 from office.shown_once import show_secret
+from office.unread import tell_unread, unread_words
 from office.words import moment_words
 from scheduling.api.errors import Refusal
 
@@ -140,7 +143,8 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
 
     @display(description="problem")
     def problem(self, calendar: Calendar) -> str:
-        return problem_words(getattr(calendar, "connection", None))
+        connection = getattr(calendar, "connection", None)
+        return problem_words(connection) or unread_words(connection.unread if connection else 0)
 
     @action(description="Connect a calendar…", url_path="new-connection", permissions=["connect"])
     def open_connect(self, request: HttpRequest) -> HttpResponse:
@@ -197,6 +201,7 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
         state = calendar.state
         words, colour = STATES[state]
         progress = connection and connection.progress_record()
+        is_feed = not is_writable_kind(calendar)
 
         def moment(at: Any) -> str:
             return f"{moment_words(at, zone)} ({zone})" if at else ""
@@ -212,11 +217,12 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
             "in_step": moment(calendar.synced_at),
             "problem": problem_words(connection),
             "problem_since": moment(connection and connection.problem_since),
-            "next_look": moment(connection and not connection.lease_token and connection.next_at),
+            "next_look": _next_look_words(connection, timezone.now(), moment),
             "is_live": bool(connection and connection.lease_token) or state == FIRST_LOOK,
             "progress": progress,
             "progress_words": progress_words(connection),
-            "is_feed": not is_writable_kind(calendar),
+            "is_feed": is_feed,
+            "unread": connection and tell_unread(connection, zone=zone, is_feed=is_feed),
             "feed_since": moment(getattr(calendar, "feed", None) and calendar.feed.created_at),
         }
 
@@ -351,6 +357,17 @@ def or_not_found(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
             raise Http404 from None
 
     return answer
+
+
+def _next_look_words(
+    connection: Connection | None, now: datetime, moment: Callable[[Any], str]
+) -> str:
+    """When a worker looks there next; "" where nobody does until a person has mended it."""
+    if connection is None or connection.is_stopped:
+        return ""
+    if connection.lease_token:
+        return "under way"
+    return moment(connection.next_at) if connection.next_at > now else "waits for its turn"
 
 
 def _page_of(calendar: Calendar) -> str:

@@ -221,6 +221,37 @@ def test_one_that_can_not_be_read_stops_no_other(there: Connection, memory: Memo
     }
 
 
+def test_since_when_one_can_not_be_read(
+    there: Connection, memory: Memory, still: Any, ada: Any
+) -> None:
+    """Since it was first found so; once it is read, it may begin anew."""
+
+    def found() -> dict[str, Any]:
+        return dict(there.remote_objects.values_list("href", "problem_since"))
+
+    memory.put("/a", "garbage")
+    memory.put("/b", meeting("B"))
+    look(there)
+    first = found()
+    still.shift(600)
+    memory.put("/a", "other garbage")
+    memory.put("/b", "garbage")
+    look(there)
+    second = found()
+    memory.put("/a", meeting("A"))
+    look(there)
+    third = found()
+    still.shift(600)
+    memory.put("/a", "garbage")
+    look(there)
+
+    ten, twenty = NOW + timedelta(minutes=10), NOW + timedelta(minutes=20)
+    assert first == {"/a": NOW, "/b": None}
+    assert second == {"/a": NOW, "/b": ten}
+    assert third == {"/a": None, "/b": ten}
+    assert found() == {"/a": twenty, "/b": ten}
+
+
 def test_one_that_can_not_be_read_any_more_keeps_its_time(
     there: Connection, memory: Memory
 ) -> None:

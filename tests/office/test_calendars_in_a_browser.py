@@ -16,6 +16,7 @@ from tests.access import find_faults, load_axe
 from tests.browser import Page
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.office.conftest import Visit, keep
+from tests.office.test_calendars_page import leave_unread
 from tests.office.test_set_up_in_a_browser import (
     OURS,
     _threads_end_in_peace,
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
-PICTURES = ("calendars", "calendar-connected", "calendar-stopped", "calendar-refused")
+PICTURES = ("calendars", "calendar-stopped", "calendar-unread")
 AT = "https://dav.example.com/calendars/ada/"
 CONNECT = reverse("admin:availability_calendar_connect")
 
@@ -62,6 +63,13 @@ def calendars(office: Tenant, ada: Any, shelf: Shelf, feeds: Shelf) -> dict[str,
         lease_token=office.app.pk, done=1200, total=5000
     )
     Calendar.objects.filter(name="School holidays").update(synced_at=now)
+    leave_unread(
+        found["School holidays"],
+        *(f"holiday-{number}@example.com" for number in range(10)),
+        "<b>" + "long-" * 180,
+        "holiday-11@example.com",
+        problem_since=now,
+    )
     return found
 
 
@@ -74,7 +82,7 @@ def pages(ada: Any, calendars: dict[str, Calendar]) -> dict[str, str]:
         "calendars": reverse("admin:availability_calendar_changelist"),
         "calendar-stopped": page_of(calendars["Work"]),
         "calendar-looking": page_of(calendars["Home"]),
-        "calendar-feed": page_of(calendars["School holidays"]),
+        "calendar-unread": page_of(calendars["School holidays"]),
         "calendar-reconnect": page_of(calendars["Work"], "reconnect"),
         "calendar-disconnect": page_of(calendars["Work"], "disconnect"),
         "calendar-whose": CONNECT,

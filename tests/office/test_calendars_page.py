@@ -1,8 +1,10 @@
 """Calendars in the back office: how they stand, and connecting those that are kept elsewhere."""
 
 import re
-from datetime import timedelta
+import uuid
+from datetime import UTC, datetime, timedelta
 from html import unescape
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -14,12 +16,13 @@ from apps_config.models import Membership
 from availability.models import Calendar, Event
 from bookings.models import Booking
 from external_calendars.access import access_of
-from external_calendars.models import Connection, Feed, WrittenEvent
+from external_calendars.models import Connection, ExternalObject, Feed, WrittenEvent
 from external_calendars.providers.base import TROUBLES, Access, Trouble
 from external_calendars.services import FIELDS, FIND_SECONDS
 from notifications.models import Delivery
 from office import calendars
 from office.calendar_states import STATES
+from office.unread import name_in_collection, one_line
 from scheduling.api.addresses import NO_WEB_ADDRESS
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.office.conftest import Enter
@@ -467,6 +470,170 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
         assert words not in page
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC)}, "Thu 1 Jan 2099, 13:00"),
+        ({"next_at": datetime(2026, 1, 1, 12, tzinfo=UTC)}, "waits for its turn"),
+        (
+            {"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC), "lease_token": uuid.UUID(int=1)},
+            "under way",
+        ),
+        ({"next_at": None}, "none, until somebody has mended it"),
+    ],
+)
+def test_when_it_is_looked_at_next(
+    tenant: Tenant, shelf: Shelf, given: dict[str, Any], words: str
+) -> None:
+    resource = tenant.make_resource(timezone="Europe/Berlin")
+    calendar = connected(tenant, shelf, resource, **given)
+
+    page = member(tenant.app, "viewer").get(page_of(calendar)).content.decode()
+
+    [said] = re.findall(r"<dt>Next look</dt><dd>([^<]*)</dd>", page)
+    assert said.removesuffix(" (Europe/Berlin)") == words
+
+
+class _Unread(HTMLParser):
+    """Of the card of objects that can't be read: its texts, and the elements in its rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_here, self.is_row = False, False
+        self.texts: list[str] = []
+        self.elements: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag == "section":
+            self.is_here = dict(attrs).get("aria-labelledby") == "unread"
+        if self.is_here and tag == "li":
+            self.is_row = True
+        if self.is_row:
+            self.elements.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "section":
+            self.is_here = self.is_row = False
+        self.is_row = self.is_row and tag != "ul"
+
+    def handle_data(self, data: str) -> None:
+        if self.is_here and data.strip():
+            self.texts.append(data.strip())
+
+
+def unread_on(client: Any, calendar: Calendar) -> tuple[list[str], set[str]]:
+    answer = client.get(page_of(calendar))
+    assert answer.status_code == 200
+    parser = _Unread()
+    parser.feed(answer.content.decode())
+    return parser.texts, parser.elements
+
+
+def leave_unread(calendar: Calendar, *hrefs: str, **given: Any) -> None:
+    """Objects that could not be read, each a minute after the one before."""
+    given = {"problem": "The text is no calendar."} | given
+    first = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    ExternalObject.objects.bulk_create(
+        ExternalObject(
+            connection=calendar.connection,
+            href=href,
+            uid=str(number),
+            **{"problem_since": first + timedelta(minutes=number)} | given,
+        )
+        for number, href in enumerate(hrefs)
+    )
+    Connection.objects.filter(calendar=calendar).update(unread=len(hrefs))
+
+
+STOP_NO_OTHER = (
+    "They stop no other, and what was known of them stays. Each is read again when it is changed"
+    " at its server."
+)
+
+
+def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) -> None:
+    calendar = connected(tenant, shelf, tenant.make_resource(timezone="Europe/Berlin"))
+    viewer = member(tenant.app, "viewer")
+    ExternalObject.objects.create(connection=calendar.connection, href="/good.ics", uid="good")
+
+    none = unread_on(viewer, calendar)
+    leave_unread(calendar, "/ada/work/B%C3%BCro%2Feins.ics")
+    one = unread_on(viewer, calendar)
+    cell = viewer.get(LIST, {"provider": "caldav"}).context["cl"]
+    ExternalObject.objects.exclude(problem="").delete()
+    leave_unread(calendar, *(f"/ada/work/{number}.ics" for number in range(12)))
+    many, _ = unread_on(viewer, calendar)
+
+    words = "The text is no calendar."
+    assert none == ([], set())
+    assert one[0] == [
+        "1 object can't be read",
+        STOP_NO_OTHER,
+        "Büro/eins.ics",
+        words,
+        "since Tue 1 Jan 2030, 13:00",
+    ]
+    assert [cell.model_admin.problem(row) for row in cell.result_list] == ["1 object can't be read"]
+    assert many == [
+        "12 objects can't be read",
+        STOP_NO_OTHER,
+        *(
+            text
+            for number in range(11, 1, -1)
+            for text in (f"{number}.ics", words, f"since Tue 1 Jan 2030, 13:{number:02}")
+        ),
+        "And 2 more.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("href", "name"),
+    [
+        ("/w/<script>alert(1)</script>", "script>"),
+        ("/w/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "<script>alert(1)</script>"),
+        ('/w/"><img src=x onerror=alert(1)>', '"><img src=x onerror=alert(1)>'),
+        ("/w/a%00b%0D%0Ac%1B[31m", "a�b��c�[31m"),
+        ("/w/%E2%80%AEsci.exe", "�sci.exe"),
+        ("/w/%ff%fe.ics", "��.ics"),
+        ("/w/{{ csrf_token }}{% now 'Y' %}", "{{ csrf_token }}{% now 'Y' %}"),
+        ("/w/", "w"),
+        ("", "without a name"),
+        ("/", "without a name"),
+        ("/w/%20%20", "without a name"),
+        ("/w/" + "x" * 997, "x" * 79 + "…"),
+    ],
+)
+def test_hostile_names_are_one_harmless_line(
+    tenant: Tenant, shelf: Shelf, href: str, name: str
+) -> None:
+    calendar = connected(tenant, shelf)
+    leave_unread(calendar, href, problem="RRULE can't be <b>\x1b\u202e</b>.")
+
+    texts, elements = unread_on(member(tenant.app, "viewer"), calendar)
+
+    assert texts[2:] == [name, "RRULE can't be <b>��</b>.", "since Tue 1 Jan 2030, 12:00"]
+    assert elements == {"li", "span", "strong"}
+
+
+def test_names_of_any_length_are_cut() -> None:
+    """More than the column takes: SQLite would keep it."""
+    assert name_in_collection("/" + "%41" * 10_000) == "A" * 10_000
+    assert one_line("x" * 10_000, 80) == "x" * 79 + "…"
+    assert one_line("\n" * 10_000, 80) == "�" * 79 + "…"
+    assert one_line("x" * 80, 80) == "x" * 80
+
+
+def test_of_a_feed_the_whole_uid_is_the_name(tenant: Tenant, feeds: Shelf) -> None:
+    feeds.put(FEED)
+    body = {"resource_id": tenant.make_resource()["id"], "provider": "ics", "address": FEED}
+    calendar = Calendar.objects.get(id=tenant.post("/calendars", body).data["id"])
+    leave_unread(calendar, "holidays/2030%41@example.com", problem_since=None)
+
+    texts, _ = unread_on(member(tenant.app, "viewer"), calendar)
+
+    assert texts[2:] == ["holidays/2030%41@example.com", "The text is no calendar."]
+
+
 def test_its_texts_are_saved_and_nothing_else(tenant: Tenant, shelf: Shelf) -> None:
     calendar = connected(tenant, shelf)
     editor = member(tenant.app, "editor")
@@ -706,6 +873,8 @@ def test_pages_take_as_many_queries_for_many_rows(tenant: Tenant, shelf: Shelf, 
         Connection.objects.bulk_create(
             Connection(calendar=one, address="x", created_at=long_ago) for one in made
         )
+        ExternalObject.objects.all().delete()
+        leave_unread(calendar, *(f"/{number}.ics" for number in range(count)))
         taken = []
         for path in paths:
             client.get(path)  # what Django keeps of its own tables, and the charts

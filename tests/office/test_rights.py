@@ -15,7 +15,7 @@ from apps_config.models import Account, Membership
 from availability.models import Calendar
 from bookings.models import Booking
 from external_calendars.access import keep_access
-from external_calendars.models import Connection
+from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import Access
 from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import Enter
@@ -110,7 +110,11 @@ def connect(other: Tenant, resource_id: str) -> None:
     )
     row = Connection(calendar=calendar, problem="unauthorized", problem_since=timezone.now())
     keep_access(row, Access(calendar.provider_id, TRACE, TRACE))
+    row.unread = 1
     row.save()
+    ExternalObject.objects.create(
+        connection=row, href=f"/{TRACE}.ics", uid=TRACE, problem=f"{TRACE} can't be read."
+    )
     assert other.post(f"/calendars/{calendar.pk}/feed").status == 201
 
 
