@@ -65,8 +65,9 @@ def calendars(office: Tenant, ada: Any, shelf: Shelf, feeds: Shelf) -> dict[str,
     Calendar.objects.filter(name="School holidays").update(synced_at=now)
     leave_unread(
         found["School holidays"],
-        *(f"holiday-{number}@example.com" for number in range(10)),
+        *(f"holiday-{number}@example.com" for number in range(9)),
         "<b>" + "long-" * 180,
+        "holiday-10@example.com",
         "holiday-11@example.com",
         problem_since=now,
     )
