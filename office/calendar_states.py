@@ -10,7 +10,7 @@ from availability.out_of_step import out_of_step
 from external_calendars.health import being_read_first
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import TROUBLES
+from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES
 
 IN_STEP, FIRST_LOOK, TROUBLED = "in_step", "first_look", "troubled"
 OUT_OF_STEP, STOPPED, HERE, DELETED = "out_of_step", "stopped", "here", "deleted"
@@ -43,9 +43,10 @@ def with_state(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calenda
 
 
 def need_somebody(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
-    """Those that are out of step, and those that a problem has stopped; what belongs to nobody any
-    more is left out."""
-    return _in_use(calendars, now).filter(state__in=(OUT_OF_STEP, STOPPED))
+    """Those that are out of step, and those with a problem that as a rule only a person mends; what
+    belongs to nobody any more is left out."""
+    is_in_need = Q(state__in=(OUT_OF_STEP, STOPPED)) | Q(connection__problem__in=FINAL_TROUBLES)
+    return _in_use(calendars, now).filter(is_in_need)
 
 
 def being_read(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:

@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ('is_recurring', models.BooleanField(default=False)),
                 ('laid_out_until', models.DateTimeField(blank=True, null=True)),
                 ('problem', models.CharField(blank=True, help_text="why it can't be read", max_length=200)),
+                ('problem_since', models.DateTimeField(blank=True, null=True)),
                 ('connection', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='remote_objects', to='external_calendars.connection')),
             ],
             options={

@@ -17,7 +17,7 @@ from availability.models import Calendar, Event
 from bookings.models import Booking
 from external_calendars.access import access_of
 from external_calendars.models import Connection, ExternalObject, Feed, WrittenEvent
-from external_calendars.providers.base import TROUBLES, Access, Trouble
+from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES, Access, Trouble
 from external_calendars.services import FIELDS, FIND_SECONDS
 from notifications.models import Delivery
 from office import calendars
@@ -759,6 +759,19 @@ def test_the_list_says_how_they_stand(
     assert by_state == {state: [calendar.pk] for state, calendar in every.items()}
     assert [row.pk for row in by_provider] == [every["here"].pk]
     assert {row.pk for row in trouble} == {every["out_of_step"].pk, every["stopped"].pk}
+
+
+@pytest.mark.parametrize("problem", TROUBLES)
+def test_what_a_person_mends_needs_somebody_at_once(
+    tenant: Tenant, shelf: Shelf, enter: Enter, problem: str
+) -> None:
+    """Though the last look but one was a minute ago, and others will follow."""
+    calendar = connected(tenant, shelf, problem=problem, problem_since=timezone.now())
+
+    page = enter(tenant, Membership.VIEWER).get(LIST, {"state": "trouble"}).context["cl"]
+
+    found = {row.pk for row in page.result_list}
+    assert found == ({calendar.pk} if problem in FINAL_TROUBLES else set())
 
 
 def test_today_says_which_are_out_of_step(
