@@ -12,8 +12,12 @@ from availability.models import Calendar
 from availability.placement import Details
 from availability.services import create_resource
 from bookings.graphs import GRAPHS
+from bookings.models import Booking
 from bookings.places import Place
-from bookings.services import Actor, NewBooking, create_booking
+from bookings.services import Actor, NewBooking, apply_action, create_booking, reschedule
+from external_calendars.access import keep_access
+from external_calendars.models import Connection, WrittenEvent
+from external_calendars.providers.base import Access
 from notifications.breaker import endpoint_of
 from notifications.models import Delivery
 from notifications.services import create_webhook
@@ -76,9 +80,15 @@ def make_mails(slug: str, count: int) -> list[str]:
     app = create_app(slug=slug, name="Chaos", settings={"contact_email": "desk@example.com"})
     create_resource(app=app, given={"name": "Room", "timezone": "UTC"})
     calendar = Calendar.objects.select_related("resource").get(resource__app=app)
+    _book(app, calendar, count // 2)
+    return [str(key) for key in Delivery.objects.filter(app=app).values_list("id", flat=True)]
+
+
+def _book(app: App, calendar: Calendar, count: int) -> None:
+    """An hour each, one after the other, from a month ahead."""
     now = timezone.now()
     start = now.replace(minute=0, second=0, microsecond=0) + timedelta(days=30)
-    for number in range(count // 2):
+    for number in range(count):
         new = NewBooking(
             start=start + timedelta(hours=number),
             end=start + timedelta(hours=number + 1),
@@ -89,4 +99,42 @@ def make_mails(slug: str, count: int) -> list[str]:
         )
         place = Place(app=app, project=None, calendar=calendar, now=now)
         create_booking(new, place=place, actor=ACTOR, now=now)
-    return [str(key) for key in Delivery.objects.filter(app=app).values_list("id", flat=True)]
+
+
+def make_writes(slug: str, access: list[str], count: int) -> None:
+    """Bookings of a resource whose calendar lies elsewhere; `access`: address, user, password."""
+    app = create_app(slug=slug, name="Chaos")
+    resource = create_resource(app=app, given={"name": "Room", "timezone": "UTC"})[0]
+    elsewhere = Calendar.objects.create(
+        resource=resource,
+        name="Work",
+        provider="caldav",
+        provider_id=access[0],
+        provider_access=Calendar.WRITER,
+        provider_primary=True,
+    )
+    connection = Connection(calendar=elsewhere)
+    keep_access(connection, Access(*access))
+    connection.save(force_insert=True)
+    own = Calendar.objects.select_related("resource").get(resource=resource, provider="service")
+    _book(app, own, count)
+
+
+def change_writes(slug: str) -> None:
+    """Of three, one is moved by a year, one is cancelled, one stays."""
+    app, now = App.objects.get(slug=slug), timezone.now()
+    for number, booking in enumerate(Booking.objects.filter(app=app).order_by("id")):
+        given: dict[str, Any] = {"app": app, "booking_id": booking.id, "actor": ACTOR, "now": now}
+        if number % 3 == 0:
+            start = booking.event.start + timedelta(days=365)
+            end = start + timedelta(hours=1)
+            reschedule(start=start, end=end, calendar=None, **given)
+        elif number % 3 == 1:
+            apply_action(action="cancel", **given)
+
+
+def expected_writes(slug: str) -> dict[str, str]:
+    """UID -> start of what should stand elsewhere."""
+    rows = Booking.objects.filter(app__slug=slug, state="confirmed").select_related("event")
+    written = {row.event_id: row.uid for row in WrittenEvent.objects.all()}
+    return {written[row.event_id]: f"{row.event.start:%Y%m%dT%H%M%SZ}" for row in rows}

@@ -1,16 +1,23 @@
 """Workers that are killed, stopped, doubled or alone (R10, R11, R24, R25, R28)."""
 
 import signal
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import icalendar
 import pytest
 
 from tests.chaos.conftest import House, p99, slug, surplus
-from tests.sinks import Answer, hook_sink
+from tests.external_calendars.servers import Radicale
+from tests.live import Rows
+from tests.sinks import Answer, Call, hook_sink
 
 # What one pool process may have sent without having written it down.
 IN_FLIGHT = 64
+WRITES = """SELECT state, count(*) FROM notifications_delivery WHERE type = 'calendar'
+GROUP BY state"""
 
 
 @pytest.mark.redis
@@ -54,6 +61,58 @@ def test_killed_workers_lose_nothing(house: House) -> None:
     assert len(letters) - len(set(letters)) <= house.kills * IN_FLIGHT
     assert house.states() == {"delivered": calls + mails}
     house.verify()
+
+
+@pytest.mark.redis
+@pytest.mark.postgresql
+def test_killed_workers_write_each_event_once(house: House) -> None:
+    """Into a calendar elsewhere: made, moved and removed while the workers are killed."""
+    count, app = house.size(600, 60), slug()
+    server = Radicale()
+    server.start()
+    try:
+        home = server.make_calendar()
+        opened = threading.Event()
+
+        def hold_up(call: Call) -> None:
+            """The first ones, until their workers are dead."""
+            opened.wait(10)
+
+        home.server.front.answer = hold_up
+        house.fill(f"make_writes({app!r}, {list(home.access)!r}, {count})")
+        for name in ("one", "two"):
+            house.start_worker(name)
+        house.service.start_beat()
+        house.kill_while_sending("one", "two")
+        opened.set()
+        with ThreadPoolExecutor(1) as pool:
+            changes = pool.submit(house.fill, f"change_writes({app!r})")
+            for number in range(house.size(20, 2)):
+                time.sleep(0.4)
+                house.kill_worker(("one", "two")[number % 2])
+            changes.result()
+        seconds = house.wait_until_done(400)
+
+        expected = house.fill(f"expected_writes({app!r})")
+        objects = [home.get(name) or "" for name in home.names()]
+        found = sorted((field(text, "UID"), field(text, "DTSTART")) for text in objects)
+        print(
+            f"{count} bookings elsewhere, {len(server.front.calls)} requests, {house.kills} kills,"
+            f" {house.count_lapses()} leases lapsed, {seconds:.0f} s after the last kill"
+        )
+        assert found == sorted(expected.items())
+        assert len(found) == count - count // 3
+        assert house.count_lapses() > 0, "no kill hit a worker that was sending"
+        assert Rows(house.service).read(WRITES) == [("delivered", count + 2 * (count // 3))]
+        house.verify()
+    finally:
+        server.stop()
+
+
+def field(text: str, name: str) -> str:
+    """Of an object with one event: `20270101T090000Z` of `DTSTART`."""
+    [event] = icalendar.Calendar.from_ical(text).events
+    return event[name].to_ical().decode()
 
 
 @pytest.mark.redis
