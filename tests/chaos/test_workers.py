@@ -67,7 +67,7 @@ def test_killed_workers_lose_nothing(house: House) -> None:
 @pytest.mark.postgresql
 def test_killed_workers_write_each_event_once(house: House) -> None:
     """Into a calendar elsewhere: made, moved and removed while the workers are killed."""
-    count, app = house.size(600, 60), slug()
+    count, app = house.size(2400, 60), slug()
     server = Radicale()
     server.start()
     try:
@@ -87,8 +87,8 @@ def test_killed_workers_write_each_event_once(house: House) -> None:
         opened.set()
         with ThreadPoolExecutor(1) as pool:
             changes = pool.submit(house.fill, f"change_writes({app!r})")
-            for number in range(house.size(20, 2)):
-                time.sleep(0.4)
+            for number in range(house.size(15, 2)):
+                time.sleep(house.size(3, 1))
                 house.kill_worker(("one", "two")[number % 2])
             changes.result()
         seconds = house.wait_until_done(400)
