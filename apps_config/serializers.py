@@ -74,7 +74,7 @@ SETTINGS_OF_TYPE = {
     {
         "type": "object",
         "description": "email: `recipient` and `subject`; webhook: `url`, `method` and"
-        " `expected_response_code`.",
+        " `expected_response_code`. What belongs to the other type is ignored.",
         "properties": {
             "recipient": {"type": "string", "enum": list(EventNotification.RECIPIENTS)},
             "subject": {"type": "string", "maxLength": 200, "pattern": ONE_LINE},
