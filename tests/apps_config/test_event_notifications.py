@@ -56,6 +56,8 @@ def test_two_reminders_as_in_the_brief(tenant: Tenant) -> None:
         (email(), EMAIL),
         (email(subject=""), EMAIL),
         (email(colour="red"), EMAIL),
+        (email(url="no address", method="", expected_response_code=""), EMAIL),
+        (call(recipient=5, subject="two\nlines"), CALL),
         (call(url=LONGEST), call(url=LONGEST)),
         (email(subject="x" * 200), email(subject="x" * 200)),
         (call(method="POST"), CALL),
