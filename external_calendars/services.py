@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from external_calendars.claims import LOOK
 from external_calendars.models import Connection, Feed
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import NO_WRITE_ACCESS, TROUBLES, Access, Found, Trouble
-from external_calendars.writing import plan_missing
+from external_calendars.writing import hurry, plan_missing
 from notifications.waking import ask_after_commit
 from scheduling.api.errors import AlreadyExists, Invalid, NotFound
 
@@ -156,6 +157,9 @@ def reconnect(
         connection.save()
         if calendar.is_writable or was_writable:
             plan_missing(calendar, now=now)
+        # Later, since it takes locks that writes take before this one.
+        going_on = partial(hurry, connection, address=found.address, now=now)
+        transaction.on_commit(going_on, robust=True)
         ask_after_commit(LOOK)
     return calendar
 

@@ -78,12 +78,14 @@ def plan_copies(copies: Sequence[Copy], *, now: datetime, **content: Any) -> int
 
 
 def hurry(connection: Connection, *, address: str, now: datetime) -> None:
-    """Its server is back: what was to be tried again later is due now, behind no open breaker.
+    """Its server answers again, or is another one: what was to be tried again later is due now,
+    behind no open breaker. Not inside a transaction that has locked the connection.
 
     Only its own writes: what holds up those to others on the same server need not be over.
     """
+    endpoint = endpoint_of(address)
     with transaction.atomic():
-        note_results(endpoint_of(address), [(True, 0.0)], now)
+        note_results(endpoint, [(True, 0.0)], now)
     later = Delivery.objects.filter(
         type=Delivery.CALENDAR,
         state=Delivery.SCHEDULED,
@@ -91,7 +93,7 @@ def hurry(connection: Connection, *, address: str, now: datetime) -> None:
         tries__gt=0,
         content__calendar_id=str(connection.pk),
     )
-    if later.update(next_at=now):
+    if later.update(next_at=now, endpoint=endpoint):
         ask_after_commit(pump_of(Delivery.CALENDAR))
 
 

@@ -3,11 +3,13 @@
 import os
 import signal
 import threading
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from availability.models import Calendar
 from external_calendars.models import Connection, WrittenEvent
@@ -204,6 +206,27 @@ def test_a_wrong_password_is_said_aloud(tenant: Tenant, ada: Any, home: Collecti
 
     assert deliveries() == [("confirmed", "scheduled", TROUBLES["unauthorized"])]
     assert Connection.objects.get(calendar=calendar).problem == "unauthorized"
+
+
+def test_what_waits_goes_on_with_the_right_password(
+    tenant: Tenant, ada: Any, home: Collection
+) -> None:
+    """Connected again, nobody waits for the next try of the wrong one; also behind a breaker."""
+    calendar = connect(ada, home.access._replace(password="wrong"))
+    booking = book(tenant, ada)
+    write()
+    Endpoint.objects.create(
+        address=home.server.url, failures=20, open_until=timezone.now() + timedelta(hours=1)
+    )
+    assert (write(), names_in(home)) == (0, [])
+
+    answer = tenant.put(f"/calendars/{calendar.id}", {"password": home.access.password})
+
+    assert answer.status == 200, answer.json
+    assert write() == 1
+    assert names_in(home) == [name_of(booking)]
+    assert deliveries() == [("confirmed", "delivered", "")]
+    assert not Endpoint.objects.exists()
 
 
 def test_no_write_access_is_said_until_a_write_succeeds(
