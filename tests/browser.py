@@ -1,17 +1,19 @@
 """A real Chromium, driven over its debugging pipe: what a page asks for, says and shows.
 
-Fixture:  browser    skips, and says so, where no Chromium is installed
+Fixture:  browser    one Chromium for all tests, with a context of the test's own: no cookie and no
+                     cached file of another test. Skips, and says so, where none is installed
 """
 
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,25 @@ KEYS = {
     "ArrowRight": ("ArrowRight", 39, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
 }
+# A promise of true once the expression is true: evaluated at each change of the document, and every
+# 50 ms for what changes nothing there (a value, a scroll). Of false when the time is over.
+WAIT = """new Promise((resolve) => {{
+  const finish = (found) => {{
+    observer.disconnect(); clearInterval(timer); clearTimeout(limit); resolve(found);
+  }};
+  const check = () => {{ if ({script}) finish(true); }};
+  const observer = new MutationObserver(check);
+  const timer = setInterval(check, 50);
+  const limit = setTimeout(() => finish(false), {milliseconds});
+  observer.observe(document, {{
+    subtree: true, childList: true, attributes: true, characterData: true,
+  }});
+  check();
+}})"""
+# What the protocol says when a page goes on to another address while it is asked.
+LEFT = ("Cannot find context", "Execution context was destroyed", "navigated or closed",
+        "Promise was collected")  # fmt: skip
+SILENCE = 120  # seconds, more than any wait
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -50,10 +71,9 @@ class Page:
     complaints  console errors and warnings, uncaught exceptions, breaches of the page's policy
     """
 
-    def __init__(self, browser: "Browser", session: str, target: str = "") -> None:
+    def __init__(self, browser: "Browser", session: str) -> None:
         self.browser = browser
         self.session = session
-        self.target = target
         self.requests: list[str] = []
         self.failures: list[str] = []
         self.complaints: list[str] = []
@@ -80,12 +100,21 @@ class Page:
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True)
         return found["result"].get("value")
 
-    def wait_for(self, script: str, seconds: float = 30) -> None:
-        """Until the expression is true."""
+    def wait_for(self, script: str, seconds: float = 60) -> None:
+        """Until the expression is true, here or on the page that follows."""
         deadline = time.monotonic() + seconds
-        while not self.evaluate(script):
-            assert time.monotonic() < deadline, (script, self.complaints, self.failures)
-            time.sleep(0.1)
+        while (left := deadline - time.monotonic()) > 0:
+            expression = WAIT.format(script=script, milliseconds=left * 1000)
+            try:
+                found = self.send("Runtime.evaluate", expression=expression, awaitPromise=True)
+            except BrowserError as error:
+                if not any(words in str(error) for words in LEFT):
+                    raise
+                continue
+            assert "exceptionDetails" not in found, found["exceptionDetails"]
+            if found["result"]["value"]:
+                return
+        raise AssertionError((script, self.complaints, self.failures))
 
     def press(self, key: str) -> None:
         """A key of KEYS, down and up again."""
@@ -148,6 +177,10 @@ class Page:
         file.write_bytes(base64.b64decode(shot["data"]))
 
 
+class BrowserError(Exception):
+    """What Chromium answers to a command that it refuses."""
+
+
 class Browser:
     def __init__(self, program: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="booking-test-browser-")
@@ -172,6 +205,7 @@ class Browser:
         self.buffer = b""
         self.number = 0
         self.pages: dict[str, Page] = {}
+        self.context_id = ""
 
     def send(self, method: str, params: dict[str, Any], session: str | None = None) -> Any:
         """A command and its answer; what happens meanwhile is noted on its page."""
@@ -183,7 +217,8 @@ class Browser:
         while True:
             message = self.receive()
             if message.get("id") == self.number:
-                assert "error" not in message, message
+                if "error" in message:
+                    raise BrowserError(message["error"]["message"])
                 return message["result"]
             page = self.pages.get(message.get("sessionId", ""))
             if page and "method" in message:
@@ -191,6 +226,8 @@ class Browser:
 
     def receive(self) -> dict[str, Any]:
         while b"\0" not in self.buffer:
+            ready, _, _ = select.select([self.inn], [], [], SILENCE)
+            assert ready, f"the browser has said nothing for {SILENCE} s"
             piece = os.read(self.inn, 1 << 20)
             assert piece, "the browser is gone"
             self.buffer += piece
@@ -208,9 +245,10 @@ class Browser:
         cookies: Mapping[str, str] | None = None,
     ) -> Page:
         """A page in a window of its own; `zone`, `scheme`: the visitor's time zone and colours."""
-        target = self.send("Target.createTarget", {"url": "about:blank"})["targetId"]
+        where = {"url": "about:blank", "browserContextId": self.context_id}
+        target = self.send("Target.createTarget", where)["targetId"]
         attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
-        page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"], target)
+        page = self.pages[attached["sessionId"]] = Page(self, attached["sessionId"])
         for domain in ("Network", "Runtime", "Log", "Page"):
             page.send(f"{domain}.enable")
         page.send(
@@ -230,9 +268,13 @@ class Browser:
         page.send("Page.navigate", url=url)
         return page
 
-    def close(self, page: Page) -> None:
-        self.pages.pop(page.session)
-        self.send("Target.closeTarget", {"targetId": page.target})
+    @contextmanager
+    def context(self) -> Iterator["Browser"]:
+        """Pages that are opened meanwhile share cookies and cache with each other alone."""
+        self.context_id = self.send("Target.createBrowserContext", {})["browserContextId"]
+        yield self
+        self.pages.clear()
+        self.send("Target.disposeBrowserContext", {"browserContextId": self.context_id})
 
     def stop(self) -> None:
         self.process.terminate()
@@ -246,10 +288,16 @@ class Browser:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     program = find_browser()
     if program is None:
         pytest.skip("Chromium is not installed")
     started = Browser(program)
     yield started
     started.stop()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    with chromium.context():
+        yield chromium

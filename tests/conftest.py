@@ -1,17 +1,31 @@
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
 from apps_config import authentication
 from scheduling.api.rates import RateWindow
-from tests.browser import browser
+from tests.browser import browser, chromium
 from tests.world import NOW, Tenant
 
-__all__ = ["browser"]  # one for the whole session
+__all__ = ["browser", "chromium"]
 
 _numbers = itertools.count(1)
+FAST = {
+    # Each test client would have WhiteNoise read the folders of all static files.
+    "WHITENOISE_AUTOREFRESH": True,
+    # One password takes a fifth of a second to hash on purpose.
+    "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
+}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fast_settings() -> Iterator[None]:
+    """What only costs time here; services in processes of their own run without it."""
+    with override_settings(**FAST):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,17 @@ Which PostgreSQL is used, in this order:
 And which Redis: REDIS_URL (never flushed), else a throwaway server, else none.
 
 TEST_DATABASE=postgresql or sqlite asks for one of the two, as ./test does for its two passes. The
-SQLite pass leaves out tests that touch no database (no django_db mark, none of the fixtures below):
-they would only repeat themselves.
+first pass runs every test. The second, on SQLite, runs those marked `both_databases` or `sqlite`,
+and imports no other module. Without PostgreSQL the first pass runs on SQLite, and the second has
+nothing left to do.
 
-Marks:   postgresql, sqlite    runs on that database only
+Marks:   both_databases        the database's vendor matters: runs in both passes
+         postgresql, sqlite    runs on that database only
          redis                 needs a Redis server
          deep, chaos           runs only with --deep, --chaos
 REQUIRE_SERVICES=1 makes every skip a failure, also one inside a test.
+
+Migrations run once a pass, when the first test asks for a database: every other database is a copy.
 
 Fixtures for tests that need real processes and not pytest-django's transaction:
   service_database_url    the address of an empty database of the test's own, of the pass's kind
@@ -27,12 +31,14 @@ The classes PostgreSQL and Redis are servers that a chaos test may start, kill a
 """
 
 import contextlib
+import fcntl
 import glob
 import os
 import pwd
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -51,10 +57,8 @@ import pytest
 import redis
 
 ROOT = Path(__file__).resolve().parent.parent
-DATABASE_FIXTURES = {
-    *("db", "transactional_db"),
-    *("service_database_url", "start_service", "make_house"),
-}
+LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
+SECOND_PASS_MARKS = ("both_databases", "sqlite")
 OWN_SERVERS = pytest.StashKey[list]()
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 
@@ -224,10 +228,17 @@ def choose_postgres(own: list[Server]) -> tuple[str, str]:
         own.append(server)
         server.start()
         return server.url, "throwaway server"
-    local = "postgres://postgres@127.0.0.1:5432/postgres"
-    if postgres_problem(local) is None:
-        return local, "server on 127.0.0.1:5432"
+    if postgres_problem(LOCAL_POSTGRES) is None:
+        return LOCAL_POSTGRES, "server on 127.0.0.1:5432"
     return "", "PostgreSQL is not installed, and DATABASE_URL is not set"
+
+
+def has_postgres() -> bool:
+    """Whether choose_postgres() would find one."""
+    given = os.environ.get("DATABASE_URL", "")
+    if given:
+        return not given.startswith("sqlite")
+    return PostgreSQL.is_installed() or postgres_problem(LOCAL_POSTGRES) is None
 
 
 def choose_redis(own: list[Server]) -> tuple[str, str]:
@@ -253,6 +264,7 @@ def choose_services(config: pytest.Config) -> None:
     sqlite_given = os.environ.get("DATABASE_URL", "").startswith("sqlite")
     asked_for_sqlite = wanted == "sqlite" or (sqlite_given and not wanted)
     address, how = ("", "asked for") if asked_for_sqlite else choose_postgres(own)
+    os.environ["TEST_FIRST_ENGINE"] = "postgresql" if address or has_postgres() else "sqlite"
     missing = []
     if address:
         # Of the run's own, so that two runs on one server don't meet.
@@ -274,6 +286,91 @@ def choose_services(config: pytest.Config) -> None:
         f"database: {os.environ['TEST_ENGINE']} ({how}), redis: {'yes' if redis_address else 'no'}"
         f" ({redis_how})"
     )
+
+
+# --- Databases ------------------------------------------------------------------------------------
+def template_name() -> str:
+    return urlsplit(os.environ["DATABASE_URL"]).path[1:] + "_template"
+
+
+def run_sql(statement: str) -> None:
+    """On the server of the pass, outside of any transaction."""
+    with psycopg.connect(os.environ["TEST_SERVER_URL"], autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def migrated_template() -> str:
+    """A migrated database of the pass, made when it is first asked for: its name on the server, or
+    its file. It is only ever copied: PostgreSQL copies nothing that somebody is connected to."""
+    folder = Path(os.environ["VAR_DIR"])
+    is_sqlite = os.environ["TEST_ENGINE"] == "sqlite"
+    name = str(folder / "template.sqlite3") if is_sqlite else template_name()
+    with open(folder / "template.lock", "w") as lock:
+        # The first of xdist's workers makes it, the others wait.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "template.made").exists():
+            if not is_sqlite:
+                run_sql(f"CREATE DATABASE {name}")
+            url = f"sqlite:///{name}" if is_sqlite else database_url(name)
+            migrate(url)
+            (folder / "template.made").touch()
+    return name
+
+
+def migrate(url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+        cwd=ROOT,
+        env=os.environ | {"DATABASE_URL": url},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if url.startswith("sqlite"):
+        # What is in the log beside the file would not be copied with it.
+        with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def database_url(name: str) -> str:
+    return with_database(os.environ["TEST_SERVER_URL"], name)
+
+
+@contextlib.contextmanager
+def own_database(folder: Path, *, migrated: bool = True) -> Iterator[str]:
+    """The address of a new database of the pass's kind, migrated or empty; dropped at the end."""
+    if os.environ["TEST_ENGINE"] == "sqlite":
+        file = folder / "db.sqlite3"
+        if migrated:
+            shutil.copyfile(migrated_template(), file)
+        yield f"sqlite:///{file}"
+        return
+    name = f"service_{uuid.uuid4().hex[:12]}"
+    run_sql(f"CREATE DATABASE {name}" + (f" TEMPLATE {migrated_template()}" if migrated else ""))
+    yield database_url(name)
+    run_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """SQLite's file is a copy that stands there already; it goes with the run's folder."""
+    return os.environ["TEST_ENGINE"] == "sqlite"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """The database of pytest-django begins as a copy, too: `migrate` finds nothing to do there."""
+    from django.db import connection
+
+    template = migrated_template()
+    if os.environ["TEST_ENGINE"] == "sqlite":
+        file = Path(os.environ["VAR_DIR"]) / f"{uuid.uuid4().hex}.sqlite3"
+        shutil.copyfile(template, file)
+        connection.settings_dict["TEST"]["NAME"] = str(file)
+    else:
+        connection.settings_dict["TEST"]["TEMPLATE"] = template
 
 
 # --- Hooks ----------------------------------------------------------------------------------------
@@ -298,7 +395,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for mark in ("postgresql", "sqlite", "redis", "deep", "chaos"):
+    for mark in ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos"):
         config.addinivalue_line("markers", f"{mark}: see tests/services.py")
     # Two shared cores: a deadline per example would only measure the neighbours.
     hypothesis.settings.register_profile("ordinary", deadline=None)
@@ -312,6 +409,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def stop_services(config: pytest.Config) -> None:
     if OWN_SERVERS in config.stash:
+        if os.environ.get("TEST_ENGINE") == "postgresql":
+            run_sql(f"DROP DATABASE IF EXISTS {template_name()}")
         for server in config.stash[OWN_SERVERS]:
             server.stop()
         shutil.rmtree(os.environ["VAR_DIR"], ignore_errors=True)
@@ -321,17 +420,27 @@ def pytest_report_header(config: pytest.Config) -> str:
     return os.environ["TEST_CHOICE"]
 
 
+def is_second_pass() -> bool:
+    return os.environ.get("TEST_DATABASE") == "sqlite"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """The second pass imports no module that has nothing for it."""
+    if not is_second_pass() or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text() if os.environ["TEST_FIRST_ENGINE"] == "postgresql" else ""
+    return None if any(f"mark.{mark}" in text for mark in SECOND_PASS_MARKS) else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = os.environ["TEST_ENGINE"]
-    second_pass = os.environ.get("TEST_DATABASE") == "sqlite"
+    other_engine = {"postgresql": "sqlite", "sqlite": "postgresql"}[engine]
     kept, left_out = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         unasked = any(m in marks and not config.getoption(m) for m in ("deep", "chaos"))
-        other_engine = {"postgresql": "sqlite", "sqlite": "postgresql"}[engine]
-        elsewhere = other_engine in marks and (second_pass or engine == "postgresql")
-        touches_database = "django_db" in marks or DATABASE_FIXTURES & set(item.fixturenames)
-        repeated = second_pass and not touches_database and "sqlite" not in marks
+        elsewhere = other_engine in marks and (is_second_pass() or engine == "postgresql")
+        repeated = is_second_pass() and not marks & set(SECOND_PASS_MARKS)
         (left_out if unasked or elsewhere or repeated else kept).append(item)
         if other_engine in marks:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL"))
@@ -498,23 +607,9 @@ class Service:
             process.wait()
 
 
-@contextlib.contextmanager
-def own_database(folder: Path) -> Iterator[str]:
-    """The address of a new, empty database of the pass's kind; dropped at the end."""
-    if os.environ["TEST_ENGINE"] == "sqlite":
-        yield f"sqlite:///{folder / 'db.sqlite3'}"
-        return
-    server, name = os.environ["TEST_SERVER_URL"], f"service_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield with_database(server, name)
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-
-
 @pytest.fixture
 def service_database_url(tmp_path: Path) -> Iterator[str]:
-    with own_database(tmp_path) as url:
+    with own_database(tmp_path, migrated=False) as url:
         yield url
 
 
@@ -538,7 +633,6 @@ def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             folder = tmp_path_factory.mktemp("service")
             service = Service(folder, cleaning.enter_context(own_database(folder)), settings)
             cleaning.callback(service.stop)
-            service.manage("migrate", "--verbosity", "0")
             service.start_web(workers=workers, threads=threads, wsgi=wsgi)
             return service
 

@@ -15,6 +15,8 @@ from tests.live import LiveCaller, Rows
 from tests.services import PostgreSQL, Service
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 READY = {"status": "ok", "database": "ok", "migrations": "ok", "oldest_overdue_seconds": 0}
 UNREACHABLE = {
     "status": "unavailable",

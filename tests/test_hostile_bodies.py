@@ -20,6 +20,8 @@ from tests.live import CUSTOMER, LiveAnswer, LiveApp, Rows
 from tests.services import Service
 from tests.test_openapi import EXAMPLE_PROJECT, filled
 
+pytestmark = pytest.mark.both_databases
+
 BODY_OPERATIONS = [one for one in description().operations if "requestBody" in one.content]
 BY_NAME = {str(operation): operation for operation in description().operations}
 MEMORY = 20 * 2**20

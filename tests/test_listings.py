@@ -11,7 +11,7 @@ from tests.bookings.group_world import make_group
 from tests.description import description
 from tests.world import Caller, Tenant
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 # path -> what its query needs
 LISTINGS: dict[str, dict[str, str]] = {

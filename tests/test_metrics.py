@@ -23,6 +23,8 @@ from tests.queries import Queries
 from tests.services import Service
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 Figures = dict[tuple[str, ...], float]
 EMPTY = {
     **{

@@ -10,6 +10,8 @@ from tests.bookings.agreements import NINE
 from tests.description import Operation, description
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 # Path parameter -> the `model` of the answer.
 MODELS = {
     "action": "Action",

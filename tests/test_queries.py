@@ -18,6 +18,8 @@ from tests.bookings.group_world import make_group, seat_in
 from tests.queries import Queries
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 OPENING = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}]
 REMINDERS = [
     {

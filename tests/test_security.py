@@ -24,6 +24,8 @@ from tests.test_hostile_bodies import changes, with_value
 from tests.test_openapi import EXAMPLE_PROJECT, EXAMPLE_VALUES, filled, needed_query
 from tests.world import Caller, Tenant, basic
 
+pytestmark = pytest.mark.both_databases
+
 OPERATIONS = description().operations
 BY_NAME = {str(operation): operation for operation in OPERATIONS}
 Ids = dict[str, str]

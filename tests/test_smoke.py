@@ -1,6 +1,10 @@
 """The main job once, end to end in one process."""
 
+import pytest
+
 from tests.world import Tenant
+
+pytestmark = pytest.mark.both_databases
 
 
 def test_free_time_is_offered_and_booked_once(tenant: Tenant) -> None:

@@ -13,6 +13,8 @@ from apps_config.services import LOG_IN, archive_app, issue_key
 from availability.models import Resource
 from tests.world import NOW, Answer, Caller, Tenant
 
+pytestmark = pytest.mark.both_databases
+
 MakeTenant = Callable[..., Tenant]
 PASSWORD = "correct horse battery"
 EXPIRES = "2026-12-20T09:30:00+0000"
@@ -20,9 +22,8 @@ REFUSED = (401, {"error": "Valid credentials are needed.", "code": "unauthentica
 
 
 @pytest.fixture(autouse=True)
-def _quick(settings: Any, clock: Any) -> None:
-    """The clock stands still, and hashes cost nothing."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def _still(clock: Any) -> None:
+    """The clock stands still."""
 
 
 def auth(email: str, password: str = PASSWORD, **headers: str) -> Answer:

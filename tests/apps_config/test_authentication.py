@@ -14,7 +14,7 @@ from apps_config.services import archive_app, issue_key, revoke_key
 from availability.models import Resource
 from tests.world import NOW, Answer, Caller, Tenant, at, basic, hours
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 KINDS = ("server", "widget", "access", "resource")
 OWNER = "owner@example.com"

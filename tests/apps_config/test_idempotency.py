@@ -11,7 +11,7 @@ from apps_config.models import IdempotencyRecord
 from apps_config.tasks import purge_idempotency_records
 from tests.world import NOW, Answer, Caller, Tenant
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 PROJECT = {"name": "Check-up"}
 REPLAYED = "Idempotent-Replayed"

@@ -11,7 +11,7 @@ from apps_config.tasks import purge_idempotency_records
 from scheduling.api.rates import RateWindow
 from tests.world import Answer, Caller, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 TOO_MANY = {"error": "Too many requests.", "code": "rate_limited"}
 RATE_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After")

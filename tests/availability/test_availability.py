@@ -20,7 +20,7 @@ from tests.world import BERLIN
 NO_DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 KATHMANDU = "Asia/Kathmandu"
 
-pytestmark = pytest.mark.usefixtures("monday")
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 
 # --- The answer -----------------------------------------------------------------------------------

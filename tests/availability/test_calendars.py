@@ -10,7 +10,7 @@ from availability.models import Calendar
 from tests.world import STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 NOT_FOUND = {"error": "Calendar not found.", "code": "not_found", "model": "Calendar"}
 SPAN = {"start": "2026-11-23T09:00:00Z", "end": "2026-11-23T10:00:00Z"}

@@ -9,6 +9,8 @@ import pytest
 from tests.availability.questions import lines, refusal, starts
 from tests.world import Answer, Tenant, at
 
+pytestmark = pytest.mark.both_databases
+
 # zone, the change in UTC, and the starts on a grid of 30 minutes from 90 minutes before to 90
 # minutes after it, on the wall clock; the bar is the change.
 CHANGES = [

@@ -7,7 +7,7 @@ import pytest
 from tests.availability.questions import MONDAY, MORNING, UNKNOWN, open_hours, refusal
 from tests.world import BERLIN, Answer, Caller, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("monday")
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 
 def dates(caller: Caller, **body: Any) -> Answer:

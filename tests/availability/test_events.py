@@ -11,7 +11,7 @@ from tests.bookings.agreements import taken
 from tests.world import BERLIN, NOW, STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 NOT_FOUND = {"error": "Event not found.", "code": "not_found", "model": "Event"}
 NO_MIDNIGHT = "America/Santiago"  # on 2026-09-06 the clock goes from 24:00 to 01:00

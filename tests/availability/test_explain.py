@@ -16,7 +16,7 @@ from tests.availability.questions import (
 )
 from tests.world import BERLIN, Answer, Caller, at, hours
 
-pytestmark = pytest.mark.usefixtures("monday")
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 
 def explain(caller: Caller, *resource_ids: str, **given: Any) -> Answer:

@@ -24,7 +24,7 @@ from tests.availability.questions import MONDAY, ask, lines, open_hours, segment
 from tests.queries import Queries
 from tests.world import NOW, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 TEN = {"start": f"{MONDAY}T10:00:00Z", "end": f"{MONDAY}T10:30:00Z"}
 
 

@@ -13,7 +13,7 @@ from availability.reading import read_project_resources, read_resources
 from tests.availability.questions import MONDAY, MORNING, ask, line, lines, open_hours
 from tests.world import BERLIN, Answer, Caller, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("monday")
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 NOW = at(f"{MONDAY} 08:10")
 STALE = timedelta(seconds=3600)

@@ -11,7 +11,7 @@ from availability.models import Resource
 from tests.world import BERLIN, STAMP, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 NOT_FOUND = {"error": "Resource not found.", "code": "not_found", "model": "Resource"}
 BOOKED = {"error": "The resource has bookings that are not completed.", "code": "in_use"}

@@ -14,7 +14,7 @@ from tests.availability.questions import (
 )
 from tests.world import Caller, Tenant
 
-pytestmark = pytest.mark.usefixtures("monday")
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 
 # --- Projects -------------------------------------------------------------------------------------

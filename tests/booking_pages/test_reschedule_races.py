@@ -3,9 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlsplit
 
+import pytest
+
 from tests.booking_pages.shop import MONDAY, Shop
 from tests.live import LiveApp
 from tests.services import Service
+
+pytestmark = pytest.mark.both_databases
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

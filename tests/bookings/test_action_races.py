@@ -8,6 +8,8 @@ import pytest
 from tests.bookings.race_clients import call
 from tests.bookings.race_tenant import LiveTenant, count_outcomes, span
 
+pytestmark = pytest.mark.both_databases
+
 Steps = tuple[tuple[str, str, str], ...]
 CREATED = ("initialized", "create", "tentative")
 CONFIRMED = ("tentative", "confirm", "confirmed")

@@ -12,7 +12,7 @@ from tests.bookings.group_world import make_group
 from tests.world import Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 NOT_KEPT = {
     "status": 424,

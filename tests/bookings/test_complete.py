@@ -12,7 +12,7 @@ from bookings.services import Step, complete_ended_bookings, history
 from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 DUE = at(f"{MONDAY} 11:00")  # an hour after ten
 SECOND = timedelta(seconds=1)

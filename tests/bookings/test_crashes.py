@@ -16,6 +16,8 @@ from tests.bookings.race_clients import Request, call
 from tests.bookings.race_tenant import CUSTOMER, LiveTenant, open_database, span
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 WRITES = [
     'INSERT INTO "?apps_config_idempotencyrecord',
     'INSERT INTO "availability_event"',

@@ -12,7 +12,7 @@ from tests.bookings.agreements import MARTY, MONDAY, NINE, entry, shown, taken, 
 from tests.world import BERLIN, STAMP, Answer, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 REQUIRED = ["This field is required."]
 MODELS = (Booking, Event, Customer, StateChange, BookingNotification)

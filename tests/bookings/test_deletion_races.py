@@ -18,6 +18,8 @@ from tests.bookings.race_clients import Answer, call
 from tests.bookings.race_tenant import DAY, LiveTenant, span
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 
 def race_booking_with_deletion(tenant: LiveTenant, pairs: int = 8) -> Counter[tuple[str, str]]:
     """Each resource is booked and deleted at once."""

@@ -14,6 +14,8 @@ import pytest
 from tests.bookings.race_clients import Request, call
 from tests.bookings.race_tenant import LiveTenant, count_outcomes, span
 
+pytestmark = pytest.mark.both_databases
+
 SEATS = 5
 WRITES_SEAT = 'INSERT INTO "bookings_booking"'
 _LIVE = """SELECT count(*) FROM bookings_booking

@@ -27,7 +27,7 @@ from tests.bookings.group_world import ANN, BOB, CYD, make_group, seat_in, seats
 from tests.world import BERLIN, NOW, STAMP, Answer, Caller, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 FULL = {"error": "Every seat of the group is taken.", "code": "group_full"}
 DUE = at(f"{MONDAY} 11:00")  # an hour after the end

@@ -14,6 +14,8 @@ from availability import placement
 from availability.models import Calendar, Event
 from tests.world import Tenant, at
 
+pytestmark = pytest.mark.both_databases
+
 START, END = at("2027-03-01 10:00"), at("2027-03-01 12:00")
 
 OVERLAPPING = [

@@ -15,6 +15,8 @@ from tests.bookings.race_clients import Answer, Request, call
 from tests.bookings.race_tenant import LiveTenant, count_outcomes, count_overlaps, span
 from tests.bookings.test_crashes import die_of
 
+pytestmark = pytest.mark.both_databases
+
 CLIENTS = 8
 MAKE_WIDGET_KEY = """
 from apps_config.models import App

@@ -15,6 +15,8 @@ from tests.bookings.race_tenant import (
     span,
 )
 
+pytestmark = pytest.mark.both_databases
+
 _numbers = itertools.count(1)
 
 

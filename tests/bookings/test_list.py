@@ -14,7 +14,7 @@ from tests.bookings.agreements import MARTY, MONDAY, NINE, act, entry, span
 from tests.world import BERLIN, NOW, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 BASE = "http://testserver/v2/bookings"
 

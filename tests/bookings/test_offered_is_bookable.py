@@ -32,6 +32,8 @@ from tests.bookings.offer_model import (
 )
 from tests.world import Answer, Caller, Tenant, at
 
+pytestmark = pytest.mark.both_databases
+
 DAY = 1440
 EXAMPLES = settings().max_examples * 3 // 5  # 60, and 1,200 with --deep
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,

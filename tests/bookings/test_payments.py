@@ -12,7 +12,7 @@ from notifications.models import Delivery
 from tests.bookings.agreements import MONDAY, NINE, act, entry, span, steps, taken, whole
 from tests.world import NOW, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 WAIT = timedelta(minutes=5)
 SECOND = timedelta(seconds=1)

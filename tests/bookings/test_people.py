@@ -18,7 +18,7 @@ from tests.bookings.agreements import MARTY, NINE, act, span, whole
 from tests.queries import Queries
 from tests.world import STAMP, Caller, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 BASE = "http://testserver/v2/customers"
 PHONE = "+1 555 0100"

@@ -11,7 +11,7 @@ from bookings.models import Booking
 from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken, whole
 from tests.world import Answer, Tenant
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 MODES = ("roundrobin_random", "roundrobin_prioritized", "exclusive")
 OPEN = {"settings": {"enforce_availability": False}}

@@ -13,6 +13,8 @@ import pytest
 
 from tests.bookings.race_tenant import DAY, LiveTenant, count_outcomes, count_overlaps, span
 
+pytestmark = pytest.mark.both_databases
+
 
 class Result(NamedTuple):
     """What a race answered, and how much time is held by how many bookings afterwards."""

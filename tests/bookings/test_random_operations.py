@@ -21,6 +21,8 @@ from tests.bookings.race_tenant import (
 from tests.bookings.random_operations import Job, run_operations
 from tests.services import Service
 
+pytestmark = pytest.mark.both_databases
+
 SEED = 20261120
 REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid"}
 

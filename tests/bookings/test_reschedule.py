@@ -22,7 +22,7 @@ from tests.bookings.agreements import (
 from tests.world import BERLIN, STAMP, Answer, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 LATER = "2026-11-20T09:31:00+0000"
 ELEVEN = span("11:00", "12:00")

@@ -14,7 +14,7 @@ from tests.bookings.agreements import MARTY, NINE, act, entry, shown, span, take
 from tests.world import NOW, Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 EXPIRED = {"error": "The hold was used already, or it has lapsed.", "code": "hold_expired"}
 UNKNOWN = "0190a5b8-0000-7000-8000-00000000000f"

@@ -8,7 +8,7 @@ from tests.availability.questions import refusal
 from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken
 from tests.world import BERLIN, Answer, Tenant
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3", **NINE}
 DAYS = (MONDAY, "2026-11-30", "2026-12-07")

@@ -1,9 +1,13 @@
 """A server that is away for an hour, in each of its ways: what is said of it, what goes on beside
-it, and what stands where when it is back. Real servers, and a clock of the test's."""
+it, and what stands where when it is back. The clock is the test's.
 
-from collections.abc import Iterator
+Two of the ways on real servers, the others as a provider in memory reports them. With --deep all of
+them on real servers.
+"""
+
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from django.utils import timezone
@@ -12,17 +16,18 @@ from external_calendars import claims
 from external_calendars import sync as sync_module
 from external_calendars.claims import claim
 from external_calendars.models import Connection
-from external_calendars.providers.base import TROUBLES
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import TROUBLES, Access, Look, Trouble
 from external_calendars.sync import sync
 from notifications import pump, queue, results
 from notifications.models import Delivery
 from notifications.pump import run_pump
 from tests.external_calendars.front import Answer
 from tests.external_calendars.icalendars import one
-from tests.external_calendars.servers import CalendarServer
+from tests.external_calendars.servers import CalendarServer, Collection
 from tests.external_calendars.test_writing import _at_home, act, book, move, span_of, times
 from tests.external_calendars.test_writing_servers import name_of, names_in, text_of
-from tests.external_calendars.written import connect, copies, shown
+from tests.external_calendars.written import Memory, connect, copies, shown
 from tests.sinks import Call
 from tests.world import Tenant
 
@@ -54,6 +59,8 @@ def always(status: int, **headers: str) -> Any:
     return lambda call: Answer(status, headers=names)
 
 
+# Tried on real servers in every run: what a gateway does, and what a server asks for.
+ALWAYS_REAL = ("garbage", "429")
 # What it answers -> the problem of the calendar, and what the writes that wait say.
 WAYS: dict[str, tuple[Any, str, set[str]]] = {
     "401": (always(401), "unauthorized", {TROUBLES["unauthorized"]}),
@@ -92,11 +99,98 @@ def work(still: Any, minutes: int) -> Iterator[int]:
         still.shift(60)
 
 
+class Home(Protocol):
+    """A calendar as another client sees and changes it."""
+
+    access: Access
+
+    def put(self, name: str, text: str) -> str: ...
+    def get(self, name: str) -> str | None: ...
+    def names(self) -> list[str]: ...
+
+
+class Place(Protocol):
+    """Two servers, each with one calendar. The first can be away, in one of WAYS."""
+
+    homes: tuple[Home, Home]
+
+    def leave(self, way: str) -> None: ...
+    def come_back(self) -> None: ...
+    def count_calls(self) -> int: ...
+
+
+class RealPlace:
+    def __init__(self, first: CalendarServer, second: CalendarServer) -> None:
+        self.front = first.front
+        self.homes: tuple[Collection, Collection] = (first.make_calendar(), second.make_calendar())
+        self.count_calls = lambda: len(self.front.calls)
+
+    def leave(self, way: str) -> None:
+        self.front.answer = WAYS[way][0]
+
+    def come_back(self) -> None:
+        self.front.answer = lambda call: None
+
+
+class MemoryHome:
+    def __init__(self, memory: "MemoryPlace", host: str) -> None:
+        self.memory, self.folder = memory, f"/{host}/home/"
+        self.access = Access(f"https://{host}.example.com{self.folder}")
+
+    def put(self, name: str, text: str) -> str:
+        return self.memory.set(self.folder + name, text)
+
+    def get(self, name: str) -> str | None:
+        return self.memory.objects.get(self.folder + name, ("", None))[1]
+
+    def names(self) -> list[str]:
+        paths = (path for path in self.memory.objects if path.startswith(self.folder))
+        return sorted(path.removeprefix(self.folder) for path in paths)
+
+
+class MemoryPlace(Memory):
+    """A provider in the place of CalDAV."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.homes = (MemoryHome(self, "first"), MemoryHome(self, "second"))
+
+    def leave(self, way: str) -> None:
+        _, code, said = WAYS[way]
+
+        def refuse(call: str) -> None:
+            if self.homes[0].folder in call:
+                raise Trouble(code, detail=min(said))
+
+        self.before = refuse
+
+    def come_back(self) -> None:
+        self.before = lambda call: None
+
+    def count_calls(self) -> int:
+        return sum(self.homes[0].folder in call for call in self.calls)
+
+    def look(self, access: Access, mark: Mapping[str, Any], known: Any, *, deadline: float) -> Look:
+        folder = access.address.removeprefix("https://").partition("/")[2]
+        found = {path: etag for path, (etag, _) in self.objects.items() if folder in path}
+        return self._do("look", f"/{folder}", lambda: Look(found, [], True, {}))
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
+    if request.param == "real":
+        servers = (request.getfixturevalue(name) for name in ("radicale", "xandikos"))
+        return RealPlace(*servers)
+    provider = MemoryPlace()
+    monkeypatch.setitem(PROVIDERS, "caldav", provider)
+    return provider
+
+
 class Person:
     """A resource with one calendar elsewhere."""
 
-    def __init__(self, tenant: Tenant, name: str, server: CalendarServer) -> None:
-        self.tenant, self.home = tenant, server.make_calendar()
+    def __init__(self, tenant: Tenant, name: str, home: Home) -> None:
+        self.tenant, self.home = tenant, home
         self.resource = tenant.make_resource(name, email=f"{name.lower()}@example.com")
         self.calendar = connect(self.resource, self.home.access)
         Connection.objects.filter(calendar=self.calendar).update(next_at=timezone.now())
@@ -123,12 +217,22 @@ class Person:
         self.home.put(f"{name}.ics", one(*lines, f"SUMMARY:{name}", uid=name))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_an_hour_away(
-    way: str, tenant: Tenant, radicale: CalendarServer, xandikos: CalendarServer, still: Any
-) -> None:
-    answer, code, said = WAYS[way]
-    ada, ben = Person(tenant, "Ada", radicale), Person(tenant, "Ben", xandikos)
+@pytest.mark.parametrize(
+    ("place", "way"),
+    [
+        *(("real", way) for way in ALWAYS_REAL),
+        *(
+            pytest.param("real", way, marks=pytest.mark.deep)
+            for way in WAYS
+            if way not in ALWAYS_REAL
+        ),
+        *(("memory", way) for way in WAYS if way not in ALWAYS_REAL),
+    ],
+    indirect=["place"],
+)
+def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> None:
+    _, code, said = WAYS[way]
+    ada, ben = (Person(tenant, *one) for one in zip(("Ada", "Ben"), place.homes, strict=True))
     ada.has("lunch", 5)
     stays, moves, ends = (ada.book(day) for day in (1, 2, 3))
     for _ in work(still, 2):
@@ -137,24 +241,24 @@ def test_an_hour_away(
     known = text_of(ada.home, stays)
     in_step = ada.record()["synced_at"]
 
-    radicale.front.answer = answer
+    place.leave(way)
     begun = timezone.now()
     theirs = []
-    with radicale.front.counted() as asked:
-        for minute in work(still, 60):
-            if minute == 3:
-                ada.has("dentist", 6)
-                move(tenant, moves, **times(12, DAYTIME))
-                act(tenant, ends, "cancel")
-                made = ada.book(4)
-            if minute % 10 == 5:
-                theirs.append(ben.book(10 + minute))
-            # Answered from what is known, with a word about it where that is too old.
-            counted = len(radicale.front.calls)
-            offered, warnings = ada.free(5)
-            is_old = timezone.now() - datetime.fromisoformat(in_step) > timedelta(hours=1)
-            assert (offered, len(warnings)) == ([], is_old)
-            assert len(radicale.front.calls) == counted
+    calls = place.count_calls()
+    for minute in work(still, 60):
+        if minute == 3:
+            ada.has("dentist", 6)
+            move(tenant, moves, **times(12, DAYTIME))
+            act(tenant, ends, "cancel")
+            made = ada.book(4)
+        if minute % 10 == 5:
+            theirs.append(ben.book(10 + minute))
+        # Answered from what is known, with a word about it where that is too old.
+        counted = place.count_calls()
+        offered, warnings = ada.free(5)
+        is_old = timezone.now() - datetime.fromisoformat(in_step) > timedelta(hours=1)
+        assert (offered, len(warnings)) == ([], is_old)
+        assert place.count_calls() == counted
 
     # It is said what is wrong, since when; nothing was taken for done, nor given up; few calls.
     problem = ada.record()["problem"]
@@ -167,7 +271,7 @@ def test_an_hour_away(
     of = {str(row.booking_id): (row.state, row.tries) for row in waiting}
     assert of == {one["id"]: ("scheduled", 4) for one in (moves, ends, made)}
     assert {row.reason for row in waiting} == said
-    assert len(asked) <= 30
+    assert place.count_calls() - calls <= 30
     # Nobody else has noticed.
     assert (ben.record()["problem"], len(names_in(ben.home))) == (None, 6)
     others = Delivery.objects.exclude(id__in=waiting)
@@ -180,7 +284,7 @@ def test_an_hour_away(
     assert late == []
 
     # Back: within the longest pause of a look, without anybody's doing.
-    radicale.front.answer = lambda call: None
+    place.come_back()
     for _ in work(still, 61):
         if ada.record()["problem"] is None and not waiting.exists():
             break

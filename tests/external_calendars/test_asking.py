@@ -24,7 +24,7 @@ from tests.external_calendars.front import Answer as FrontAnswer
 from tests.external_calendars.servers import PASSWORD, CalendarServer
 from tests.world import BERLIN, Tenant, at
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 MONDAY = "2026-11-23"
 NINE = Span(int(at(f"{MONDAY} 09:00").timestamp()), int(at(f"{MONDAY} 10:00").timestamp()))

@@ -20,6 +20,8 @@ from tests.external_calendars.servers import PASSWORD, CalendarServer, Collectio
 from tests.services import Service
 from tests.sinks import Call
 
+pytestmark = pytest.mark.both_databases
+
 CLIENTS = 12
 FREE = b'<multistatus xmlns="DAV:"/>'
 

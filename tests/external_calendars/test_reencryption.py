@@ -34,7 +34,7 @@ from tests.sinks import HookSink
 from tests.world import Tenant
 
 __all__ = ["hooks", "memory"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 OLD, NEW, LOST = "the old key, " * 3, "the new key, " * 3, "the lost key, " * 3
 ACCESS = Access("https://calendar.example.com/ada/", "ada", "secret")

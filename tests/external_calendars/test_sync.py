@@ -30,7 +30,7 @@ from tests.world import NOW, Tenant, at
 
 __all__ = ["memory", "still"]
 
-pytestmark = pytest.mark.usefixtures("still")
+pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from tests.external_calendars.written import (
 from tests.queries import Queries
 from tests.world import Tenant, at
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 MARTY = {"name": "Marty McFly", "email": "marty@example.com", "phone": "+1 555 0100"}
 OTHER = "https://other.example.com/ada/home/"

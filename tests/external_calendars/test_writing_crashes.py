@@ -28,7 +28,7 @@ from tests.external_calendars.written import Dies, Memory, change, copies, make_
 from tests.world import Tenant
 
 __all__ = ["_at_home", "ada", "memory", "work"]
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 LOST = "The worker was lost; whether it was sent is not known."
 

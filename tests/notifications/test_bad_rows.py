@@ -19,7 +19,7 @@ from tests.notifications.test_pump import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from tests.world import NOW, STAMP, Tenant
 URL = "https://example.com/hook"
 ANN = {"name": "Ann", "email": "ann@example.com"}
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 
 def stamp(time: str, day: str = "2026-11-23") -> str:

@@ -20,7 +20,7 @@ from tests.notifications.test_pump import book, hook, make_due, reminder, soon
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
 from tests.world import Tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 # In SQLite's memory, which the tests share between threads, one who meets a writer is refused
 # instead of queued.
 in_threads = pytest.mark.postgresql

@@ -31,6 +31,8 @@ from tests.services import ROOT, Service, free_port
 from tests.sinks import MailSink
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 NAMES = [
     "database",
     "migrations",

@@ -36,8 +36,7 @@ DONE = ["Your password is set", "You can close this page."]
 
 
 @pytest.fixture(autouse=True)
-def _quick(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pump, "LINGER", 0)
 
 

@@ -29,7 +29,7 @@ from tests.queries import Queries
 from tests.sinks import Answer, HookSink, MailSink
 from tests.world import Tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ERASED = "The customer's data was erased."
 

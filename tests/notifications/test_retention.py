@@ -20,7 +20,7 @@ from tests.queries import Queries
 from tests.sinks import MailSink
 from tests.world import Tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 REMINDER = {
     "type": "email",

@@ -3,9 +3,13 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from notifications.services import MOST_WEBHOOKS
 from tests.live import WEBHOOK, LiveApp
 from tests.services import Service
+
+pytestmark = pytest.mark.both_databases
 
 
 def test_of_several_last_webhooks_one_is_made(live_service: Service) -> None:

@@ -84,7 +84,6 @@ def visit(
     yield open_page
     for one in visits:
         one.check()
-        browser.close(one.page)
 
 
 def keep(visit: Visit, name: str) -> None:

@@ -291,7 +291,10 @@ def test_a_key_is_made_shown_and_copied(
     page.wait_for("window.isOld === undefined && !!document.getElementById('secret')")
     page.browser.send(
         "Browser.grantPermissions",
-        {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
+        {
+            "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"],
+            "browserContextId": page.browser.context_id,
+        },
     )
     text = page.evaluate("document.getElementById('secret').value")
     page.click("[data-copy=secret]")

@@ -53,6 +53,7 @@ def test_broker_in_files_carries_a_task(tmp_path):
     assert "Traceback" not in service.log("worker")
 
 
+@pytest.mark.both_databases
 def test_live_service_answers_on_the_database_of_the_pass(live_service):
     kinds = {"postgresql": "postgres", "sqlite": "sqlite"}
 
@@ -106,6 +107,10 @@ def test_runs():
 def test_skips():
     pytest.skip("no moon")
 
+@pytest.mark.both_databases
+def test_depends_on_the_database():
+    pass
+
 @pytest.mark.deep
 def test_deep():
     pass
@@ -119,29 +124,50 @@ def test_chaos():
 @pytest.mark.parametrize(
     ("arguments", "required", "code", "summary"),
     [
-        ([], "", 0, "1 passed, 1 skipped, 2 deselected"),
-        pytest.param(*([], "1", 1, "1 failed, 1 passed, 2 deselected"), marks=pytest.mark.redis),
-        (["--deep"], "", 0, "2 passed, 1 skipped, 1 deselected"),
-        (["--deep", "--chaos"], "", 0, "3 passed, 1 skipped"),
+        ([], "", 0, "2 passed, 1 skipped, 2 deselected"),
+        pytest.param(*([], "1", 1, "1 failed, 2 passed, 2 deselected"), marks=pytest.mark.redis),
+        (["--deep"], "", 0, "3 passed, 1 skipped, 1 deselected"),
+        (["--deep", "--chaos"], "", 0, "4 passed, 1 skipped"),
     ],
 )
 def test_plugin_selects_and_counts(tmp_path, arguments, required, code, summary):
     (tmp_path / "test_it.py").write_text(TESTS_OF_A_TEST)
-    env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    # Not a second pass on SQLite, which would leave these out as repeated.
-    env |= {"TEST_DATABASE": "", "DATABASE_URL": "sqlite://", "REQUIRE_SERVICES": required}
 
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", *arguments, str(tmp_path)],
+    done = run_pytest(tmp_path, *arguments, DATABASE_URL="sqlite://", REQUIRE_SERVICES=required)
+
+    assert (done.returncode, summary in done.stdout) == (code, True), done.stdout + done.stderr
+    assert "no moon" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("database", "code", "summary"),
+    [
+        pytest.param("", 0, "1 passed, 4 deselected", marks=pytest.mark.postgresql),
+        ("sqlite://", 5, "no tests ran"),
+    ],
+)
+def test_second_pass_repeats_what_depends_on_the_database(tmp_path, database, code, summary):
+    """And nothing where the first pass was on SQLite, too. It imports no other module."""
+    (tmp_path / "test_it.py").write_text(TESTS_OF_A_TEST)
+    (tmp_path / "test_other.py").write_text("raise AssertionError('imported')")
+
+    done = run_pytest(tmp_path, TEST_DATABASE="sqlite", DATABASE_URL=database)
+
+    assert (done.returncode, summary in done.stdout) == (code, True), done.stdout + done.stderr
+
+
+def run_pytest(
+    folder: Path, *arguments: str, TEST_DATABASE: str = "", **env: str
+) -> subprocess.CompletedProcess[str]:
+    ours = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", *arguments, str(folder)],
         cwd=ROOT,
-        env=env,
+        env=ours | {"TEST_DATABASE": TEST_DATABASE, **env},
         capture_output=True,
         text=True,
         check=False,
     )
-
-    assert (done.returncode, summary in done.stdout) == (code, True), done.stdout + done.stderr
-    assert "no moon" in done.stdout
 
 
 def test_given_server_that_does_not_answer_ends_the_run():

@@ -75,7 +75,10 @@ addEventListener("DOMContentLoaded", () => {
 
   zones.addEventListener("change", () => {
     keepAddress({ zone: zones.value });
+    // The library moves its date by the weekdays between "now" in the two zones, which can be six.
+    const date = calendar.getOption("date");
     calendar.setOption("timeZone", offsetNow());
+    calendar.setOption("date", date);
     describeZones();
     calendar.refetchEvents();
   });

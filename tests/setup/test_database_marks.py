@@ -1,0 +1,88 @@
+"""Every module with SQL written by hand is tested on both databases."""
+
+import ast
+
+import pytest
+
+from tests.services import ROOT
+
+OURS = (
+    *("apps_config", "availability", "bookings", "booking_pages", "external_calendars"),
+    *("notifications", "office", "scheduling"),
+)
+# A module that writes SQL, or asks which database it is on -> the modules that test it on both.
+SQL_BY_HAND = {
+    "apps_config/authentication.py": ("apps_config/test_authentication", "apps_config/test_rates"),
+    "apps_config/idempotency.py": (
+        "apps_config/test_idempotency",
+        "bookings/test_idempotency_races",
+    ),
+    "availability/filters.py": ("availability/test_resources",),
+    "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
+    "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
+    "availability/migrations/0006_external.py": ("bookings/test_guard",),
+    "availability/placement.py": ("bookings/test_races", "bookings/test_create"),
+    "availability/reading.py": ("availability/test_availability", "availability/test_explain"),
+    "bookings/migrations/0002_booking_tally.py": ("bookings/test_list", "bookings/test_guard"),
+    "bookings/migrations/0003_groups_and_series.py": (
+        "bookings/test_groups",
+        "bookings/test_guard",
+    ),
+    "bookings/migrations/0004_append_only_log.py": ("bookings/test_random_operations",),
+    "external_calendars/planning.py": ("external_calendars/test_writing",),
+    "notifications/doctor.py": ("notifications/test_doctor",),
+    "notifications/patience.py": ("notifications/test_conservation",),
+    "notifications/planning.py": ("notifications/test_deliveries_api",),
+    "notifications/queue.py": ("notifications/test_pump", "notifications/test_delivery_races"),
+    "notifications/results.py": ("notifications/test_pump", "notifications/test_bad_rows"),
+    "scheduling/api/sql.py": ("bookings/test_create", "bookings/test_series"),
+}
+CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}
+
+
+def writes_sql(source: str) -> bool:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in CALLS:
+                return True
+        if isinstance(node, ast.Attribute) and node.attr == "vendor":
+            return True
+    return False
+
+
+def marks_of(test_module: str) -> str:
+    """The value of its `pytestmark`, as it stands there."""
+    for node in ast.parse((ROOT / "tests" / f"{test_module}.py").read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            return ast.unparse(node.value)
+    return ""
+
+
+def test_every_module_with_sql_is_listed_here() -> None:
+    files = [file for app in OURS for file in (ROOT / app).rglob("*.py")]
+    found = {str(file.relative_to(ROOT)) for file in files if writes_sql(file.read_text())}
+
+    assert found == set(SQL_BY_HAND)
+
+
+@pytest.mark.parametrize("module", SQL_BY_HAND)
+def test_its_tests_run_on_both_databases(module: str) -> None:
+    unmarked = [name for name in SQL_BY_HAND[module] if "both_databases" not in marks_of(name)]
+
+    assert unmarked == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("cursor.execute('SELECT 1')", True),
+        ("Booking.objects.raw(statement)", True),
+        ("expression = RawSQL('1', [])", True),
+        ("migrations.RunSQL('SELECT 1')", True),
+        ("is_sqlite = connection.vendor == 'sqlite'", True),
+        ("Booking.objects.filter(vendor='sqlite').update(raw=1)", False),
+    ],
+)
+def test_sql_is_recognised(source: str, expected: bool) -> None:
+    assert writes_sql(source) is expected
