@@ -99,11 +99,11 @@ def test_too_large():
     ],
 )
 def test_hostile_bodies_are_read_fast(raw):
-    started = time.perf_counter()
+    started = time.thread_time()  # of this thread alone, whatever else the machine does
     with contextlib.suppress(Refusal):
         parse_body(raw)
 
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 json_values = st.recursive(

@@ -44,7 +44,8 @@ class House:
         return json.loads(printed.splitlines()[-1])
 
     def start_worker(self, name: str = "worker") -> None:
-        self.service.start_worker(name, concurrency=2)
+        include = "" if self.full else "tests.chaos.short_lease"
+        self.service.start_worker(name, concurrency=2, include=include)
 
     def children(self, name: str) -> list[psutil.Process]:
         return psutil.Process(self.service.processes[name].pid).children()
@@ -145,10 +146,10 @@ def make_house(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable
             }
             service = Service(tmp_path, url, settings)
             stack.callback(service.stop)
-            service.manage("migrate", "--verbosity", "0")
             house = House(service, redis, hooks, mails, pytestconfig.getoption("chaos"))
             if own_postgres:
                 house.postgres = server
+                service.manage("migrate", "--verbosity", "0")
             return house
 
         yield make

@@ -1,0 +1,13 @@
+"""Workers whose leases end after ten seconds instead of forty, for campaigns in their short form.
+
+Included by the worker's command line. What a killed worker had in hand is taken up that much
+sooner; receivers here answer at once, so that no try outlasts such a lease.
+"""
+
+from datetime import timedelta
+
+from notifications import pump, queue, sweeping
+
+for module in (pump, queue, sweeping):
+    module.LEASE = timedelta(seconds=10)
+pump.SEND_NEEDS = 6.0
