@@ -115,23 +115,14 @@ def exchange(url: str, method: str, request: bytes) -> LiveAnswer:
             return LiveAnswer(response)
 
 
-class LiveApp(LiveCaller):
-    """A fresh app in a live service, called with its server key."""
+class SampleRows:
+    """What an app's caller adds: one of everything, made over the API."""
 
-    def __init__(self, service: Service, mode: str = "live") -> None:
-        self.service = service
-        self.slug = f"app-{uuid.uuid4().hex[:12]}"
-        code = KEYS.format(slug=self.slug, mode=mode)
-        printed = service.manage("shell", "--no-imports", "--command", code)
-        server, self.widget_key, self.access_token = json.loads(printed.splitlines()[-1])
-        super().__init__(service.url, server)
-        self.owner_email = f"{self.slug}@example.com"
-
-    def widget(self) -> LiveCaller:
-        return LiveCaller(self.url, self.widget_key)
-
-    def owner(self) -> LiveCaller:
-        return LiveCaller(self.url, self.access_token, self.owner_email)
+    slug: str
+    owner_email: str
+    get: Any
+    post: Any
+    call: Any
 
     def make_ids(self, project: Mapping[str, Any] | None = None) -> dict[str, str]:
         """One of everything, free of bookings in the way: name of a path's parameter -> id."""
@@ -196,6 +187,25 @@ class LiveApp(LiveCaller):
         """A calendar of the resource that is a feed; its service has to be let to that address."""
         body = {"resource_id": resource_id, "provider": "ics", "address": address}
         return self.post("/v2/calendars", body).data
+
+
+class LiveApp(SampleRows, LiveCaller):
+    """A fresh app in a live service, called with its server key."""
+
+    def __init__(self, service: Service, mode: str = "live") -> None:
+        self.service = service
+        self.slug = f"app-{uuid.uuid4().hex[:12]}"
+        code = KEYS.format(slug=self.slug, mode=mode)
+        printed = service.run(code)
+        server, self.widget_key, self.access_token = json.loads(printed.splitlines()[-1])
+        super().__init__(service.url, server)
+        self.owner_email = f"{self.slug}@example.com"
+
+    def widget(self) -> LiveCaller:
+        return LiveCaller(self.url, self.widget_key)
+
+    def owner(self) -> LiveCaller:
+        return LiveCaller(self.url, self.access_token, self.owner_email)
 
 
 # --- What the rows hold ---------------------------------------------------------------------------

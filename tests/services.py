@@ -56,6 +56,8 @@ import psycopg
 import pytest
 import redis
 
+from tests.service_shell import Shell
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 SECOND_PASS_MARKS = ("both_databases", "sqlite")
@@ -517,6 +519,11 @@ class Service:
             "FAILED_LOGINS_PER_MINUTE": "0",
         }
         self.env |= {name: str(value) for name, value in settings.items()}
+        self.shell = Shell(self.env, ROOT)
+
+    def run(self, code: str) -> str:
+        """Runs Python in the service's environment, with Django set up; returns what it printed."""
+        return self.shell.run(code)
 
     def manage(self, *args: str) -> str:
         """Runs a management command in the service's environment; returns what it printed."""
@@ -596,6 +603,7 @@ class Service:
         self.processes[name].wait(30)
 
     def stop(self) -> None:
+        self.shell.stop()
         for process in self.processes.values():
             process.terminate()
         deadline = time.monotonic() + 15

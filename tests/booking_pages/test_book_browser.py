@@ -264,7 +264,7 @@ def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(
         "from availability.models import Hold; from django.db.models import F;"
         f"Hold.objects.filter(project_id='{shop.project['id']}').update(expires_at=F('created_at'))"
     )
-    app.service.manage("shell", "--no-imports", "--command", code)
+    app.service.run(code)
     fill_in(page, **MARTY)
     submit(page)
 

@@ -135,7 +135,7 @@ def test_password_page_looks_the_same(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     code = PASSWORD_LINK.format(resource_id=app.make_ids()["resource_id"])
-    parts = urlsplit(app.service.manage("shell", "--no-imports", "--command", code).split()[-1])
+    parts = urlsplit(app.service.run(code).split()[-1])
     page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
 
     keep(page, f"password-{width}-{scheme}")

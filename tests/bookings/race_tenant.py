@@ -123,7 +123,7 @@ class LiveTenant:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.slug = f"race-{uuid.uuid4().hex[:12]}"
-        self.key = service.manage("shell", "-v", "0", "-c", MAKE_APP.format(slug=self.slug)).strip()
+        self.key = service.run(MAKE_APP.format(slug=self.slug)).strip()
         token = base64.b64encode(f":{self.key}".encode()).decode()
         self.headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
 

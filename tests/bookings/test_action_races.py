@@ -113,8 +113,7 @@ def test_the_timer_waits_for_a_payment_under_way(faulty_tenant: LiveTenant, tmp_
     with ThreadPoolExecutor(1) as pool:
         writes = 'UPDATE "bookings_booking"'
         with faulty_tenant.held_up(pay, at=writes, folder=tmp_path) as paid:
-            manage = faulty_tenant.service.manage
-            timer = pool.submit(manage, "shell", "-v", "0", "-c", TIME_OUT)
+            timer = pool.submit(faulty_tenant.service.run, TIME_OUT)
             if not faulty_tenant.is_sqlite:
                 faulty_tenant.wait_for_a_waiter()
         timer.result()

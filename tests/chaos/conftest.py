@@ -40,7 +40,7 @@ class House:
     def fill(self, call: str) -> Any:
         """The result of a function of tests.chaos.fill, called in the service."""
         code = f"import json; from tests.chaos import fill; print(json.dumps(fill.{call}))"
-        printed = self.service.manage("shell", "--no-imports", "--command", code)
+        printed = self.service.run(code)
         return json.loads(printed.splitlines()[-1])
 
     def start_worker(self, name: str = "worker") -> None:

@@ -85,7 +85,7 @@ def test_a_service_that_runs(start_service: Callable[..., Service], broker: str)
     redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
     service = start_service(workers=1, REDIS_URL=redis)
     service.start_worker()
-    service.manage("shell", "-c", "from notifications.heartbeat import mark_beat; mark_beat()")
+    service.run("from notifications.heartbeat import mark_beat; mark_beat()")
 
     code, levels, said = ask(service)
     service.kill("worker", 15)

@@ -146,7 +146,7 @@ def app(live_service: Service) -> LiveApp:
 def link_of(app: LiveApp) -> str:
     """A fresh booking's link that cancels it."""
     code = SIGNED_LINK.format(booking_id=app.make_ids()["booking_id"])
-    printed = app.service.manage("shell", "--no-imports", "--command", code)
+    printed = app.service.run(code)
     parts = urlsplit(printed.splitlines()[-1])
     return f"{app.url}{parts.path}?{parts.query}"
 
@@ -180,7 +180,7 @@ def test_link_is_followed_and_its_button_pressed(
 
 def password_link_of(app: LiveApp) -> str:
     code = PASSWORD_LINK.format(resource_id=app.make_ids()["resource_id"])
-    printed = app.service.manage("shell", "--no-imports", "--command", code)
+    printed = app.service.run(code)
     parts = urlsplit(printed.splitlines()[-1])
     return f"{app.url}{parts.path}?{parts.query}"
 
