@@ -63,6 +63,17 @@ def find_browser() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+SHIFTED_DATE = """
+{{
+  const RealDate = Date, now = () => RealDate.now() + {milliseconds};
+  Date = class extends RealDate {{
+    constructor(...given) {{ given.length ? super(...given) : super(now()); }}
+    static now() {{ return now(); }}
+  }};
+}}
+"""
+
+
 class Page:
     """A page that has been opened, and what happened on it.
 
@@ -263,6 +274,9 @@ class Browser:
         if scheme:
             media = {"name": "prefers-color-scheme", "value": scheme}
             page.send("Emulation.setEmulatedMedia", features=[media])
+        if shift := os.environ.get("TEST_CLOCK_SHIFT"):
+            source = SHIFTED_DATE.format(milliseconds=float(shift) * 1000)
+            page.send("Page.addScriptToEvaluateOnNewDocument", source=source)
         for name, value in (cookies or {}).items():
             page.send("Network.setCookie", name=name, value=value, url=url)
         page.send("Page.navigate", url=url)

@@ -20,6 +20,8 @@ Marks:   both_databases        the database's vendor matters: runs in both passe
          redis                 needs a Redis server
          deep, chaos           runs only with --deep, --chaos
 REQUIRE_SERVICES=1 makes every skip a failure, also one inside a test.
+TEST_CLOCK="2026-12-31T23:30Z" lets the run begin at that time, to find what depends on the hour: in
+every Python process, on the run's own PostgreSQL and in pages.
 
 Migrations run once a pass, when the first test asks for a database: every other database is a copy.
 
@@ -48,6 +50,7 @@ import urllib.request
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -169,12 +172,25 @@ class PostgreSQL(Server):
         # be killed keeps what it acknowledged all the same: only a power cut would lose it.
         options = ["fsync=off", "full_page_writes=off", "max_connections=300"]
         options += ["listen_addresses=127.0.0.1", "unix_socket_directories="]
+        if "TEST_CLOCK_SHIFT" in os.environ:
+            options += ["search_path=public,pg_catalog"]  # whose functions come first
         flags = [word for option in options for word in ("-c", option)]
         data = str(self.folder / "data")
         return [find_program("postgres"), "-D", data, "-p", str(self.port), *flags]
 
     def answers(self) -> bool:
         return postgres_problem(self.url) is None
+
+    def start(self, seconds: float = 30) -> None:
+        is_new = self.process is None
+        super().start(seconds)
+        shift = os.environ.get("TEST_CLOCK_SHIFT")
+        if is_new and shift:
+            # Every database is a copy of this one.
+            url = with_database(self.url, "template1")
+            with psycopg.connect(url, autocommit=True) as connection:
+                for name in CLOCKS:
+                    connection.execute(SHIFTED_CLOCK.format(name=name, shift=shift))
 
 
 class Redis(Server):
@@ -241,6 +257,20 @@ def has_postgres() -> bool:
     if given:
         return not given.startswith("sqlite")
     return PostgreSQL.is_installed() or postgres_problem(LOCAL_POSTGRES) is None
+
+
+SHIFTED_CLOCK = """
+CREATE FUNCTION public.{name}() RETURNS timestamptz STABLE LANGUAGE sql
+RETURN pg_catalog.{name}() + interval '{shift} seconds'
+"""
+CLOCKS = ("clock_timestamp", "now", "statement_timestamp", "transaction_timestamp")
+
+
+def shift_clock() -> None:
+    """TEST_CLOCK for all processes to come; those of Python read it in tests/shifted."""
+    wanted = datetime.fromisoformat(os.environ["TEST_CLOCK"])
+    os.environ["TEST_CLOCK_SHIFT"] = str((wanted - datetime.now(UTC)).total_seconds())
+    os.environ["PYTHONPATH"] = str(ROOT / "tests" / "shifted")
 
 
 def choose_redis(own: list[Server]) -> tuple[str, str]:
@@ -387,6 +417,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before pytest-django reads the settings; in xdist's workers the environment is inherited."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
+    if "TEST_CLOCK" in os.environ:
+        shift_clock()
     # Nothing that a test writes may land in the data of a service that runs from this checkout.
     os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="booking-test-var-")
     try:
