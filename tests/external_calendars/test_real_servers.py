@@ -1,8 +1,10 @@
-"""Whole calendars on real servers: 5,000 events and 200 series, and what changes in them."""
+"""Whole calendars on real servers: a thousand events and forty series, five times as many with
+--deep, and what changes in them."""
 
 import contextlib
 from collections import Counter
 from datetime import timedelta
+from typing import NamedTuple
 
 import pytest
 import requests
@@ -20,14 +22,23 @@ from tests.world import Tenant
 # A server may take half a minute to answer: no transaction of the test's own may stand around that.
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SINGLES, SERIES = 5000, 200
+
+class Size(NamedTuple):
+    """`early`: after so many reports of progress the first pass is ended."""
+
+    singles: int
+    series: int
+    early: int
 
 
-def texts() -> dict[str, str]:
+SMALL, LARGE = Size(1000, 40, 4), Size(5000, 200, 20)
+
+
+def texts(size: Size) -> dict[str, str]:
     """Singles of an hour each from tomorrow on, ten a day; series of each week in several zones."""
     first = (database_now() + timedelta(days=1)).replace(hour=8, minute=0, second=0, microsecond=0)
     found = {}
-    for number in range(SINGLES):
+    for number in range(size.singles):
         start = first + timedelta(days=number // 10 % 390, hours=number % 10)
         found[f"single-{number}.ics"] = one(
             "DTSTAMP:20260101T000000Z",
@@ -38,7 +49,7 @@ def texts() -> dict[str, str]:
             uid=f"single-{number}",
         )
     zones = ["Europe/Berlin", "W. Europe Standard Time", "Our Own", "America/New_York"]
-    for number in range(SERIES):
+    for number in range(size.series):
         lines = [
             "DTSTAMP:20260101T000000Z",
             f"DTSTART;TZID={zones[number % 4]}:2026{number % 12 + 1:02}05T{number % 9 + 8:02}3000",
@@ -51,11 +62,16 @@ def texts() -> dict[str, str]:
     return found
 
 
+@pytest.fixture(params=[SMALL, pytest.param(LARGE, marks=pytest.mark.deep)], ids=["small", "large"])
+def size(request: pytest.FixtureRequest) -> Size:
+    return request.param
+
+
 @pytest.fixture
-def full(server: CalendarServer, transactional_db: None) -> Collection:
+def full(server: CalendarServer, size: Size, transactional_db: None) -> Collection:
     """A collection with all of them."""
     collection = server.make_calendar()
-    collection.fill(texts())
+    collection.fill(texts(size))
     # Radicale reads what was put into its folder when it is first asked for it: half a minute, or
     # more where others use the machine.
     for _ in range(5):
@@ -77,14 +93,15 @@ def counts(connection: Connection) -> dict[str, int]:
     return Counter(what.split()[0] for what in found)
 
 
-def test_a_large_calendar(full: Collection, tenant: Tenant) -> None:
+def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
+    singles, series, early = size
     server, there = full.server, join(tenant, full)
     told: list[tuple[int, int]] = []
 
     # The first look ends early, as in a task whose time is up, and its successor goes on.
-    ended = look(there, stopping=lambda: len(told) == 20, told=lambda *far: told.append(far))
+    ended = look(there, stopping=lambda: len(told) == early, told=lambda *far: told.append(far))
     assert ended == UNFINISHED
-    assert told[0][1] == told[-1][1] == SINGLES + SERIES
+    assert told[0][1] == told[-1][1] == singles + series
     assert (there.done, there.total) == told[-1]
     first_part = ExternalObject.objects.count()
     assert first_part == told[-1][0]
@@ -92,13 +109,13 @@ def test_a_large_calendar(full: Collection, tenant: Tenant) -> None:
     told.clear()
     assert look(there, told=lambda *far: told.append(far)) == IN_STEP
 
-    assert told[-1] == (SINGLES + SERIES - first_part,) * 2
+    assert told[-1] == (singles + series - first_part,) * 2
     assert (there.problem, there.unread) == ("", 0)
-    assert ExternalObject.objects.count() == SINGLES + SERIES
-    assert ExternalObject.objects.exclude(text="").count() == SERIES
+    assert ExternalObject.objects.count() == singles + series
+    assert ExternalObject.objects.exclude(text="").count() == series
     found = counts(there)
-    assert found["Single"] == SINGLES
-    assert found["Series"] > SERIES * 35
+    assert found["Single"] == singles
+    assert found["Series"] > series * 35
 
     # Nothing new: one request, and no row is another.
     before = rows()
