@@ -28,16 +28,19 @@ KEYS = {
     "ArrowRight": ("ArrowRight", 39, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
 }
-# A promise of true once the expression is true: evaluated at each change of the document, and every
-# 50 ms for what changes nothing there (a value, a scroll). Of false when the time is over.
+# A promise of "" once the expression is true: evaluated at each change of the document, and every
+# 50 ms for what changes nothing there (a value, a scroll). Of what is wrong when the time is over.
 WAIT = """new Promise((resolve) => {{
+  let fault = "it is false";
   const finish = (found) => {{
     observer.disconnect(); clearInterval(timer); clearTimeout(limit); resolve(found);
   }};
-  const check = () => {{ if ({script}) finish(true); }};
+  const check = () => {{
+    try {{ if ({script}) finish(""); }} catch (error) {{ fault = String(error); }}
+  }};
   const observer = new MutationObserver(check);
   const timer = setInterval(check, 50);
-  const limit = setTimeout(() => finish(false), {milliseconds});
+  const limit = setTimeout(() => finish(fault), {milliseconds});
   observer.observe(document, {{
     subtree: true, childList: true, attributes: true, characterData: true,
   }});
@@ -113,7 +116,7 @@ class Page:
 
     def wait_for(self, script: str, seconds: float = 60) -> None:
         """Until the expression is true, here or on the page that follows."""
-        deadline = time.monotonic() + seconds
+        deadline, fault = time.monotonic() + seconds, ""
         while (left := deadline - time.monotonic()) > 0:
             expression = WAIT.format(script=script, milliseconds=left * 1000)
             try:
@@ -123,9 +126,10 @@ class Page:
                     raise
                 continue
             assert "exceptionDetails" not in found, found["exceptionDetails"]
-            if found["result"]["value"]:
+            fault = found["result"]["value"]
+            if not fault:
                 return
-        raise AssertionError((script, self.complaints, self.failures))
+        raise AssertionError((script, fault, self.complaints, self.failures))
 
     def press(self, key: str) -> None:
         """A key of KEYS, down and up again."""

@@ -31,6 +31,22 @@ keys = [issue_key(kind, mode=app.mode, app=app)[1] for kind in ("server", "widge
 print(json.dumps([*keys, issue_key("access", account=owner)[1]]))
 """
 
+# Printed in the service, which alone can sign: links that stand in mails.
+PASSWORD_LINK = """
+from datetime import timedelta
+from django.utils import timezone
+from availability.models import Resource
+from notifications.password_links import password_url
+resource = Resource.objects.get(id="{resource_id}")
+print(password_url(resource, timezone.now() + timedelta(hours=1)))
+"""
+SIGNED_LINK = """
+from bookings.links import action_url
+from bookings.models import Booking
+booking = Booking.objects.select_related("event").get(id="{booking_id}")
+print(action_url(booking, "cancel_by_customer", booking.event.end))
+"""
+
 
 class LiveAnswer:
     """A response with its body read; `json` is None where there is none."""

@@ -14,9 +14,8 @@ from tests.booking_pages.shop import (
     keep,
 )
 from tests.browser import Browser, Page
-from tests.live import LiveApp
+from tests.live import PASSWORD_LINK, LiveApp
 from tests.services import Service
-from tests.test_openapi import PASSWORD_LINK
 
 LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}

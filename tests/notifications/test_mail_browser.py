@@ -9,10 +9,9 @@ import pytest
 
 from notifications.mail import SLUGS, compose, compose_notice, compose_password_mail
 from tests.browser import Browser, Page
-from tests.live import LiveApp
+from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
 from tests.notifications.letters import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
-from tests.test_openapi import PASSWORD_LINK, SIGNED_LINK
 
 LOOKS = [(width, scheme) for width in (390, 700) for scheme in ("light", "dark")]
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}

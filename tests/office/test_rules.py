@@ -244,7 +244,9 @@ QUERIES = 11
 
 
 # --- Whose ----------------------------------------------------------------------------------------
-def test_strangers_find_nothing(tenant: Tenant, make_tenant: Any, ada: Any, editor: Client) -> None:
+def test_strangers_find_nothing(
+    clock: Any, tenant: Tenant, make_tenant: Any, ada: Any, editor: Client
+) -> None:
     other = make_tenant()
     stranger = logged_in(member_of(other, "owner"))
     project = tenant.make_project(ada["id"])
