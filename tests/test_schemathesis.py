@@ -86,12 +86,14 @@ def check_service(app: LiveApp) -> None:
         assert app.get(listing).status == 200
 
 
-def test_a_few_examples_of_every_operation(app: LiveApp, tmp_path: Path) -> None:
+@pytest.mark.parametrize("phases", ["examples,coverage", "fuzzing,stateful"])
+def test_a_few_examples_of_every_operation(app: LiveApp, tmp_path: Path, phases: str) -> None:
+    """Every boundary that the description names, and three of what chance finds."""
     run_schemathesis(
         app,
         make_world(app),
         tmp_path,
-        *("--max-examples", "10", "--generation-deterministic"),
+        *("--phases", phases, "--max-examples", "3", "--generation-deterministic"),
         # A server key archives the app that it belongs to.
         *("--exclude-operation-id", "delete_apps_by_slug"),
     )
@@ -108,7 +110,7 @@ def test_operations_of_apps_by_their_owner(app: LiveApp, tmp_path: Path) -> None
         app.owner(),
         {"slug": made},
         tmp_path,
-        *("--max-examples", "20", "--generation-deterministic", "--include-tag", "apps"),
+        *("--max-examples", "5", "--generation-deterministic", "--include-tag", "apps"),
     )
 
     log = app.service.log("web")
