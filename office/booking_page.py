@@ -17,12 +17,10 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import Actor, apply_action, reschedule
 from bookings.wording import days_words, known_zone, span_words
-from notifications.models import Delivery
-from notifications.services import redeliver
 from office.calendar_copies import copies_of
 from office.timeline import timeline
 from office.words import STATE_COLOURS, state_words
-from scheduling.api.errors import NotFound, Refusal
+from scheduling.api.errors import Refusal
 from scheduling.api.instants import parse_instant, zone
 
 MOST_MESSAGE = 8000
@@ -167,22 +165,6 @@ def _move(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
     return _back(booking)
 
 
-@require_POST
-def _send_again(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
-    booking = _find_to_change(page, request, object_id)
-    try:
-        key = uuid.UUID(request.POST.get("delivery", ""))
-        delivery = booking.deliveries.filter(id=key).first()
-        if delivery is None:
-            raise NotFound("Delivery")
-        delivery = redeliver(delivery, now=timezone.now())
-        is_under_way = delivery.state == Delivery.SENDING
-        messages.success(request, "It is being sent." if is_under_way else "It will be sent again.")
-    except (ValueError, NotFound):
-        messages.error(request, "There is no such delivery any more.")
-    return _back(booking)
-
-
 def act(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """Lead the booking on by `action`, with a `message`."""
     return _act(request, page, object_id)
@@ -191,11 +173,6 @@ def act(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
 def move(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """Move it to `start` and `end`, wall times of its resource or instants."""
     return _move(request, page, object_id)
-
-
-def send_again(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Send one of its mails or calls again: `delivery`."""
-    return _send_again(request, page, object_id)
 
 
 def say_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> None:

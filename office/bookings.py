@@ -20,7 +20,7 @@ from apps_config.scope import is_allowed, scope_of
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import Booking, Customer
 from bookings.services import Actor, apply_action
-from office.booking_page import act, move, send_again, show_booking
+from office.booking_page import act, move, show_booking
 from office.export import export_page, export_rows
 from office.words import STATE_COLOURS, moment_words, state_words
 from scheduling.api.errors import Refusal
@@ -170,7 +170,6 @@ class BookingAdmin(ReadOnlyAdmin):
             path("export/rows/", wrap(self.export_rows), name="bookings_booking_export_rows"),
             path("<path:object_id>/act/", wrap(self.act), name="bookings_booking_act"),
             path("<path:object_id>/move/", wrap(self.move), name="bookings_booking_move"),
-            path("<path:object_id>/resend/", wrap(self.resend), name="bookings_booking_resend"),
         ]
         return own + super().get_urls()
 
@@ -188,9 +187,6 @@ class BookingAdmin(ReadOnlyAdmin):
 
     def move(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return move(self, request, object_id)
-
-    def resend(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return send_again(self, request, object_id)
 
     @action(description="Export as CSV", icon="download", url_path="export")
     def export(self, request: HttpRequest) -> HttpResponse:

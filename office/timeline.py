@@ -3,22 +3,24 @@ calendars."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bookings.models import Booking
 from notifications.models import Delivery
+from notifications.relevance import outdated_reason
 from office.words import (
     DELIVERY_COLOURS,
     DELIVERY_ICONS,
     DELIVERY_WORDS,
     STATE_COLOURS,
     moment_words,
+    receiver_words,
     state_words,
 )
 
 
 class Entry(NamedTuple):
-    """A line. `delivery`: what can be sent again; `is_to_come`: planned and not sent yet."""
+    """A line. `is_to_come`: planned and not sent yet; `is_repeatable`: can be sent again."""
 
     at: datetime
     when: str
@@ -28,6 +30,7 @@ class Entry(NamedTuple):
     lines: tuple[str, ...]
     delivery: Delivery | None = None
     is_to_come: bool = False
+    is_repeatable: bool = False
 
 
 def timeline(booking: Booking) -> list[Entry]:
@@ -52,7 +55,7 @@ def _changes(booking: Booking, zone_name: str) -> Iterator[Entry]:
 
 
 def _deliveries(booking: Booking, zone_name: str) -> Iterator[Entry]:
-    rows = booking.deliveries.select_related("webhook", "customer").defer("body")
+    rows = booking.deliveries.select_related("change", "webhook", "customer").defer("body")
     for delivery in rows.prefetch_related("attempts"):
         is_to_come = not delivery.is_final
         at = delivery.due_at if is_to_come else delivery.finished_at
@@ -65,11 +68,12 @@ def _deliveries(booking: Booking, zone_name: str) -> Iterator[Entry]:
             lines=tuple(_delivery_lines(delivery, zone_name)),
             delivery=delivery,
             is_to_come=is_to_come,
+            is_repeatable=delivery.is_final and not outdated_reason(delivery),
         )
 
 
 def _delivery_lines(delivery: Delivery, zone_name: str) -> Iterator[str]:
-    yield " ".join(filter(None, [delivery.state, _to(delivery)]))
+    yield f"{delivery.state} {receiver_words(delivery)}"
     if delivery.reason:
         yield delivery.reason
     for attempt in delivery.attempts.all():
@@ -77,12 +81,3 @@ def _delivery_lines(delivery: Delivery, zone_name: str) -> Iterator[str]:
         outcome = attempt.error or "sent"
         when = moment_words(attempt.at, zone_name)
         yield f"{when}: {outcome} ({code}{attempt.seconds:.1f} s)"
-
-
-def _to(delivery: Delivery) -> str:
-    if delivery.type == Delivery.EMAIL:
-        address: Any = delivery.customer.email if delivery.customer else ""
-        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
-    if delivery.webhook:
-        return f"to {delivery.webhook.url}"
-    return f"to {delivery.endpoint}"

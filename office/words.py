@@ -6,6 +6,7 @@ from datetime import datetime
 from django.utils.dateformat import format as format_date
 
 from bookings.wording import is_ambiguous, known_zone, offset_words
+from notifications.models import Delivery
 from scheduling.api.instants import zone
 
 # The theme's colours of labels.
@@ -37,6 +38,14 @@ DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "cal
 def state_words(state: str) -> str:
     """`cancelled by customer`."""
     return state.replace("_", " ")
+
+
+def receiver_words(delivery: Delivery) -> str:
+    """`to the customer, ann@example.com`."""
+    if delivery.type == Delivery.EMAIL:
+        address = delivery.customer.email if delivery.customer else ""
+        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
+    return f"to {delivery.webhook.url if delivery.webhook else delivery.endpoint}"
 
 
 def moment_words(moment: datetime, zone_name: str) -> str:

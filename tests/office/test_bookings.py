@@ -14,6 +14,7 @@ from notifications.models import Delivery
 from office.bookings import find
 from tests.external_calendars.written import connect
 from tests.office.conftest import Enter
+from tests.office.staff import told
 from tests.world import Tenant
 
 DAY = "2030-03-05"
@@ -135,26 +136,74 @@ def test_a_move_to_no_time_is_refused(
     assert [step[0] for step in steps(booking)] == ["confirm"]
 
 
-def test_a_mail_is_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
-    booking = book(tenant, ada)
-    mail = Delivery.objects.get(booking_id=booking["id"], recipient="customer")
-    ended = {"state": "failed", "next_at": None, "finished_at": mail.due_at, "reason": "no server"}
-    Delivery.objects.filter(id=mail.id).update(**ended)
+def delivery_page(delivery: Delivery, name: str = "change") -> str:
+    return reverse(f"admin:notifications_delivery_{name}", args=[delivery.pk])
 
-    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+
+def end(delivery: Delivery) -> Delivery:
+    ended = {"state": "failed", "next_at": None, "finished_at": delivery.due_at}
+    Delivery.objects.filter(id=delivery.id).update(reason="no server", tries=3, **ended)
+    return delivery
+
+
+def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
+    client = enter(tenant)
+
+    page = client.get(page_of(booking)).content.decode()
+    asked = client.get(delivery_page(mail, "again"))
+    mail.refresh_from_db()
+    before = mail.state
+    done = client.post(delivery_page(mail, "again"), follow=True)
 
     mail.refresh_from_db()
-    assert "It will be sent again." in shown
+    assert f'href="{delivery_page(mail, "again")}"' in page
+    assert (asked.context["title"], asked.context["sentence"], asked.context["lines"]) == (
+        "Send again?",
+        "E-mail: confirmed to the customer, marty@example.com.",
+        ["One e-mail leaves at once."],
+    )
+    assert before == "failed"
+    assert f"{mail.id} will be sent again." in done.content.decode()
     assert (mail.state, mail.reason, mail.tries) == ("scheduled", "", 0)
 
 
-def test_another_bookings_mail_is_not_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
-    booking, other = book(tenant, ada), book(tenant, ada, 14)
-    mail = Delivery.objects.filter(booking_id=other["id"]).first()
+def test_a_mail_that_no_longer_holds_is_not_offered_again(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking = book(tenant, ada)
+    mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+    client = enter(tenant)
 
-    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+    page = client.get(page_of(booking)).content.decode()
+    own_page = client.get(delivery_page(mail)).content.decode()
+    asked = client.get(delivery_page(mail, "again"), follow=True)
+    done = client.post(delivery_page(mail, "again"), follow=True)
 
-    assert "There is no such delivery any more." in shown
+    mail.refresh_from_db()
+    assert delivery_page(mail, "again") not in page + own_page
+    assert "It can't be sent again. The booking is cancelled." in own_page
+    assert told(asked) == ["It can't be sent again. The booking is cancelled."]
+    assert told(done) == [f"{mail.id}: This no longer holds. The booking is cancelled."]
+    assert mail.state == "failed"
+
+
+def test_a_call_is_sent_again_with_the_body_that_is_logged(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    tenant.post("/webhooks", {"url": "https://hooks.example.com/in"})
+    booking = book(tenant, ada)
+    call = end(Delivery.objects.get(booking_id=booking["id"], type="webhook"))
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+
+    asked = enter(tenant).get(delivery_page(call, "again"))
+
+    assert (asked.context["sentence"], asked.context["lines"]) == (
+        "Call: confirmed to https://hooks.example.com/in.",
+        ["The call carries the body that is logged, as it was at that change."],
+    )
 
 
 def test_the_timeline_has_changes_mails_and_calls_in_their_order(
@@ -301,7 +350,8 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
     tries = [
         client.post(page_of(booking, "act"), {"action": "confirm"}).status_code,
         client.post(page_of(booking, "move"), {"start": f"{DAY}T1", "end": f"{DAY}T2"}).status_code,
-        client.post(page_of(booking, "resend"), {"delivery": str(mail.id)}).status_code,
+        client.get(delivery_page(mail, "again")).status_code,
+        client.post(delivery_page(mail, "again")).status_code,
         client.get(page_of(booking)).status_code,
     ]
     client.post(
@@ -309,7 +359,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         {"action": "apply_confirm", "_selected_action": [booking["id"]]},
     )
 
-    assert tries == [403, 403, 403, 200]
+    assert tries == [403, 403, 403, 403, 200]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
@@ -319,10 +369,10 @@ def test_looking_changes_nothing(tenant: Tenant, ada: Any, enter: Enter) -> None
 
     tries = [
         client.get(page_of(booking, name), {"action": "confirm"}).status_code
-        for name in ("act", "move", "resend")
+        for name in ("act", "move")
     ]
 
-    assert tries == [405, 405, 405]
+    assert tries == [405, 405]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
