@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.utils.dateformat import format as format_date
 
+from bookings.models import Booking
 from bookings.wording import is_ambiguous, known_zone, offset_words
 from notifications.models import Delivery
 from scheduling.api.instants import zone
@@ -38,6 +39,14 @@ DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "cal
 def state_words(state: str) -> str:
     """`cancelled by customer`."""
     return state.replace("_", " ")
+
+
+def booking_words(booking: Booking) -> str:
+    """`Marty McFly – Haircut, Mon 23 Nov 2026, 09:00`. Reads event, resource and customers."""
+    who = ", ".join(customer.name for customer in booking.customers.all() if customer.name)
+    what, start = booking.event.what, booking.event.start
+    when = moment_words(start, booking.resource.timezone)
+    return f"{who} – {what}, {when}" if who else f"{what}, {when}"
 
 
 def receiver_words(delivery: Delivery) -> str:

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps_config.models import Membership
+from apps_config.models import App, Membership
 from bookings.models import Booking
 from notifications.models import Delivery
 from office.bookings import find
@@ -51,13 +51,119 @@ def test_an_action_goes_through_the_service_with_its_message(
 ) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
 
-    shown = say(enter(tenant), booking, "act", action="decline", message=" We are closed. ")
+    given = {"action": "decline", "message": " We are closed. ", "confirmed": "yes"}
+    shown = say(enter(tenant), booking, "act", **given)
 
     actor = f"editor@{tenant.app.slug}.example.com"
     assert "The booking is declined." in shown
     assert steps(booking)[1:] == [("decline", "declined", actor, "admin", "We are closed.")]
     kinds = Delivery.objects.filter(booking_id=booking["id"]).values_list("kind", "recipient")
     assert ("declined", "customer") in set(kinds)
+
+
+OWNER = "ada@example.com"
+
+
+@pytest.mark.parametrize(
+    ("graph", "action", "title", "lines"),
+    [
+        (
+            "confirm_decline",
+            "decline",
+            "Decline this booking?",
+            ["Marty McFly, marty@example.com: the “declined” e-mail"],
+        ),
+        (
+            "instant",
+            "cancel",
+            "Cancel this booking?",
+            [
+                "Marty McFly, marty@example.com: the “cancelled” e-mail",
+                f"The owner, {OWNER}: the “cancelled” e-mail",
+            ],
+        ),
+        (
+            "instant",
+            "cancel_by_customer",
+            "Cancel this booking on the customer's behalf?",
+            [
+                f"The owner, {OWNER}: the “cancelled by customer” e-mail",
+                "Marty McFly, marty@example.com: the “cancelled by customer” e-mail",
+            ],
+        ),
+    ],
+)
+def test_what_calls_a_booking_off_asks_first(
+    tenant: Tenant, enter: Enter, graph: str, action: str, title: str, lines: list[str]
+) -> None:
+    resource = tenant.make_resource("Ada", timezone="Europe/Berlin", email=OWNER)
+    booking = book(tenant, resource, graph=graph)
+    before = steps(booking)
+    client = enter(tenant)
+
+    asked = client.post(page_of(booking, "act"), {"action": action, "message": "We are closed."})
+    unchanged = steps(booking)
+    fields = dict(asked.context["fields"])
+    say(client, booking, "act", **fields)
+
+    words = ("title", "sentence", "lines", "back")
+    assert {word: asked.context[word] for word in words} == {
+        "title": title,
+        "sentence": "Marty McFly – Meeting, Tue 5 Mar 2030, 09:00",
+        "lines": [*lines, "Your message: We are closed."],
+        "back": page_of(booking),
+    }
+    assert fields == {"action": action, "message": "We are closed.", "confirmed": "yes"}
+    assert unchanged == before
+    assert (steps(booking)[-1][0], steps(booking)[-1][-1]) == (action, "We are closed.")
+    told = [f"{row.kind} {row.recipient}" for row in Delivery.objects.filter(change__action=action)]
+    assert len(told) == len(lines)
+
+
+def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    App.objects.update(settings={"disable_emails": True})
+
+    asked = enter(tenant).post(page_of(booking, "act"), {"action": "cancel"})
+
+    assert asked.context["lines"] == ["No e-mail is sent: the app's e-mails are switched off."]
+
+
+def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    group = book(tenant, ada, graph="group_owner", settings={"max_seats": 3})
+    ann = {"name": "Ann", "email": "ann@example.com"}
+    related = {"owner_booking_id": group["id"]}
+    body = {"graph": "group_customer", "related": related}
+    tenant.call("POST", "/bookings", {**body, "customer": ann})
+    gone = tenant.call("POST", "/bookings", {**body, "customer": ann | {"name": "Bob"}}).data
+    tenant.put(f"/bookings/{gone['id']}/cancel_by_customer")
+
+    asked = enter(tenant).post(page_of(group, "act"), {"action": "cancel"})
+
+    assert asked.context["lines"] == ["Ann, ann@example.com: the “cancelled by owner” e-mail"]
+
+
+def test_several_bookings_are_called_off_after_a_question(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    bookings = [book(tenant, ada, 9 + number) for number in range(2)]
+    client, path = enter(tenant), reverse("admin:bookings_booking_changelist")
+    given = {"action": "apply_cancel", "_selected_action": [one["id"] for one in bookings]}
+
+    asked = client.post(path, given)
+    unchanged = [steps(one)[-1][0] for one in bookings]
+    client.post(path, given | {"confirmed": "yes"})
+
+    assert (asked.context["title"], asked.context["lines"]) == (
+        "Cancel 2 bookings?",
+        [
+            f"Marty McFly – Meeting, Tue 5 Mar 2030, {hour}:00"
+            "\nMarty McFly, marty@example.com: the “cancelled” e-mail"
+            for hour in ("10", "09")
+        ],
+    )
+    assert unchanged == ["confirm"] * 2
+    assert [steps(one)[-1][0] for one in bookings] == ["cancel"] * 2
 
 
 def test_an_action_that_the_graph_does_not_allow_is_said(
