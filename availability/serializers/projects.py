@@ -23,6 +23,7 @@ from scheduling.api.fields import (
     META_KEYS,
     DurationField,
     IdField,
+    LanguageField,
     ListOf,
     MetaField,
     ObjectSerializer,
@@ -131,6 +132,7 @@ class ProjectSettingsSerializer(ObjectSerializer):
         " in time is taken as it was last seen.",
         **CLEARABLE,
     )
+    language = LanguageField(help_text="Of its pages and e-mails; null: the app's.", **CLEARABLE)
 
 
 class CustomerFieldSerializer(ObjectSerializer):

@@ -59,6 +59,7 @@ class BookPageView(CountedPageView):
             lambda: self._values(self.project, request.GET.get("day", "")),
             status=200,
             app=self.project.app,
+            languages=[self.project.settings.get("language")],
         )
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
