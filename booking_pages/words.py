@@ -54,6 +54,10 @@ NO_PAGE = (
     _("Nothing was found here"),
     _("There is no such booking page, or it was removed. Please check the address."),
 )
+UNAVAILABLE = (
+    _("This booking page is unavailable"),
+    _("It can't be booked at the moment. Please get in touch."),
+)
 
 _REQUESTED = (
     _("Your request has been sent"),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from availability.core.zones import day_start, offset_segments
 from availability.reading import Span
-from bookings.wording import is_ambiguous, offset_words
+from bookings.wording import is_ambiguous, known_zone, offset_words
 from office.words import moment_words
 from scheduling.api.errors import Invalid
 from scheduling.api.instants import InstantError, parse_date, parse_instant, zone
@@ -118,4 +118,5 @@ def monday_of(day: date) -> date:
 
 
 def today_in(zone_name: str, now: datetime) -> date:
-    return now.astimezone(zone(zone_name)).date()
+    """UTC's where a row holds no known zone: the page that asks says so."""
+    return now.astimezone(zone(known_zone(zone_name))).date()

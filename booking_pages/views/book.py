@@ -27,14 +27,15 @@ from booking_pages.words import (
     PAGE,
     SCRIPT,
     SUCCESS,
+    UNAVAILABLE,
     outcome_of,
 )
 from bookings.external import REFUSED, UNREADABLE
-from bookings.graphs import GRAPHS
+from bookings.graphs import GRAPHS, Graph
 from bookings.pages import SOURCES
 from bookings.requests import DEFAULT_GRAPH
 from bookings.wording import date_words, known_zone, lines_of, one_line
-from scheduling.api.errors import NotFound
+from scheduling.api.errors import Invalid, NotFound
 
 # A form takes a while: a hold that lapses while it is filled in would be of no use.
 LEAST_HOLD = 120  # seconds
@@ -63,7 +64,7 @@ class BookPageView(CountedPageView):
         )
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
-        graph = GRAPHS[project.booking.get("graph") or DEFAULT_GRAPH]
+        graph = graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
         rules = enforced_query(project, resources, now=self.now)
         zone_name = zone_of(project, rules)
@@ -72,7 +73,7 @@ class BookPageView(CountedPageView):
             offer = find_offer(rules, zone_name=zone_name, since=self.now)
         return {
             "heading": one_line(project.name),
-            "description": lines_of(project.booking.get("description") or ""),
+            "description": lines_of(text_in(project.booking, "description")),
             "facts": facts_of(project, rules),
             "words": PAGE,
             "zone": zone_name,
@@ -94,8 +95,8 @@ class BookPageView(CountedPageView):
         }
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        refused = NO_PAGE if code == "not_found" else REFUSED.get(code, UNREADABLE)
-        heading, sentence = refused
+        known = {**REFUSED, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
+        heading, sentence = known.get(code, UNREADABLE)
         return self.render_page(
             "bookings/page.html",
             lambda: {"heading": heading, "sentence": sentence},
@@ -113,11 +114,24 @@ class BookPageView(CountedPageView):
             response.xframe_options_exempt = True
 
 
+def graph_of(project: Project) -> Graph:
+    """Raises Invalid where a name was stored past the services."""
+    name = project.booking.get("graph") or DEFAULT_GRAPH
+    if not isinstance(name, str) or name not in GRAPHS:
+        raise Invalid.at("booking.graph", "The project's graph is not known.")
+    return GRAPHS[name]
+
+
+def text_in(values: Mapping[str, Any], name: str) -> str:
+    """ "" for anything but text."""
+    text = values.get(name)
+    return text if isinstance(text, str) else ""
+
+
 def own_words(project: Project, name: str) -> str:
     """What the project's `ui.localization` says; "" where it says nothing that can be read."""
     words = project.ui.get("localization")
-    text = words.get(name) if isinstance(words, Mapping) else None
-    return lines_of(text) if isinstance(text, str) else ""
+    return lines_of(text_in(words, name)) if isinstance(words, Mapping) else ""
 
 
 def zone_of(project: Project, rules: Query) -> str:
@@ -137,7 +151,7 @@ def facts_of(project: Project, rules: Query) -> Sequence[tuple[str, str]]:
     names = [resource.name for resource in rules.resources]
     rows = [
         (gettext("Length"), length_words(rules.terms.length)),
-        (gettext("Where"), one_line(project.booking.get("where") or "")),
+        (gettext("Where"), one_line(text_in(project.booking, "where"))),
         (gettext("With"), one_line(names[0]) if len(names) == 1 else ""),
     ]
     return [(label, value) for label, value in rows if value]
