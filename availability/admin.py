@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -35,6 +35,7 @@ from availability.core.constraints import (
     parse_constraints,
     render_constraint,
 )
+from availability.graph_names import PAYMENT_GRAPHS
 from availability.models import (
     Calendar,
     Constraint,
@@ -242,6 +243,12 @@ class ProjectAdmin(SetUpAdmin):
         else:
             saved = create_project(app=obj.app, given=form.given)
         obj.__dict__.update(saved.__dict__)
+        if obj.booking.get("graph") in PAYMENT_GRAPHS and not obj.booking.get("payment_url"):
+            messages.warning(
+                request,
+                "The booking page takes no bookings until the project has a payment link:"
+                " payment_url in “Booking”.",
+            )
 
 
 @admin.register(Constraint)

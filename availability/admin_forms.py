@@ -15,6 +15,7 @@ from availability.serializers.resources import ResourceSerializer
 from availability.terms import Terms
 from scheduling.api.instants import ZONES
 
+SLUG_HELP = "Used in the address of the booking page."
 USUAL_LENGTH = f"{(Terms().length or 0) // 3600} hour"
 
 
@@ -61,12 +62,13 @@ class ProjectForm(ApiForm):
         field_classes = dict.fromkeys(
             ("availability", "booking", "customer_fields", "ui", "settings", "meta"), JsonField
         )
-        help_texts = {"slug": "Names the booking page. Empty: made of the name."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "slug" in self.fields:
-            self.fields["slug"].required = not self.instance._state.adding
+            is_new = self.instance._state.adding
+            self.fields["slug"].required = not is_new
+            self.fields["slug"].help_text = SLUG_HELP + (" Empty: from the name." if is_new else "")
 
     def clean_slug(self) -> str:
         slug = self.cleaned_data["slug"]

@@ -34,6 +34,8 @@ SCRIPT: Mapping[str, str | Promise] = {
     "there": _("Time in {zone}: {time}"),
     "with": _("With: {name}"),
     "another": _("Make another booking"),
+    "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
+    "pay": _("Pay now"),
 }
 
 PAGE: Mapping[str, str | Promise] = {
@@ -63,16 +65,13 @@ _REQUESTED = (
     _("Your request has been sent"),
     _("It is not confirmed yet. You will hear from us as soon as it is decided."),
 )
-_UNPAID = (
-    _("Your booking waits for its payment"),
-    _("The time is kept for you until it is paid, for a short while."),
-)
+_UNPAID = (_("Payment required to confirm your booking"), "")
 _CONFIRMED = (_("Your booking is confirmed"), "")
 
 
 def outcome_of(graph: Graph) -> tuple[str | Promise, str | Promise]:
     """Heading and sentence for a booking that was just made."""
-    state = graph.steps[INITIALIZED, graph.start]
-    if graph.awaits_payment(state):
+    if graph.is_paid_later:
         return _UNPAID
+    state = graph.steps[INITIALIZED, graph.start]
     return _CONFIRMED if graph.is_live(state) else _REQUESTED

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation import gettext
 
@@ -36,6 +37,7 @@ from bookings.pages import SOURCES
 from bookings.requests import DEFAULT_GRAPH
 from bookings.wording import date_words, known_zone, lines_of, one_line
 from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.fields import is_web_address
 
 # A form takes a while: a hold that lapses while it is filled in would be of no use.
 LEAST_HOLD = 120  # seconds
@@ -68,8 +70,10 @@ class BookPageView(CountedPageView):
         resources = load_project_resources(project.app, project, now=self.now)
         rules = enforced_query(project, resources, now=self.now)
         zone_name = zone_of(project, rules)
+        payment = payment_of(project, graph)
+        is_bookable = can_be_booked(graph, payment)
         offer = Offer([], 0, 0)
-        if not (graph.is_group or graph.is_seat):
+        if is_bookable:
             offer = find_offer(rules, zone_name=zone_name, since=self.now)
         return {
             "heading": one_line(project.name),
@@ -79,7 +83,7 @@ class BookPageView(CountedPageView):
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": one_line(own_words(project, "submit_button")) or gettext("Book"),
-            "hint": NOT_HERE if graph.is_group or graph.is_seat else NOTHING_FREE,
+            "hint": NOTHING_FREE if is_bookable else NOT_HERE,
             **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
             "for_script": {
                 "key": public_key(project.app, now=self.now),
@@ -89,7 +93,8 @@ class BookPageView(CountedPageView):
                 "offer": offer._asdict(),
                 "hold": hold_of(project),
                 "outcome": [str(one) for one in outcome_of(graph)],
-                "success": own_words(project, "success_message") or str(SUCCESS),
+                "success": own_words(project, "success_message") or success_of(graph),
+                "payment": payment,
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
         }
@@ -120,6 +125,25 @@ def graph_of(project: Project) -> Graph:
     if not isinstance(name, str) or name not in GRAPHS:
         raise Invalid.at("booking.graph", "The project's graph is not known.")
     return GRAPHS[name]
+
+
+def payment_of(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """Where a booking of the graph is paid, and within how many seconds."""
+    url = text_in(project.booking, "payment_url")
+    if not graph.is_paid_later or not is_web_address(url):
+        return None
+    return {"url": url, "seconds": settings.PAYMENT_TIMEOUT}
+
+
+def can_be_booked(graph: Graph, payment: Mapping[str, Any] | None) -> bool:
+    """Whether the page can lead a booking to its end."""
+    is_group = graph.is_group or graph.is_seat
+    return not is_group and (payment is not None or not graph.is_paid_later)
+
+
+def success_of(graph: Graph) -> str:
+    """Of a booking that waits for its payment no e-mail is sent until it is paid."""
+    return "" if graph.is_paid_later else str(SUCCESS)
 
 
 def text_in(values: Mapping[str, Any], name: str) -> str:

@@ -181,6 +181,24 @@ def test_only_what_was_changed_is_saved(tenant: Tenant, project: Any, enter: Ent
     assert row.settings == {"max_per_day": 3}
 
 
+def test_a_payment_project_without_a_payment_link_is_warned_of(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+    booking = {"what": "Check-up", "graph": "instant_payment"}
+
+    without = save(client, path, booking=booking)
+    address = {"payment_url": "https://pay.example.com/"}
+    with_link = save(client, path, booking=booking | address)
+
+    assert told(without)[0] == (
+        "The booking page takes no bookings until the project has a payment link:"
+        " payment_url in “Booking”."
+    )
+    assert len(told(with_link)) == 1
+    assert Project.objects.get().booking == booking | address
+
+
 def test_a_removed_length_is_the_usual_one(tenant: Tenant, project: Any, enter: Enter) -> None:
     save(enter(tenant), page_of(project, "project"), availability={"buffer": "5 minutes"})
 
