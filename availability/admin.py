@@ -9,8 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from unfold.decorators import action
+from unfold.decorators import action, display
 
+from apps_config.days import moment_words
 from apps_config.office import (
     AppFilter,
     DaysFilter,
@@ -185,12 +186,20 @@ class EventAdmin(ReadOnlyAdmin):
     """Events made by hand are changed through the API, those of bookings through the booking."""
 
     app_paths = ("resource__app",)
-    list_display = ("what", "resource", "start", "end", "busy", "all_day")
+    list_display = ("what", "resource", "starts", "ends", "busy", "all_day")
     list_filter = ("busy", "all_day", ("start", DaysFilter), ("resource", ScopedChoiceFilter))
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
     ordering = ("-id",)  # by their making: ids carry the moment
     sortable_by = ()
+
+    @display(description="start")
+    def starts(self, event: Event) -> str:
+        return moment_words(event.start)
+
+    @display(description="end")
+    def ends(self, event: Event) -> str:
+        return moment_words(event.end)
 
 
 @admin.register(Hold)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import action, display
 
-from apps_config.days import read_day, span_of, zone_of
+from apps_config.days import moment_words, read_day, span_of, zone_of
 from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ScopedChoiceFilter
 from apps_config.scope import is_allowed, scope_of
 from bookings.graphs import GRAPHS, STATES
@@ -25,7 +25,7 @@ from office.asking import ACTION_FIELDS, ask_first, is_confirmed
 from office.booking_page import QUESTIONS, act, move, show_booking
 from office.export import export_page, export_rows
 from office.mail_preview import MAX_NAMED, mail_lines
-from office.words import STATE_COLOURS, booking_words, moment_words, state_words
+from office.words import STATE_COLOURS, booking_words, state_words
 from scheduling.api.errors import Refusal
 
 # What is done to many at once; each booking for itself, whatever the others say.
@@ -103,7 +103,7 @@ class StateFilter(DropdownFilter):
 
 
 class DayFilter(SimpleListFilter):
-    """One day of the clock of the app, or of UTC: where the first page's number leads."""
+    """One day of the clock of the back office: where the first page's number leads."""
 
     title = "day"
     parameter_name = "day"
@@ -175,7 +175,7 @@ class BookingAdmin(ReadOnlyAdmin):
 
     @display(description="start")
     def starts(self, booking: Booking) -> str:
-        return moment_words(booking.event.start, booking.resource.timezone)
+        return moment_words(booking.event.start)
 
     @display(description="customer")
     def customer(self, booking: Booking) -> str:

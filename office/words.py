@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.utils.dateformat import format as format_date
 
+from apps_config.days import moment_words
 from bookings.models import Booking
 from bookings.wording import is_ambiguous, known_zone, offset_words
 from notifications.models import Delivery
@@ -42,10 +43,9 @@ def state_words(state: str) -> str:
 
 
 def booking_words(booking: Booking) -> str:
-    """`Marty McFly – Haircut, Mon 23 Nov 2026, 09:00`. Reads event, resource and customers."""
+    """`Marty McFly – Haircut, Mon 23 Nov 2026, 09:00 CET`. Reads event and customers."""
     who = ", ".join(customer.name for customer in booking.customers.all() if customer.name)
-    what, start = booking.event.what, booking.event.start
-    when = moment_words(start, booking.resource.timezone)
+    what, when = booking.event.what, moment_words(booking.event.start)
     return f"{who} – {what}, {when}" if who else f"{what}, {when}"
 
 
@@ -57,9 +57,9 @@ def receiver_words(delivery: Delivery) -> str:
     return f"to {delivery.webhook.url if delivery.webhook else delivery.endpoint}"
 
 
-def moment_words(moment: datetime, zone_name: str) -> str:
-    """`Mon 23 Nov 2026, 09:00`, read off the clock of a zone; with its distance from UTC where
-    that clock shows the reading twice."""
+def reading_words(moment: datetime, zone_name: str) -> str:
+    """`Mon 23 Nov 2026, 09:00`, on the clock of a page that names its zone; with the distance from
+    UTC where that clock shows the reading twice."""
     local = moment.astimezone(zone(known_zone(zone_name)))
     tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
     return format_date(local, "D j M Y, H:i") + tail
