@@ -580,7 +580,7 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
         *(
             text
             for number in range(11, 1, -1)
-            for text in (f"{number}.ics", words, f"since Tue 1 Jan 2030, 13:{number:02}")
+            for text in (f"{number}.ics", words, f"since Tue 1 Jan 2030, 13:{number:02} CET")
         ),
         "And 2 more.",
     ]
