@@ -67,7 +67,7 @@ def test_a_request_is_confirmed_in_two_clicks(
     page.wait_for("!!document.querySelector('[name=action][value=confirm]')")
     page.evaluate("document.querySelector('#message').value = 'Welcome'")
     page.click("[name=action][value=confirm]")
-    page.wait_for("document.body.innerText.includes('The booking is confirmed.')")
+    page.wait_for("document.body?.innerText.includes('The booking is confirmed.')")
 
     booking = Booking.objects.get(id=day["id"])
     step = booking.logs.last()
@@ -93,7 +93,7 @@ def test_a_form_is_sent_by_keyboard_alone(
     page.wait_for("!!document.querySelector('#ask')")
     page.tab_to("main .office-danger, .office-page .office-danger")
     page.press("Enter")
-    page.wait_for("document.body.innerText.includes('The booking is declined.')")
+    page.wait_for("document.body?.innerText.includes('The booking is declined.')")
 
     assert ring == "solid"
     assert Booking.objects.get(id=day["id"]).logs.last().message == "We are closed."
