@@ -11,6 +11,7 @@ from scheduling.api.fields import (
     ONE_LINE,
     WEB_ADDRESS,
     EmailField,
+    LanguageField,
     ListOf,
     MetaField,
     ObjectSerializer,
@@ -155,7 +156,7 @@ class AppSettingsSerializer(ObjectSerializer):
     callback = UrlField(required=False, allow_null=True, allow_blank=True)
     redirect_urls = ListOf(UrlField(), 50, required=False, allow_null=True)
     default_timezone = ZoneField(required=False, allow_null=True)
-    language = OneLineField(35, required=False, allow_null=True)
+    language = LanguageField(required=False, allow_null=True)
     stale_calendars = serializers.ChoiceField(
         App.STALE_CALENDARS,
         required=False,

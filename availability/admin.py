@@ -4,13 +4,14 @@ import re
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from unfold.decorators import action
+from unfold.decorators import action, display
 
+from apps_config.days import moment_words
 from apps_config.office import (
     AppFilter,
     DaysFilter,
@@ -19,14 +20,23 @@ from apps_config.office import (
     ReadOnlyAdmin,
     RecordedAdmin,
     ScopedChoiceFilter,
+    ServedAdmin,
 )
 from apps_config.reminders import ReminderForm, ReminderInline
-from apps_config.scope import is_allowed
+from apps_config.scope import is_allowed, scope_of
+from availability.admin_forms import (
+    ConstraintFormSet,
+    ProjectForm,
+    ProjectResourceForm,
+    ProjectResourceFormSet,
+    ResourceForm,
+)
 from availability.core.constraints import (
     ConstraintError,
     parse_constraints,
     render_constraint,
 )
+from availability.graph_names import PAYMENT_GRAPHS
 from availability.models import (
     Calendar,
     Constraint,
@@ -36,6 +46,12 @@ from availability.models import (
     ProjectNotification,
     ProjectResource,
     Resource,
+)
+from availability.services import (
+    change_project,
+    change_resource,
+    create_project,
+    create_resource,
 )
 
 # What a browser's input of a date and time sends, which leaves out seconds of zero.
@@ -75,6 +91,7 @@ class ConstraintInline(OfficeInline):
 
     model = Constraint
     form = ConstraintForm
+    formset = ConstraintFormSet
     verbose_name = "rule"
     verbose_name_plural = "rules: when time is open"
     fields = ("name", "day", "start", "end", "position")
@@ -113,9 +130,25 @@ class CalendarInline(OfficeInline):
         return False
 
 
+class SetUpAdmin(ServedAdmin, RecordedAdmin):
+    """What stays in its app: chosen among those that the account may add to."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return (*self.readonly_fields, "app") if obj else self.readonly_fields
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "app":
+            kwargs["queryset"] = scope_of(request).apps(self.least["add"])
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 @admin.register(Resource)
-class ResourceAdmin(RecordedAdmin):
+class ResourceAdmin(SetUpAdmin):
     app_paths = ("app",)
+    form = ResourceForm
     list_display = ("name", "app", "email", "timezone", "created_at", "deleted_at")
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
@@ -140,8 +173,12 @@ class ResourceAdmin(RecordedAdmin):
     def has_connect_permission(self, request: HttpRequest, *args: Any) -> bool:
         return is_allowed(request, "availability.add_calendar", None)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def save_model(self, request: HttpRequest, obj: Resource, form: Any, change: bool) -> None:
+        if change:
+            saved = change_resource(obj, form.given)
+        else:
+            saved, _ = create_resource(app=obj.app, given=form.given)
+        obj.__dict__.update(saved.__dict__)
 
 
 @admin.register(Event)
@@ -149,12 +186,20 @@ class EventAdmin(ReadOnlyAdmin):
     """Events made by hand are changed through the API, those of bookings through the booking."""
 
     app_paths = ("resource__app",)
-    list_display = ("what", "resource", "start", "end", "busy", "all_day")
+    list_display = ("what", "resource", "starts", "ends", "busy", "all_day")
     list_filter = ("busy", "all_day", ("start", DaysFilter), ("resource", ScopedChoiceFilter))
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
     ordering = ("-id",)  # by their making: ids carry the moment
     sortable_by = ()
+
+    @display(description="start")
+    def starts(self, event: Event) -> str:
+        return moment_words(event.start)
+
+    @display(description="end")
+    def ends(self, event: Event) -> str:
+        return moment_words(event.end)
 
 
 @admin.register(Hold)
@@ -169,6 +214,8 @@ class HoldAdmin(ReadOnlyAdmin):
 
 class ProjectResourceInline(OfficeInline):
     model = ProjectResource
+    form = ProjectResourceForm
+    formset = ProjectResourceFormSet
     extra = 0
     autocomplete_fields = ("resource",)
 
@@ -178,8 +225,9 @@ class ProjectNotificationInline(ReminderInline):
 
 
 @admin.register(Project)
-class ProjectAdmin(RecordedAdmin):
+class ProjectAdmin(SetUpAdmin):
     app_paths = ("app",)
+    form = ProjectForm
     list_display = ("name", "slug", "app", "created_at", "deleted_at")
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
@@ -198,8 +246,18 @@ class ProjectAdmin(RecordedAdmin):
             context["pictured"] = rows.filter(project_resources__project=project).order_by(*order)
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        if change:
+            saved = change_project(obj, form.given)
+        else:
+            saved = create_project(app=obj.app, given=form.given)
+        obj.__dict__.update(saved.__dict__)
+        if obj.booking.get("graph") in PAYMENT_GRAPHS and not obj.booking.get("payment_url"):
+            messages.warning(
+                request,
+                "The booking page takes no bookings until the project has a payment link:"
+                " payment_url in “Booking”.",
+            )
 
 
 @admin.register(Constraint)
@@ -217,6 +275,7 @@ class ConstraintAdmin(RecordedAdmin):
 @admin.register(ProjectResource)
 class ProjectResourceAdmin(OfficeAdmin):
     app_paths = ("project__app",)
+    form = ProjectResourceForm
     list_display = ("project", "resource", "position")
     list_select_related = ("project", "resource")
     search_fields = ("project__name", "resource__name")

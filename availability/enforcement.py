@@ -8,18 +8,25 @@ from datetime import datetime
 from availability.models import Calendar, Project
 from availability.search import Bookable, Query, project_rules
 from availability.terms import Terms, with_values
+from scheduling.api.errors import Invalid
 
 # Rules without a project: the resource's own constraints, and not in the past.
 RESOURCE_TERMS = Terms(length=None)
 
 
 def terms_of_project(project: Project) -> Terms:
-    """The project's terms: its own values, its limit of bookings a day, its constraints."""
-    return replace(
-        with_values(Terms(), project.availability),
-        max_per_day=project.settings.get("max_per_day"),
-        constraints=project_rules(project),
-    )
+    """The project's terms: its own values, its limit of bookings a day, its constraints.
+
+    Raises Invalid where they were stored past the services and can't be used.
+    """
+    try:
+        terms = with_values(Terms(), project.availability)
+    except ValueError as error:
+        raise Invalid.at("availability", f"The project's availability: {error}") from error
+    max_per_day = project.settings.get("max_per_day")
+    if max_per_day is not None and not isinstance(max_per_day, int):
+        raise Invalid.at("settings.max_per_day", "The project's max_per_day is not a number.")
+    return replace(terms, max_per_day=max_per_day, constraints=project_rules(project))
 
 
 def enforced_query(

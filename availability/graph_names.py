@@ -4,3 +4,5 @@ Filled at start-up by the room above, which knows the graphs (bookings.apps).
 """
 
 GRAPH_NAMES: list[str] = []
+# Those whose bookings wait for a payment, and are made on a hosted page.
+PAYMENT_GRAPHS: list[str] = []

@@ -4,11 +4,24 @@ import uuid
 from typing import Any
 
 from django.db import models
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Lower
 
 from apps_config.history import History
 from apps_config.models import App, EventNotification
 from scheduling.api.ids import new_id
+
+
+class ObjectField(models.JSONField):
+    """A JSON object. A row that holds anything else, written past the services, reads as `{}`."""
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        read = super().from_db_value(value, expression, connection)
+        return read if isinstance(read, dict) or isinstance(expression, KeyTransform) else {}
 
 
 class Owned(models.Model):
@@ -39,7 +52,7 @@ class Resource(Owned):
     image = models.CharField(max_length=2048, blank=True)
     timezone = models.CharField(max_length=64, help_text="an IANA zone, such as Europe/Berlin")
     tags = models.JSONField(default=list, blank=True)
-    meta = models.JSONField(default=dict, blank=True)
+    meta = ObjectField(default=dict, blank=True)
     password = models.CharField(
         max_length=128, blank=True, editable=False, help_text="hashed; for POST /auth"
     )
@@ -247,12 +260,12 @@ class Project(Owned):
     slug = models.CharField(max_length=100)
     name = models.CharField(max_length=200)
     resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
-    availability = models.JSONField(default=dict, blank=True)
-    booking = models.JSONField(default=dict, blank=True)
-    customer_fields = models.JSONField(default=dict, blank=True)
-    ui = models.JSONField(default=dict, blank=True)
-    settings = models.JSONField(default=dict, blank=True)
-    meta = models.JSONField(default=dict, blank=True)
+    availability = ObjectField(default=dict, blank=True)
+    booking = ObjectField(default=dict, blank=True)
+    customer_fields = ObjectField(default=dict, blank=True)
+    ui = ObjectField(default=dict, blank=True)
+    settings = ObjectField(default=dict, blank=True)
+    meta = ObjectField(default=dict, blank=True)
     replaces_notifications = models.BooleanField(
         default=False, help_text="its own event notifications, even none, instead of the app's"
     )

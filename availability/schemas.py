@@ -305,6 +305,7 @@ BOOKING_DEFAULTS = component(
             "where": TEXT,
             "description": TEXT,
             "rescheduling_url": TEXT,
+            "payment_url": TEXT,
         },
     },
     {"graph": "instant", "what": "Check-up", "where": "Harbour Dental"},

@@ -318,6 +318,8 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     project.reservation_time = given.get("reservation_time", project.reservation_time)
     if "event_notifications" in given:
         project.replaces_notifications = given["event_notifications"] is not None
+    elif "replaces_notifications" in given:
+        project.replaces_notifications = given["replaces_notifications"]
 
 
 def _save_project(project: Project) -> None:

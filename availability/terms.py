@@ -108,25 +108,42 @@ def _seconds_or_none(value: Any) -> int | None:
     return None if value is None else _seconds(value)
 
 
-def _same(value: Any) -> Any:
+def _mode(value: Any) -> str:
+    if value not in MODES:
+        raise ValueError(f"Must be one of {', '.join(MODES)}.")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("Must be a string.")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("Must be true or false.")
     return value
 
 
 _FIELDS = {
-    "mode": ("mode", _same),
+    "mode": ("mode", _mode),
     "length": ("length", _seconds_or_none),
-    "from": ("earliest", _same),
-    "to": ("latest", _same),
+    "from": ("earliest", _text),
+    "to": ("latest", _text),
     "buffer": ("buffer", _seconds),
     "timeslot_increments": ("increment", _seconds_or_none),
-    "round_to_nearest_hour": ("round_to_nearest_hour", _same),
-    "ignore_all_day_events": ("ignore_all_day_events", _same),
-    "include_past": ("include_past", _same),
+    "round_to_nearest_hour": ("round_to_nearest_hour", _flag),
+    "ignore_all_day_events": ("ignore_all_day_events", _flag),
+    "include_past": ("include_past", _flag),
 }
 
 
 def with_values(terms: Terms, given: Mapping[str, Any]) -> Terms:
-    """`terms` with the valid JSON values of `given` in place; unknown keys are left alone."""
+    """`terms` with the JSON values of `given` in place; unknown keys are left alone.
+
+    Raises ValueError for a value that no serializer would have let in.
+    """
     known = {key: _FIELDS[key] for key in given if key in _FIELDS}
     return replace(terms, **{name: read(given[key]) for key, (name, read) in known.items()})
 

@@ -98,7 +98,8 @@ def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:
 def _field(key: str, question: Mapping[str, Any]) -> FormField:
     wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
     element, kind = KINDS.get(wanted, ("input", "text"))
-    choices = question.get("enum") or []
+    enum, title = question.get("enum"), question.get("title")
+    choices = [one for one in enum if isinstance(one, str)] if isinstance(enum, list) else []
     if choices:
         element = "select"
     elif element == "select":
@@ -107,7 +108,11 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
     return FormField(
         id="",
         key=key,
-        title=one_line(question.get("title") or str(TITLES.get(key, key.replace("_", " ")))),
+        title=one_line(
+            title
+            if isinstance(title, str) and title
+            else str(TITLES.get(key, key.replace("_", " ")))
+        ),
         element=element,
         type=kind,
         autocomplete=AUTOCOMPLETE.get(key, ""),

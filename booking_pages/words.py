@@ -34,6 +34,8 @@ SCRIPT: Mapping[str, str | Promise] = {
     "there": _("Time in {zone}: {time}"),
     "with": _("With: {name}"),
     "another": _("Make another booking"),
+    "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
+    "pay": _("Pay now"),
 }
 
 PAGE: Mapping[str, str | Promise] = {
@@ -54,21 +56,22 @@ NO_PAGE = (
     _("Nothing was found here"),
     _("There is no such booking page, or it was removed. Please check the address."),
 )
+UNAVAILABLE = (
+    _("This booking page is unavailable"),
+    _("It can't be booked at the moment. Please get in touch."),
+)
 
 _REQUESTED = (
     _("Your request has been sent"),
     _("It is not confirmed yet. You will hear from us as soon as it is decided."),
 )
-_UNPAID = (
-    _("Your booking waits for its payment"),
-    _("The time is kept for you until it is paid, for a short while."),
-)
+_UNPAID = (_("Payment required to confirm your booking"), "")
 _CONFIRMED = (_("Your booking is confirmed"), "")
 
 
 def outcome_of(graph: Graph) -> tuple[str | Promise, str | Promise]:
     """Heading and sentence for a booking that was just made."""
-    state = graph.steps[INITIALIZED, graph.start]
-    if graph.awaits_payment(state):
+    if graph.is_paid_later:
         return _UNPAID
+    state = graph.steps[INITIALIZED, graph.start]
     return _CONFIRMED if graph.is_live(state) else _REQUESTED

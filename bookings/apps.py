@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from availability.graph_names import GRAPH_NAMES
+from availability.graph_names import GRAPH_NAMES, PAYMENT_GRAPHS
 from bookings.graphs import GRAPHS
 
 
@@ -10,3 +10,6 @@ class BookingsConfig(AppConfig):
 
     def ready(self) -> None:
         GRAPH_NAMES[:] = GRAPHS
+        PAYMENT_GRAPHS[:] = [
+            name for name, graph in GRAPHS.items() if graph.is_paid_later and not graph.is_seat
+        ]

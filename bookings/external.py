@@ -25,7 +25,7 @@ from bookings.links import BadLink, read_expiry
 from bookings.models import Booking
 from bookings.pages import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
-from bookings.wording import days_words, known_zone, one_line, span_words
+from bookings.wording import days_words, known_zone, languages_of, one_line, span_words
 from scheduling.api.components import ID, text_of
 from scheduling.api.errors import NotFound
 from scheduling.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
@@ -301,6 +301,7 @@ class ExternalActionView(LinkPageView):
             status=status,
             app=booking.app if booking else None,
             redirect=self.redirect if button else "",
+            languages=languages_of(booking) if booking else (),
         )
 
 

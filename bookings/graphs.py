@@ -55,6 +55,11 @@ class Graph:
         return (state, TIMEOUT) in self.steps
 
     @property
+    def is_paid_later(self) -> bool:
+        """Whether a booking that was just made waits for its payment."""
+        return self.awaits_payment(self.steps[INITIALIZED, self.start])
+
+    @property
     def is_group(self) -> bool:
         """An owner's booking, which has seats and no customer."""
         return bool(self.seats_follow)

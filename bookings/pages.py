@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -14,9 +14,10 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.renderers import StaticHTMLRenderer
 
 from apps_config.models import App
-from bookings.wording import SOURCE_LANGUAGE, language_of, one_line
+from bookings.wording import language_of, one_line
 from scheduling.api.components import TEXT
 from scheduling.api.errors import exception_response
+from scheduling.api.languages import SOURCE_LANGUAGE
 from scheduling.api.views import ApiView
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
@@ -78,12 +79,14 @@ class PageView(ApiView, ABC):
         status: int,
         app: App | None,
         redirect: str = "",
+        languages: Sequence[Any] = (),
     ) -> HttpResponse:
-        """The template in the app's language; `values` are asked for while that is spoken.
+        """The template in the first of `languages` that is shipped, else the app's; `values` are
+        asked for while that is spoken.
 
         `redirect`: where the page's form may lead on to.
         """
-        language = language_of(app) if app else SOURCE_LANGUAGE
+        language = language_of(app, *languages) if app else SOURCE_LANGUAGE
         with override(language):
             shown = {
                 "app": one_line(app.name) if app else "",

@@ -298,7 +298,7 @@ def _read_graph(target: Mapping[str, Any], project: Project | None, caller: Call
     own = project.booking.get("graph") if project else None
     asked = None if project and caller.is_widget else target.get("graph")
     name = asked or own or DEFAULT_GRAPH
-    graph = GRAPHS.get(name)
+    graph = GRAPHS.get(name) if isinstance(name, str) else None
     if graph is None:
         raise Invalid.at("graph", f"Must be one of {', '.join(GRAPHS)}.")
     if graph.is_group and caller.is_widget:

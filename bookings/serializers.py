@@ -21,6 +21,7 @@ from scheduling.api.fields import (
     EmailField,
     IdField,
     InstantField,
+    LanguageField,
     ListOf,
     MetaField,
     ObjectSerializer,
@@ -67,15 +68,20 @@ class CustomerSerializer(ObjectSerializer):
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
     voip = OneLineField(200, allow_blank=True, **CLEARABLE)
     timezone = ZoneField(**CLEARABLE)
+    language = LanguageField(
+        help_text="Of the e-mails to the customer; kept in `meta`.", **CLEARABLE
+    )
     meta = MetaField(**CLEARABLE)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
+        language = given.pop("language", None)
         others = {
             key: value
             for key, value in data.items()
             if key not in self.fields and key != "id" and value is not None
         }
+        others |= {"language": language} if language else {}
         meta = {**others, **(given.get("meta") or {})}
         if len(meta) > META_KEYS:
             raise serializers.ValidationError({"meta": [f"Must have at most {META_KEYS} keys."]})

@@ -4,18 +4,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
-from django.conf import settings
 from django.utils import translation
 from django.utils.dateformat import format as format_date
 from django.utils.translation import pgettext
 
 from apps_config.models import App
+from bookings.models import Booking, Customer
 from scheduling.api.instants import ZONES, offset_of, zone
+from scheduling.api.languages import SOURCE_LANGUAGE, find_shipped
 
-# What the sentences are written in: it needs no catalogue.
-SOURCE_LANGUAGE = "en"
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 DAY = timedelta(days=1)
 # A break or a control character, written as `\s` does not know them all.
@@ -42,27 +41,28 @@ def shorten(text: str, most: int) -> str:
 
 
 # --- Language -------------------------------------------------------------------------------------
-def language_of(app: App) -> str:
-    """The app's language if there is a catalogue for it, or for its main part; else English."""
-    wanted = app.settings.get("language")
-    if not isinstance(wanted, str) or not LANGUAGE.fullmatch(wanted):
-        return SOURCE_LANGUAGE
-    code = wanted.lower().replace("_", "-")
-    choices = (code, code.split("-")[0])
-    return next((one for one in choices if has_catalogue(one)), SOURCE_LANGUAGE)
+def language_of(app: App, *preferred: Any) -> str:
+    """The first of the preferred ones and the app's that is shipped, or whose main part is; else
+    English."""
+    for wanted in (*preferred, app.settings.get("language")):
+        if isinstance(wanted, str) and LANGUAGE.fullmatch(wanted):
+            main_part = re.split("[-_]", wanted)[0]
+            if found := find_shipped(wanted) or find_shipped(main_part):
+                return found
+    return SOURCE_LANGUAGE
 
 
-def has_catalogue(language: str) -> bool:
-    """Whether the sentences are there in that language: Django's own catalogues don't count."""
-    folders = [Path(__file__).parent / "locale", *settings.LOCALE_PATHS]
-    compiled = Path(translation.to_locale(language)) / "LC_MESSAGES" / "django.mo"
-    return any((folder / compiled).is_file() for folder in map(Path, folders))
+def languages_of(booking: Booking, customer: Customer | None = None) -> list[Any]:
+    """Those that go before the app's: of the customer, of the project."""
+    project = booking.project
+    of_customer = [customer.meta.get("language")] if customer else []
+    return [*of_customer, project.settings.get("language") if project else None]
 
 
 @contextmanager
-def speaking_language_of(app: App) -> Iterator[str]:
-    """Whatever is translated inside is in the app's language, whose code is given."""
-    language = language_of(app)
+def speaking_language_of(app: App, *preferred: Any) -> Iterator[str]:
+    """Whatever is translated inside is in that language, whose code is given."""
+    language = language_of(app, *preferred)
     with translation.override(language):
         yield language
 

@@ -22,9 +22,10 @@ from notifications.breaker import endpoint_of
 from notifications.models import Delivery, Webhook
 from notifications.password_links import LINK_LASTS
 from notifications.planning import REMINDER_GRACE, render_bodies
+from notifications.relevance import outdated_reason
 from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
-from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.errors import Invalid, NotFound, Outdated
 from scheduling.api.ids import least_id, new_id
 from scheduling.api.secrets import SecretUnreadable, decrypt_text, encrypt_text
 
@@ -151,13 +152,18 @@ def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
     """Send it (again) now, with its own id and as many tries as a new one has.
 
     The time for them is that of a new one too; but a reminder's tries end when it is no use any
-    more. Raises NotFound where retention has taken it away meanwhile.
+    more. Raises NotFound where retention has taken it away meanwhile, Outdated for one that has
+    left or ended and says what no longer holds. What is still queued leaves anyway: in order, each
+    mail before the one that takes it back.
     """
     with transaction.atomic():
-        rows = Delivery.objects.select_for_update(no_key=True)
+        rows = Delivery.objects.select_for_update(of=("self",), no_key=True)
+        rows = rows.select_related("booking", "change", "webhook")
         delivery = rows.filter(id=delivery.id).first()
         if delivery is None:
             raise NotFound("Delivery")
+        if delivery.is_final and (reason := outdated_reason(delivery)):
+            raise Outdated(f"This no longer holds. {reason}")
         if delivery.state != Delivery.SENDING:
             delivery.state, delivery.reason = Delivery.SCHEDULED, ""
             if delivery.webhook and delivery.type == Delivery.WEBHOOK:

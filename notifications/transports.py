@@ -23,7 +23,7 @@ from django.core.mail.message import BadHeaderError
 from apps_config.models import App
 from availability.models import Resource
 from availability.targets import Targets
-from bookings.graphs import GRAPHS, OWNER
+from bookings.graphs import OWNER
 from bookings.models import Booking, StateChange
 from bookings.records import INCLUDES, WHOLE, with_includes
 from notifications import safe_http
@@ -32,6 +32,7 @@ from notifications.mail import Letter, compose, compose_notice, compose_password
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.password_links import LINK_LASTS, password_url
 from notifications.planning import render_record
+from notifications.relevance import outdated_reminder_reason
 from notifications.results import Outcome, Verdict, mine_alone
 from notifications.services import DISABLED, FORGOTTEN, TEST, secrets_of
 from notifications.signing import signature_headers
@@ -42,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 Send = Callable[[], Outcome]
 
-COMPLETED = "completed"
 # Seconds, all in all.
 CALL_DEADLINE, MAIL_DEADLINE = 15.0, 25.0
 # Which words a kind of mail takes: states that say the same to the reader share them.
@@ -276,12 +276,8 @@ def check_app(app: App) -> None:
 
 def check_still_holds(row: Delivery, booking: Booking) -> None:
     """Raise Unfit for a reminder whose booking was moved or called off meanwhile."""
-    if booking.deleted_at:
-        raise Unfit(Delivery.CANCELLED, "The booking was deleted.")
-    if booking.reschedules != row.version:
-        raise Unfit(Delivery.CANCELLED, "The booking was moved.")
-    if booking.state != COMPLETED and not GRAPHS[booking.graph].is_live(booking.state):
-        raise Unfit(Delivery.CANCELLED, f"The booking is {booking.state}.")
+    if reason := outdated_reminder_reason(row, booking):
+        raise Unfit(Delivery.CANCELLED, reason)
 
 
 # --- Over the network -----------------------------------------------------------------------------

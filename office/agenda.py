@@ -19,7 +19,15 @@ from availability.reading import Span, to_datetime
 from availability.search import Explanation, Query, explain_query, load_resources
 from bookings.graphs import SEATED
 from bookings.models import Booking
-from office.walls import Wall, days_span, say_span, show_pieces, show_span, skipped_pieces
+from office.walls import (
+    Wall,
+    days_span,
+    read_zone,
+    say_span,
+    show_pieces,
+    show_span,
+    skipped_pieces,
+)
 
 MOST_DAYS = 35
 MOST_ROWS = 2000
@@ -58,6 +66,8 @@ class Sheet(NamedTuple):
 def read_sheet(
     app: App, resources: Sequence[Resource], shown: Range, *, now: datetime, may_move: bool
 ) -> Sheet:
+    for resource in resources:
+        read_zone("timezone", resource.timezone)
     spans = [shown.span_of(resource) for resource in resources]
     whole = Span(min(span.start for span in spans), max(span.end for span in spans))
     events = _read_events(app, resources, whole)

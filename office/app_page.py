@@ -27,10 +27,10 @@ from apps_config.reminders import ReminderInline
 from apps_config.scope import scope_of
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
 from apps_config.services import change_app, create_app
-from bookings.wording import SOURCE_LANGUAGE, has_catalogue
 from office.archiving import may_archive, show_archiving
 from scheduling.api.fields import OneLineField
 from scheduling.api.instants import ZONES
+from scheduling.api.languages import shipped_languages
 
 SETTINGS = (
     "from_name",
@@ -72,13 +72,10 @@ def zone_choices(kept: str) -> list[tuple[str, str]]:
 
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
-    """The languages that the mails and pages are there in."""
-    there = [
-        (code, name)
-        for code, name in django_settings.LANGUAGES
-        if code == SOURCE_LANGUAGE or has_catalogue(code)
-    ]
-    return _with_kept([("", "English, as none is chosen"), *there], kept)
+    """The languages that e-mails and pages are shipped in."""
+    names = {code.lower(): name for code, name in django_settings.LANGUAGES}
+    shipped = [(code, names.get(code.lower(), code)) for code in shipped_languages()]
+    return _with_kept([("", "English (default)"), *shipped], kept)
 
 
 def edits_choices(kept: str) -> list[tuple[str, str]]:

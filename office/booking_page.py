@@ -17,12 +17,13 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import Actor, apply_action, reschedule
 from bookings.wording import days_words, known_zone, span_words
-from notifications.models import Delivery
-from notifications.services import redeliver
+from notifications.addressees import Addressees
+from office.asking import ask_first, is_confirmed
 from office.calendar_copies import copies_of
+from office.mail_preview import mail_lines
 from office.timeline import timeline
-from office.words import STATE_COLOURS, state_words
-from scheduling.api.errors import NotFound, Refusal
+from office.words import STATE_COLOURS, booking_words, state_words
+from scheduling.api.errors import Refusal
 from scheduling.api.instants import parse_instant, zone
 
 MOST_MESSAGE = 8000
@@ -116,11 +117,44 @@ def _actor(request: HttpRequest) -> Actor:
     return Actor(name=request.user.email, source="admin")
 
 
+# What calls a booking off asks first: the question.
+QUESTIONS = {
+    "decline": ("Decline this booking?", "Decline the booking"),
+    "cancel": ("Cancel this booking?", "Cancel the booking"),
+    "cancel_by_customer": (
+        "Cancel this booking on the customer's behalf?",
+        "Cancel the booking",
+    ),
+    "cancel_by_owner": ("Cancel this seat on the owner's behalf?", "Cancel the seat"),
+}
+
+
+def _ask_to_act(
+    request: HttpRequest, page: Any, booking: Booking, name: str, message: str
+) -> HttpResponse:
+    title, button = QUESTIONS[name]
+    lines = mail_lines(booking, name, Addressees([booking.app_id]))
+    return ask_first(
+        page,
+        request,
+        booking,
+        title=title,
+        sentence=booking_words(booking),
+        button=button,
+        back=reverse("admin:bookings_booking_change", args=[booking.id]),
+        lines=[*lines, f"Your message: {message}"] if message else lines,
+        repeated=("action", "message"),
+    )
+
+
 @require_POST
 def _act(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
     booking = _find_to_change(page, request, object_id)
     name = request.POST.get("action", "")[:32]
     message = request.POST.get("message", "").replace("\0", "")[:MOST_MESSAGE].strip()
+    is_allowed = GRAPHS[booking.graph].next_state(booking.state, name) is not None
+    if is_allowed and name in QUESTIONS and not is_confirmed(request):
+        return _ask_to_act(request, page, booking, name, message)
     try:
         done = apply_action(
             app=booking.app,
@@ -167,35 +201,14 @@ def _move(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
     return _back(booking)
 
 
-@require_POST
-def _send_again(request: HttpRequest, page: Any, object_id: str) -> HttpResponse:
-    booking = _find_to_change(page, request, object_id)
-    try:
-        key = uuid.UUID(request.POST.get("delivery", ""))
-        delivery = booking.deliveries.filter(id=key).first()
-        if delivery is None:
-            raise NotFound("Delivery")
-        delivery = redeliver(delivery, now=timezone.now())
-        is_under_way = delivery.state == Delivery.SENDING
-        messages.success(request, "It is being sent." if is_under_way else "It will be sent again.")
-    except (ValueError, NotFound):
-        messages.error(request, "There is no such delivery any more.")
-    return _back(booking)
-
-
 def act(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Lead the booking on by `action`, with a `message`."""
+    """Lead the booking on by `action`, with a `message`; what calls it off asks first."""
     return _act(request, page, object_id)
 
 
 def move(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """Move it to `start` and `end`, wall times of its resource or instants."""
     return _move(request, page, object_id)
-
-
-def send_again(page: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Send one of its mails or calls again: `delivery`."""
-    return _send_again(request, page, object_id)
 
 
 def say_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> None:

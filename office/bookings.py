@@ -7,22 +7,25 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import action, display
 
-from apps_config.days import read_day, span_of, zone_of
+from apps_config.days import moment_words, read_day, span_of, zone_of
 from apps_config.office import AppFilter, DaysFilter, ReadOnlyAdmin, ScopedChoiceFilter
 from apps_config.scope import is_allowed, scope_of
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import Booking, Customer
 from bookings.services import Actor, apply_action
-from office.booking_page import act, move, send_again, show_booking
+from notifications.addressees import Addressees
+from office.asking import ACTION_FIELDS, ask_first, is_confirmed
+from office.booking_page import QUESTIONS, act, move, show_booking
 from office.export import export_page, export_rows
-from office.words import STATE_COLOURS, moment_words, state_words
+from office.mail_preview import MAX_NAMED, mail_lines
+from office.words import STATE_COLOURS, booking_words, state_words
 from scheduling.api.errors import Refusal
 
 # What is done to many at once; each booking for itself, whatever the others say.
@@ -32,7 +35,9 @@ BULK_ACTIONS = ("confirm", "decline", "cancel")
 def offer_action(name: str) -> Callable[..., None]:
     """An action of the list that leads the selected bookings on, each through the service."""
 
-    def run(self: "BookingAdmin", request: HttpRequest, bookings: QuerySet) -> None:
+    def run(self: "BookingAdmin", request: HttpRequest, bookings: QuerySet) -> HttpResponse | None:
+        if name in QUESTIONS and not is_confirmed(request):
+            return ask_for_several(self, request, bookings, name)
         actor, done = Actor(name=request.user.email, source="admin"), 0
         for booking in bookings.select_related("app"):
             if not self.may_act(request, booking):
@@ -51,9 +56,39 @@ def offer_action(name: str) -> Callable[..., None]:
                 messages.error(request, f"{booking.id}: {refusal.message}")
         if done:
             messages.success(request, f"{name}: done for {done} of the selected bookings.")
+        return None
 
     run.__name__ = f"apply_{name}"
     return action(description=f"{name.capitalize()} the selected", permissions=["act"])(run)
+
+
+def ask_for_several(page: Any, request: HttpRequest, bookings: QuerySet, name: str) -> HttpResponse:
+    """Names the first of them, with the mails that leave."""
+    count = bookings.count()
+    rows = list(bookings.select_related("app", "event", "resource")[:MAX_NAMED])
+    prefetch_related_objects(rows, "customers")
+    addressees = Addressees({booking.app_id for booking in rows})
+    lines = []
+    for booking in rows:
+        if GRAPHS[booking.graph].next_state(booking.state, name) is None:
+            mails = [f"Will be refused: it is {state_words(booking.state)}."]
+        else:
+            mails = mail_lines(booking, name, addressees)
+        lines.append("\n".join([booking_words(booking), *mails]))
+    if count > MAX_NAMED:
+        lines.append(f"and {count - MAX_NAMED} more bookings")
+    words = name.capitalize()
+    return ask_first(
+        page,
+        request,
+        None,
+        title=f"{words} {count} {'booking' if count == 1 else 'bookings'}?",
+        sentence="Each is called off by itself, and these e-mails leave:",
+        button=f"{words} {'it' if count == 1 else 'them'}",
+        back=request.get_full_path(),
+        lines=lines,
+        repeated=ACTION_FIELDS,
+    )
 
 
 class StateFilter(DropdownFilter):
@@ -68,7 +103,7 @@ class StateFilter(DropdownFilter):
 
 
 class DayFilter(SimpleListFilter):
-    """One day of the clock of the app, or of UTC: where the first page's number leads."""
+    """One day of the clock of the back office: where the first page's number leads."""
 
     title = "day"
     parameter_name = "day"
@@ -140,7 +175,7 @@ class BookingAdmin(ReadOnlyAdmin):
 
     @display(description="start")
     def starts(self, booking: Booking) -> str:
-        return moment_words(booking.event.start, booking.resource.timezone)
+        return moment_words(booking.event.start)
 
     @display(description="customer")
     def customer(self, booking: Booking) -> str:
@@ -170,7 +205,6 @@ class BookingAdmin(ReadOnlyAdmin):
             path("export/rows/", wrap(self.export_rows), name="bookings_booking_export_rows"),
             path("<path:object_id>/act/", wrap(self.act), name="bookings_booking_act"),
             path("<path:object_id>/move/", wrap(self.move), name="bookings_booking_move"),
-            path("<path:object_id>/resend/", wrap(self.resend), name="bookings_booking_resend"),
         ]
         return own + super().get_urls()
 
@@ -188,9 +222,6 @@ class BookingAdmin(ReadOnlyAdmin):
 
     def move(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return move(self, request, object_id)
-
-    def resend(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return send_again(self, request, object_id)
 
     @action(description="Export as CSV", icon="download", url_path="export")
     def export(self, request: HttpRequest) -> HttpResponse:

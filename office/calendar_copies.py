@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from django.db.models import Q
 
+from apps_config.days import moment_words
 from availability.models import Calendar
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
-from office.words import moment_words
 
 # What comes before the calendar's name.
 WORDS = {
@@ -40,7 +40,7 @@ def copies_of(booking: Booking) -> list[Copy]:
 def _in_words(row: WrittenEvent) -> Copy:
     after = ""
     if row.written_at and row.state == WrittenEvent.WRITTEN:
-        after = f" since {moment_words(row.written_at, row.calendar.resource.timezone)}"
+        after = f" since {moment_words(row.written_at)}"
     if row.reason:
         after += f": {row.reason}"
     return Copy(WORDS[row.state], row.calendar, after, bool(row.reason))

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import action, display
 
+from apps_config.days import moment_words
 from apps_config.models import Membership
 from apps_config.office import OfficeAdmin, ServedAdmin, refusal_words
 from apps_config.scope import is_allowed
@@ -41,7 +42,6 @@ from office.calendar_states import (
 from office.reach import resources_in_reach
 from office.shown_once import show_secret
 from office.unread import tell_unread, unread_words
-from office.words import moment_words
 from scheduling.api.errors import Refusal
 
 ACCESS_WORDS = {"": "not known yet", "reader": "reading only", "writer": "reading and writing"}
@@ -137,9 +137,9 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
     def shown_state(self, calendar: Calendar) -> str:
         return STATES[calendar.state][0]
 
-    @display(description="last in step (UTC)")
+    @display(description="last in step")
     def in_step(self, calendar: Calendar) -> str:
-        return moment_words(calendar.synced_at, "UTC") if calendar.synced_at else ""
+        return moment_words(calendar.synced_at) if calendar.synced_at else ""
 
     @display(description="problem")
     def problem(self, calendar: Calendar) -> str:
@@ -197,14 +197,13 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
     def _standing(self, request: HttpRequest, calendar: Calendar) -> dict[str, Any]:
         """How it stands, in words."""
         connection = getattr(calendar, "connection", None)
-        zone = calendar.resource.timezone
         state = calendar.state
         words, colour = STATES[state]
         progress = connection and connection.progress_record()
         is_feed = not is_writable_kind(calendar)
 
         def moment(at: Any) -> str:
-            return f"{moment_words(at, zone)} ({zone})" if at else ""
+            return moment_words(at) if at else ""
 
         return {
             "may_lead": self.has_change_permission(request, calendar),
@@ -222,7 +221,7 @@ class CalendarAdmin(ServedAdmin, OfficeAdmin):
             "progress": progress,
             "progress_words": progress_words(connection),
             "is_feed": is_feed,
-            "unread": connection and tell_unread(connection, zone=zone, is_feed=is_feed),
+            "unread": connection and tell_unread(connection, is_feed=is_feed),
             "feed_since": moment(getattr(calendar, "feed", None) and calendar.feed.created_at),
         }
 

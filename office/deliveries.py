@@ -16,7 +16,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
@@ -26,9 +25,18 @@ from availability.models import Calendar
 from bookings.models import Customer
 from external_calendars.models import WrittenEvent
 from notifications.models import LATE, Delivery, Webhook
+from notifications.relevance import outdated_reason
 from notifications.services import redeliver
-from office.words import DELIVERY_COLOURS, DELIVERY_WORDS, state_words
-from scheduling.api.errors import NotFound
+from office.asking import ACTION_FIELDS, ask_first, is_confirmed
+from office.words import DELIVERY_COLOURS, DELIVERY_WORDS, receiver_words, state_words
+from scheduling.api.errors import NotFound, Outdated
+
+NAMED = 10  # of a list that is asked about
+CONTENT_WORDS = {
+    Delivery.EMAIL: "One e-mail leaves at once.",
+    Delivery.WEBHOOK: "The call carries the body that is logged, as it was at that change.",
+    Delivery.CALENDAR: "The calendar gets the booking as it is now.",
+}
 
 
 class TroubleFilter(DropdownFilter):
@@ -155,12 +163,38 @@ class DeliveryAdmin(ReadOnlyAdmin):
         return is_allowed(request, "notifications.change_delivery", delivery.app_id)
 
     @admin.action(description="Send again", permissions=["send"])
-    def send_again(self, request: HttpRequest, deliveries: Any) -> None:
+    def send_again(self, request: HttpRequest, deliveries: Any) -> HttpResponse | None:
+        if not is_confirmed(request):
+            return self._ask_to_send_again(request, deliveries)
         for delivery in deliveries:
             if not self.may_send(request, delivery):
                 messages.error(request, f"{delivery.id}: you may look at it only.")
                 continue
             say_sent_again(request, delivery)
+        return None
+
+    def _ask_to_send_again(self, request: HttpRequest, deliveries: Any) -> HttpResponse:
+        count = deliveries.count()
+        rows = deliveries.select_related("booking", "change", "webhook", "customer")
+        lines = []
+        for delivery in rows[:NAMED]:
+            reason = outdated_reason(delivery) if delivery.is_final else ""
+            line = f"{what_words(delivery)} {receiver_words(delivery)}"
+            lines.append(f"{line}. Will be refused: {reason}" if reason else line)
+        more = [f"and {count - NAMED} more"] if count > NAMED else []
+        return ask_first(
+            self,
+            request,
+            None,
+            title=f"Send {count} {'delivery' if count == 1 else 'deliveries'} again?",
+            sentence="They leave at once. A call carries the body that is logged, as it was at"
+            " that change.",
+            button="Send again",
+            look="primary",
+            back=request.get_full_path(),
+            lines=lines + more,
+            repeated=ACTION_FIELDS,
+        )
 
     # --- its page ---------------------------------------------------------------------------------
     def get_urls(self) -> list[URLPattern]:
@@ -176,7 +210,8 @@ class DeliveryAdmin(ReadOnlyAdmin):
             key = uuid.UUID(object_id)
         except ValueError:
             raise Http404 from None
-        rows = super().get_queryset(request).select_related("app", "booking", "webhook", "customer")
+        rows = super().get_queryset(request)
+        rows = rows.select_related("app", "booking", "change", "webhook", "customer")
         delivery = rows.prefetch_related("attempts").filter(pk=key).first()
         if delivery is None:
             raise Http404
@@ -206,21 +241,34 @@ class DeliveryAdmin(ReadOnlyAdmin):
             "facts": facts_of(delivery),
             "has_booking": bool(delivery.booking and not delivery.booking.deleted_at),
             "may_send": self.may_send(request, delivery),
+            "outdated": outdated_reason(delivery) if delivery.is_final else "",
         }
         return TemplateResponse(request, "office/delivery.html", context)
 
     def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Send it (again); a POST."""
-        return _again(request, self, object_id)
-
-
-@require_POST
-def _again(request: HttpRequest, page: DeliveryAdmin, object_id: str) -> HttpResponse:
-    delivery = page.find(request, object_id)
-    if not page.may_send(request, delivery):
-        raise PermissionDenied
-    say_sent_again(request, delivery)
-    return HttpResponseRedirect(reverse("admin:notifications_delivery_change", args=[delivery.pk]))
+        """Asks; a POST sends it (again)."""
+        delivery = self.find(request, object_id)
+        if not self.may_send(request, delivery):
+            raise PermissionDenied
+        back = reverse("admin:notifications_delivery_change", args=[delivery.pk])
+        if request.method == "POST":
+            say_sent_again(request, delivery)
+            return HttpResponseRedirect(back)
+        if delivery.is_final and (reason := outdated_reason(delivery)):
+            messages.error(request, f"It can't be sent again. {reason}")
+            return HttpResponseRedirect(back)
+        words = "Send again" if delivery.is_final else "Send now"
+        return ask_first(
+            self,
+            request,
+            delivery,
+            title=f"{words}?",
+            sentence=f"{what_words(delivery)} {receiver_words(delivery)}.",
+            button=words,
+            look="primary",
+            back=back,
+            lines=[CONTENT_WORDS[delivery.type]],
+        )
 
 
 def say_sent_again(request: HttpRequest, delivery: Delivery) -> None:
@@ -228,6 +276,9 @@ def say_sent_again(request: HttpRequest, delivery: Delivery) -> None:
         delivery = redeliver(delivery, now=timezone.now())
     except NotFound:
         messages.error(request, f"{delivery.id} is gone.")
+        return
+    except Outdated as refusal:
+        messages.error(request, f"{delivery.id}: {refusal.message}")
         return
     told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
     messages.success(request, f"{delivery.id} {told}.")

@@ -46,7 +46,6 @@ class KeyForm(forms.ModelForm):
             "kind": "A server key is for your own servers alone. A widget key may stand in a page.",
             "resource": "Whose key it is: for the kind “resource”.",
             "description": "What or who uses it.",
-            "expires_at": "Empty: never. UTC.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -54,6 +53,8 @@ class KeyForm(forms.ModelForm):
         if "kind" in self.fields:
             self.fields["kind"].choices = [(kind, KIND_WORDS[kind]) for kind in APP_KINDS]
             self.fields["app"].required = True
+            clock = timezone.get_current_timezone()
+            self.fields["expires_at"].help_text = f"Empty: never. Time zone: {clock}."
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
+from apps_config.days import OfficeClock
 from apps_config.history import acting_as
 
 # What the theme can't do without: its Alpine evaluates the attributes of its own templates
@@ -27,7 +29,8 @@ PREFIX = "/admin/"
 
 
 class OfficeMiddleware:
-    """Changes are written down as the account's; nothing from elsewhere is loaded or kept."""
+    """Changes are written down as the account's, times are told in its zone; nothing from elsewhere
+    is loaded or kept."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -36,7 +39,10 @@ class OfficeMiddleware:
         if not request.path.startswith(PREFIX):
             return self.get_response(request)
         if request.user.is_authenticated:
-            with acting_as(request.user.pk, request.user.email):
+            with (
+                acting_as(request.user.pk, request.user.email),
+                timezone.override(OfficeClock(request)),
+            ):
                 response = self.get_response(request)
         else:
             response = self.get_response(request)

@@ -22,7 +22,7 @@ from availability.requests import build_query
 from availability.search import Explanation, Query, explain_query, rules_from_rows
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
-from office.walls import say_time
+from office.walls import read_zone, say_time
 from scheduling.api.bodies import read_values_as
 
 # The first that holds colours a stretch: what is most particular.
@@ -75,7 +75,9 @@ class Day(NamedTuple):
 def ask(
     resource: Resource, project: Project | None, first: date, days: int, *, caller: Caller, now: Any
 ) -> Query:
-    """The question as a client of the API would put it: whole days of the resource."""
+    """The question as a client of the API would put it: whole days of the resource. Raises Invalid
+    where the resource's zone is not known."""
+    read_zone("timezone", resource.timezone)
     body: dict[str, Any] = {
         "resources": [str(resource.id)],
         "from": f"{first.isoformat()} 00:00:00",

@@ -106,12 +106,12 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> Edited:
             .order_by("project_resources__position", "project_resources__id")
             .first()
         )
-        return Edited(resource, project, resource.timezone if resource else "UTC")
+        zone = read_zone("timezone", resource.timezone if resource else "UTC")
+        return Edited(resource, project, zone)
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
         (resource,) = find_resources(request, [_id(body["resource_id"])])
-        if zone:
-            resource.timezone = read_zone("timezone", zone)
+        resource.timezone = read_zone("timezone", zone or resource.timezone)
         return Edited(resource, None, resource.timezone)
     return Edited(None, None, read_zone("timezone", zone or "UTC"))
 

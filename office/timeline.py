@@ -3,22 +3,24 @@ calendars."""
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from apps_config.days import moment_words
 from bookings.models import Booking
 from notifications.models import Delivery
+from notifications.relevance import outdated_reason
 from office.words import (
     DELIVERY_COLOURS,
     DELIVERY_ICONS,
     DELIVERY_WORDS,
     STATE_COLOURS,
-    moment_words,
+    receiver_words,
     state_words,
 )
 
 
 class Entry(NamedTuple):
-    """A line. `delivery`: what can be sent again; `is_to_come`: planned and not sent yet."""
+    """A line. `is_to_come`: planned and not sent yet; `is_repeatable`: can be sent again."""
 
     at: datetime
     when: str
@@ -28,22 +30,22 @@ class Entry(NamedTuple):
     lines: tuple[str, ...]
     delivery: Delivery | None = None
     is_to_come: bool = False
+    is_repeatable: bool = False
 
 
 def timeline(booking: Booking) -> list[Entry]:
     """The oldest first; what is still to come stands last."""
-    zone_name = booking.resource.timezone
-    entries = [*_changes(booking, zone_name), *_deliveries(booking, zone_name)]
+    entries = [*_changes(booking), *_deliveries(booking)]
     return sorted(entries, key=lambda entry: (entry.is_to_come, entry.at))
 
 
-def _changes(booking: Booking, zone_name: str) -> Iterator[Entry]:
+def _changes(booking: Booking) -> Iterator[Entry]:
     for change in booking.logs.all():
         who = " ".join(filter(None, [change.actor, f"({change.source})"]))
         is_move = change.from_state == change.to_state
         yield Entry(
             at=change.created_at,
-            when=moment_words(change.created_at, zone_name),
+            when=moment_words(change.created_at),
             icon="event_repeat" if is_move else "sync_alt",
             heading=state_words(change.action if is_move else change.to_state),
             colour=STATE_COLOURS.get(change.to_state, "info"),
@@ -51,38 +53,30 @@ def _changes(booking: Booking, zone_name: str) -> Iterator[Entry]:
         )
 
 
-def _deliveries(booking: Booking, zone_name: str) -> Iterator[Entry]:
-    rows = booking.deliveries.select_related("webhook", "customer").defer("body")
+def _deliveries(booking: Booking) -> Iterator[Entry]:
+    rows = booking.deliveries.select_related("change", "webhook", "customer").defer("body")
     for delivery in rows.prefetch_related("attempts"):
         is_to_come = not delivery.is_final
         at = delivery.due_at if is_to_come else delivery.finished_at
         yield Entry(
             at=at,
-            when=moment_words(at, zone_name),
+            when=moment_words(at),
             icon=DELIVERY_ICONS[delivery.type],
             heading=f"{DELIVERY_WORDS[delivery.type]}: {state_words(delivery.kind)}",
             colour=DELIVERY_COLOURS[delivery.state],
-            lines=tuple(_delivery_lines(delivery, zone_name)),
+            lines=tuple(_delivery_lines(delivery)),
             delivery=delivery,
             is_to_come=is_to_come,
+            is_repeatable=delivery.is_final and not outdated_reason(delivery),
         )
 
 
-def _delivery_lines(delivery: Delivery, zone_name: str) -> Iterator[str]:
-    yield " ".join(filter(None, [delivery.state, _to(delivery)]))
+def _delivery_lines(delivery: Delivery) -> Iterator[str]:
+    yield f"{delivery.state} {receiver_words(delivery)}"
     if delivery.reason:
         yield delivery.reason
     for attempt in delivery.attempts.all():
         code = f"{attempt.response_code}, " if attempt.response_code else ""
         outcome = attempt.error or "sent"
-        when = moment_words(attempt.at, zone_name)
+        when = moment_words(attempt.at)
         yield f"{when}: {outcome} ({code}{attempt.seconds:.1f} s)"
-
-
-def _to(delivery: Delivery) -> str:
-    if delivery.type == Delivery.EMAIL:
-        address: Any = delivery.customer.email if delivery.customer else ""
-        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
-    if delivery.webhook:
-        return f"to {delivery.webhook.url}"
-    return f"to {delivery.endpoint}"

@@ -5,7 +5,7 @@ the charts look at two weeks of bookings and one day of deliveries, and are kept
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps_config.days import DAY, span_of, zone_of
+from apps_config.days import DAY, moment_words, span_of, zone_of
 from apps_config.scope import Scope, scope_of
 from availability.models import Calendar
 from bookings.models import Booking
@@ -29,7 +29,7 @@ from office.calendar_states import (
     problem_words,
     progress_words,
 )
-from office.words import STATE_COLOURS, moment_words, state_words
+from office.words import STATE_COLOURS, state_words
 from scheduling.api.instants import zone
 
 MOST = 1000  # a count stops here
@@ -152,7 +152,7 @@ def _calendar_lines(calendars: Any) -> list[dict[str, Any]]:
     rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:SHOWN]
     found = []
     for one in rows:
-        since = moment_words(one.synced_at, one.resource.timezone) if one.synced_at else ""
+        since = moment_words(one.synced_at) if one.synced_at else ""
         found.append(
             _calendar_line(one)
             | {
@@ -198,7 +198,7 @@ def _lines(bookings: Any) -> list[dict[str, Any]]:
     return [
         {
             "link": reverse("admin:bookings_booking_change", args=[one.id]),
-            "when": moment_words(one.event.start, one.resource.timezone),
+            "when": moment_words(one.event.start),
             "who": ", ".join(person.name for person in one.people[:2]) or one.event.what,
             "resource": one.resource.name,
             "state": state_words(one.state),
@@ -257,7 +257,7 @@ def _deliveries_per_hour(scope: Scope, now: datetime, place: str) -> list[Bar]:
     found = (
         rows.filter(state__in=(Delivery.DELIVERED, *FAILURES))
         .order_by()
-        .values(hour=TruncHour("finished_at"), of=F("state"))
+        .values(hour=TruncHour("finished_at", tzinfo=UTC), of=F("state"))
         .annotate(number=Count("pk"), mean=Avg(late), worst=Max(late))
     )
     counts: dict[datetime, dict[str, int]] = {hour: {} for hour in hours}

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from django.db.models import F
 
+from apps_config.days import moment_words
 from external_calendars.models import Connection
-from office.words import moment_words
 
 NAMED = 10
 LONGEST_NAME, LONGEST_PROBLEM = 80, 200
@@ -24,13 +24,13 @@ class Unread(NamedTuple):
     more: int
 
 
-def tell_unread(connection: Connection, *, zone: str, is_feed: bool) -> Unread | None:
-    """None where all can be read. Two queries. `zone`: on whose clock times are told."""
+def tell_unread(connection: Connection, *, is_feed: bool) -> Unread | None:
+    """None where all can be read. Two queries."""
     rows = connection.remote_objects.exclude(problem="")
     number = rows.count()
     latest = rows.order_by(F("problem_since").desc(nulls_last=True), "id")[:NAMED]
     latest = latest.only("connection", "href", "problem", "problem_since")
-    named = [_told(row, zone, is_feed) for row in latest]
+    named = [_told(row, is_feed) for row in latest]
     return Unread(unread_words(number), named, number - len(named)) if number else None
 
 
@@ -40,8 +40,8 @@ def unread_words(number: int) -> str:
     return f"{number:,} {noun} can't be read" if number else ""
 
 
-def _told(row: Any, zone: str, is_feed: bool) -> tuple[str, str, str]:
-    since = f"since {moment_words(row.problem_since, zone)}" if row.problem_since else ""
+def _told(row: Any, is_feed: bool) -> tuple[str, str, str]:
+    since = f"since {moment_words(row.problem_since)}" if row.problem_since else ""
     name = row.href if is_feed else name_in_collection(row.href)
     return (
         one_line(name, LONGEST_NAME) or "without a name",

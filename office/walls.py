@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from availability.core.zones import day_start, offset_segments
 from availability.reading import Span
-from bookings.wording import is_ambiguous, offset_words
-from office.words import moment_words
+from bookings.wording import is_ambiguous, known_zone, offset_words
+from office.words import reading_words
 from scheduling.api.errors import Invalid
 from scheduling.api.instants import InstantError, parse_date, parse_instant, zone
 
@@ -70,8 +70,8 @@ def say_span(start: datetime, end: datetime, zone_name: str) -> str:
     """`Tue 24 Nov 2026, 10:00 to 10:30`; the later date where it ends on another."""
     place = zone(zone_name)
     same_day = start.astimezone(place).date() == end.astimezone(place).date()
-    last = say_time(end, zone_name) if same_day else moment_words(end, zone_name)
-    return f"{moment_words(start, zone_name)} to {last}"
+    last = say_time(end, zone_name) if same_day else reading_words(end, zone_name)
+    return f"{reading_words(start, zone_name)} to {last}"
 
 
 def read_moment(
@@ -118,4 +118,5 @@ def monday_of(day: date) -> date:
 
 
 def today_in(zone_name: str, now: datetime) -> date:
-    return now.astimezone(zone(zone_name)).date()
+    """UTC's where a row holds no known zone: the page that asks says so."""
+    return now.astimezone(zone(known_zone(zone_name))).date()

@@ -421,6 +421,7 @@ CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "scheduling.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()

@@ -23,6 +23,7 @@ from scheduling.api.fields import (
     META_KEYS,
     DurationField,
     IdField,
+    LanguageField,
     ListOf,
     MetaField,
     ObjectSerializer,
@@ -111,6 +112,11 @@ class BookingDefaultsSerializer(ObjectSerializer):
     where = OneLineField(200, allow_blank=True, **CLEARABLE)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
     rescheduling_url = UrlField(**CLEARABLE)
+    payment_url = UrlField(
+        help_text="Where a customer pays for a booking of a graph with a payment; `booking_id` is"
+        " added to its query. Without it the hosted page takes no such bookings.",
+        **CLEARABLE,
+    )
 
 
 class ProjectSettingsSerializer(ObjectSerializer):
@@ -131,6 +137,7 @@ class ProjectSettingsSerializer(ObjectSerializer):
         " in time is taken as it was last seen.",
         **CLEARABLE,
     )
+    language = LanguageField(help_text="Of its pages and e-mails; null: the app's.", **CLEARABLE)
 
 
 class CustomerFieldSerializer(ObjectSerializer):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.translation import gettext
 
@@ -27,14 +28,16 @@ from booking_pages.words import (
     PAGE,
     SCRIPT,
     SUCCESS,
+    UNAVAILABLE,
     outcome_of,
 )
 from bookings.external import REFUSED, UNREADABLE
-from bookings.graphs import GRAPHS
+from bookings.graphs import GRAPHS, Graph
 from bookings.pages import SOURCES
 from bookings.requests import DEFAULT_GRAPH
 from bookings.wording import date_words, known_zone, lines_of, one_line
-from scheduling.api.errors import NotFound
+from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.fields import is_web_address
 
 # A form takes a while: a hold that lapses while it is filled in would be of no use.
 LEAST_HOLD = 120  # seconds
@@ -59,25 +62,28 @@ class BookPageView(CountedPageView):
             lambda: self._values(self.project, request.GET.get("day", "")),
             status=200,
             app=self.project.app,
+            languages=[self.project.settings.get("language")],
         )
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
-        graph = GRAPHS[project.booking.get("graph") or DEFAULT_GRAPH]
+        graph = graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
         rules = enforced_query(project, resources, now=self.now)
         zone_name = zone_of(project, rules)
+        payment = payment_of(project, graph)
+        is_bookable = can_be_booked(graph, payment)
         offer = Offer([], 0, 0)
-        if not (graph.is_group or graph.is_seat):
+        if is_bookable:
             offer = find_offer(rules, zone_name=zone_name, since=self.now)
         return {
             "heading": one_line(project.name),
-            "description": lines_of(project.booking.get("description") or ""),
+            "description": lines_of(text_in(project.booking, "description")),
             "facts": facts_of(project, rules),
             "words": PAGE,
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": one_line(own_words(project, "submit_button")) or gettext("Book"),
-            "hint": NOT_HERE if graph.is_group or graph.is_seat else NOTHING_FREE,
+            "hint": NOTHING_FREE if is_bookable else NOT_HERE,
             **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
             "for_script": {
                 "key": public_key(project.app, now=self.now),
@@ -87,14 +93,15 @@ class BookPageView(CountedPageView):
                 "offer": offer._asdict(),
                 "hold": hold_of(project),
                 "outcome": [str(one) for one in outcome_of(graph)],
-                "success": own_words(project, "success_message") or str(SUCCESS),
+                "success": own_words(project, "success_message") or success_of(graph),
+                "payment": payment,
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
         }
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        refused = NO_PAGE if code == "not_found" else REFUSED.get(code, UNREADABLE)
-        heading, sentence = refused
+        known = {**REFUSED, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
+        heading, sentence = known.get(code, UNREADABLE)
         return self.render_page(
             "bookings/page.html",
             lambda: {"heading": heading, "sentence": sentence},
@@ -112,11 +119,43 @@ class BookPageView(CountedPageView):
             response.xframe_options_exempt = True
 
 
+def graph_of(project: Project) -> Graph:
+    """Raises Invalid where a name was stored past the services."""
+    name = project.booking.get("graph") or DEFAULT_GRAPH
+    if not isinstance(name, str) or name not in GRAPHS:
+        raise Invalid.at("booking.graph", "The project's graph is not known.")
+    return GRAPHS[name]
+
+
+def payment_of(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """Where a booking of the graph is paid, and within how many seconds."""
+    url = text_in(project.booking, "payment_url")
+    if not graph.is_paid_later or not is_web_address(url):
+        return None
+    return {"url": url, "seconds": settings.PAYMENT_TIMEOUT}
+
+
+def can_be_booked(graph: Graph, payment: Mapping[str, Any] | None) -> bool:
+    """Whether the page can lead a booking to its end."""
+    is_group = graph.is_group or graph.is_seat
+    return not is_group and (payment is not None or not graph.is_paid_later)
+
+
+def success_of(graph: Graph) -> str:
+    """Of a booking that waits for its payment no e-mail is sent until it is paid."""
+    return "" if graph.is_paid_later else str(SUCCESS)
+
+
+def text_in(values: Mapping[str, Any], name: str) -> str:
+    """ "" for anything but text."""
+    text = values.get(name)
+    return text if isinstance(text, str) else ""
+
+
 def own_words(project: Project, name: str) -> str:
     """What the project's `ui.localization` says; "" where it says nothing that can be read."""
     words = project.ui.get("localization")
-    text = words.get(name) if isinstance(words, Mapping) else None
-    return lines_of(text) if isinstance(text, str) else ""
+    return lines_of(text_in(words, name)) if isinstance(words, Mapping) else ""
 
 
 def zone_of(project: Project, rules: Query) -> str:
@@ -136,7 +175,7 @@ def facts_of(project: Project, rules: Query) -> Sequence[tuple[str, str]]:
     names = [resource.name for resource in rules.resources]
     rows = [
         (gettext("Length"), length_words(rules.terms.length)),
-        (gettext("Where"), one_line(project.booking.get("where") or "")),
+        (gettext("Where"), one_line(text_in(project.booking, "where"))),
         (gettext("With"), one_line(names[0]) if len(names) == 1 else ""),
     ]
     return [(label, value) for label, value in rows if value]

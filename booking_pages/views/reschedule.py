@@ -30,7 +30,7 @@ from bookings.external import (
 from bookings.links import RESCHEDULE
 from bookings.models import Booking
 from bookings.services import Actor, check_may_move, place_of, reschedule_once
-from bookings.wording import date_words, span_words
+from bookings.wording import date_words, languages_of, span_words
 from scheduling.api.errors import NotFound
 from scheduling.api.instants import InstantError, format_instant, parse_date, parse_instant
 from scheduling.api.parsers import read_body
@@ -129,6 +129,7 @@ class ReschedulePageView(CountedPageView, LinkPageView):
             },
             status=status,
             app=booking.app if booking else None,
+            languages=languages_of(booking) if booking else (),
         )
 
 

@@ -35,8 +35,8 @@ from bookings.services.history import (
 )
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
-from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import NotFound
+from scheduling.api.durations import DurationError, elapsed_seconds
+from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.merging import merge_free
 
 logger = logging.getLogger(__name__)
@@ -197,7 +197,13 @@ def check_notice(booking: Booking, policy: str, now: datetime) -> None:
     own = booking.owner_booking.policies if booking.owner_booking_id else {}
     of_project = booking.project.settings if booking.project else {}
     limit = own.get(policy) or of_project.get(policy)
-    if limit is not None and now > booking.event.start - timedelta(seconds=elapsed_seconds(limit)):
+    if limit is None:
+        return
+    try:
+        notice = timedelta(seconds=elapsed_seconds(limit))
+    except DurationError as error:  # stored past the services
+        raise Invalid.at(f"settings.{policy}", f"The project's {policy}: {error}") from error
+    if now > booking.event.start - notice:
         raise PolicyViolated(policy, limit)
 
 

@@ -188,7 +188,10 @@ def _targets(
 
 
 def _wall(instant: datetime, zone_name: str) -> datetime:
-    return instant.astimezone(zone(zone_name)).replace(tzinfo=None)
+    try:
+        return instant.astimezone(zone(zone_name)).replace(tzinfo=None)
+    except InstantError as error:  # stored past the services
+        raise Invalid.at("resource_id", f"The resource's time zone: {error}") from error
 
 
 def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:

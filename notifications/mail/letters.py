@@ -21,6 +21,7 @@ from bookings.wording import (
     date_words,
     days_words,
     known_zone,
+    languages_of,
     lines_of,
     one_line,
     shorten,
@@ -136,12 +137,12 @@ class Letter:
 
 
 def compose(letter: Letter) -> EmailMultiAlternatives:
-    """The message, in the app's language and the recipient's zone, not sent.
+    """The message, in the recipient's language and zone, not sent.
 
     The same letter gives the same Message-ID. Raises ValueError at a recipient that is no address.
     """
     app = letter.booking.app
-    with speaking_language_of(app) as language:
+    with speaking_language_of(app, *languages_of(letter.booking, letter.customer)) as language:
         words = render(letter, language=language)
     sender = Sender.of(app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)

@@ -85,8 +85,10 @@ class RedeliverView(DeliveryScopedView):
     @described(
         summary="Send a delivery again",
         description="Now, under the same id, with as many tries as a new one. One that is being"
-        " sent stays as it is. A reminder that does not hold any more is cancelled again, and a"
-        " calendar gets the booking as it is now.",
+        " sent stays as it is. 409 `outdated` for a mail or a reminder that no longer holds (the"
+        " booking was moved, called off or deleted since), and for a webhook that is disabled or"
+        " deleted. A call to a webhook carries the body that is logged; a calendar gets the booking"
+        " as it is now.",
         response=one(DELIVERY),
         examples={"on its way": SENT_AGAIN},
     )

@@ -370,6 +370,7 @@ ERROR_RESPONSES = {
             "hold_expired": {"error": "The hold was used already, or it has lapsed."},
             "in_use": {"error": "The resource has bookings that are not completed."},
             "already_exists": {"error": "There is a project with this slug."},
+            "outdated": {"error": "This no longer holds. The booking is cancelled."},
         },
         _SOMETIMES_LATER,
         conflicts={

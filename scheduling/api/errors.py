@@ -36,6 +36,7 @@ STATUS = {
     "group_full": 409,
     "in_use": 409,
     "already_exists": 409,
+    "outdated": 409,
     "idempotency_in_progress": 409,
     "too_large": 413,
     "unsupported_media_type": 415,
@@ -166,6 +167,12 @@ class AlreadyExists(Refusal):
 
 class InUse(Refusal):
     code = "in_use"
+
+
+class Outdated(Refusal):
+    """What it says no longer holds."""
+
+    code = "outdated"
 
 
 class RateLimited(Refusal):

@@ -14,6 +14,7 @@ from rest_framework import serializers
 from scheduling.api.addresses import NOT_IN_URL, url_problem
 from scheduling.api.durations import MOST_DAYS, DurationError, elapsed_seconds, in_words
 from scheduling.api.instants import ZONES, InstantError, format_instant, parse_instant
+from scheduling.api.languages import find_shipped, shipped_languages
 
 CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -122,6 +123,26 @@ def is_web_address(text: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and has_place and "@" not in parts.netloc
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "description": "A language that pages and e-mails are shipped in.",
+        "enum": shipped_languages(),
+    }
+)
+class LanguageField(OneLineField):
+    """The code of a shipped language, in any case; kept as it is listed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=35, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        code = find_shipped(super().to_internal_value(data))
+        if code is None:
+            raise serializers.ValidationError(f"Must be one of {', '.join(shipped_languages())}.")
+        return code
 
 
 @extend_schema_field(

@@ -87,7 +87,8 @@ def group(staff: Client, tenant: Tenant) -> Any:
 
 
 def do(staff: Client, action: str, booking: Any) -> None:
-    staff.post(reverse("admin:bookings_booking_act", args=[booking["id"]]), {"action": action})
+    path = reverse("admin:bookings_booking_act", args=[booking["id"]])
+    staff.post(path, {"action": action, "confirmed": "yes"})
 
 
 def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> None:

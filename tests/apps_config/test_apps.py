@@ -266,7 +266,7 @@ def test_every_known_setting(tenant: Tenant) -> None:
         "callback": "https://example.com/back",
         "redirect_urls": ["https://example.com/a", "http://localhost:3000/b"],
         "default_timezone": "Europe/Berlin",
-        "language": "de",
+        "language": "en",
         "stale_calendars": "block",
     }
 
@@ -294,6 +294,8 @@ def test_every_known_setting(tenant: Tenant) -> None:
             {"redirect_urls": ["https://a.b", "javascript:alert(1)"]},
             {"settings.redirect_urls.1": ["Must be an http or https address."]},
         ),
+        ({"language": "xx-bogus"}, {"settings.language": ["Must be one of en."]}),
+        ({"language": 7}, {"settings.language": ["Must be a string."]}),
         (
             {"default_timezone": "Berlin"},
             {"settings.default_timezone": ["Must be a time zone such as Europe/Berlin."]},

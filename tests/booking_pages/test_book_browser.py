@@ -1,5 +1,7 @@
 """The hosted page in a real browser: choosing, booking, and what goes wrong meanwhile."""
 
+import re
+
 import pytest
 
 from tests.access import load_axe
@@ -138,7 +140,11 @@ def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
     ("booking", "state", "heading"),
     [
         ({"graph": "confirm_decline"}, "tentative", "Your request has been sent"),
-        ({"graph": "instant_payment"}, "tentative", "Your booking waits for its payment"),
+        (
+            {"graph": "instant_payment", "payment_url": "https://pay.example.com/"},
+            "tentative",
+            "Payment required to confirm your booking",
+        ),
     ],
 )
 def test_outcome_is_named_for_what_it_is(
@@ -153,6 +159,33 @@ def test_outcome_is_named_for_what_it_is(
 
     assert done(page).startswith(f"{heading}\n")
     assert [one["state"] for one in shop.bookings()] == [state]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_payment_project_says_by_when_and_where_to_pay(
+    browser: Browser, app: LiveApp, axe: str, width: int
+) -> None:
+    address = "https://pay.example.com/checkout?shop=7"
+    booking = {"what": "Check-up", "graph": "instant_payment", "payment_url": address}
+    shop = Shop(app, booking=booking)
+    page = shop.open(browser, width)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    said = done(page)
+    link = page.evaluate("document.querySelector('#done a.button').href")
+    keep(page, f"book-payment-{width}")
+
+    (made,) = shop.bookings()
+    assert re.search(
+        r"\nPlease pay by \w+, \d+ \w+ \d{4}, \d\d:\d\d \(Europe/Berlin\)\."
+        r" After that the time is released\.\n",
+        said,
+    )
+    assert "is on its way" not in said
+    assert link == f"{address}&booking_id={made['id']}"
+    check_access(page, axe, width)
 
 
 def test_projects_own_words_are_used(browser: Browser, app: LiveApp) -> None:

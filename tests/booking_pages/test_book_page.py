@@ -97,6 +97,30 @@ def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
     assert page.words("noscript") == ["To book on this page, your browser has to run JavaScript."]
 
 
+@pytest.mark.parametrize("graph", ["instant_payment"])
+def test_a_payment_project_without_a_payment_link_takes_no_bookings(
+    tenant: Tenant, graph: str
+) -> None:
+    path = make_page(tenant, booking={"graph": graph})
+
+    without = Shown(path)
+    project = tenant.app.projects.get()
+    address = {"payment_url": "https://pay.example.com/"}
+    saved = tenant.put(f"/projects/{project.id}", {"booking": address})
+    wrong = tenant.put(f"/projects/{project.id}", {"booking": {"payment_url": "javascript:pay()"}})
+    with_link = Shown(path)
+
+    assert without.said == ["Check-up", "This can't be booked on a page. Please get in touch."]
+    assert saved.data["booking"] == {"graph": graph, **address}
+    assert wrong.json["errors"] == {"booking.payment_url": ["Must be an http or https address."]}
+    page = with_link.for_script
+    assert page["payment"] == {"url": address["payment_url"], "seconds": 300}
+    assert (page["outcome"], page["success"]) == (
+        ["Payment required to confirm your booking", ""],
+        "",
+    )
+
+
 def test_days_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
     path = make_page(tenant)
 
@@ -122,6 +146,7 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "hold": 300,
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
+        "payment": None,
     }
     assert offer["slots"][0] == [1795168800, 1795170600]
     assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)

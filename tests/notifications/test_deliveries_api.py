@@ -345,6 +345,103 @@ def test_what_is_being_sent_stays_as_it_is(tenant: Tenant, book: Callable[..., A
     assert Delivery.objects.filter(id=row.id).values().get() == before
 
 
+def sent(row: Delivery) -> Delivery:
+    Delivery.objects.filter(id=row.id).update(state="delivered", next_at=None, finished_at=NOW)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "reason"),
+    [
+        ("confirmed", ("PUT", "/cancel"), "The booking is cancelled."),
+        ("reminder", ("PUT", "/cancel"), "The booking is cancelled."),
+        (
+            "confirmed",
+            ("POST", "/reschedule", span("14:00", "15:00")),
+            "The booking was moved.",
+        ),
+        ("reminder", ("POST", "/reschedule", span("14:00", "15:00")), "The booking was moved."),
+    ],
+)
+def test_a_mail_that_no_longer_holds_is_not_sent_again(
+    tenant: Tenant, book: Callable[..., Any], kind: str, change: Any, reason: str
+) -> None:
+    booking = book(event_notifications=[reminder(1)])
+    row = sent(Delivery.objects.get(kind=kind, recipient="customer"))
+    method, path, *body = change
+    assert tenant.call(method, f"/bookings/{booking['id']}{path}", *body).status == 200
+    before = Delivery.objects.filter(id=row.id).values().get()
+
+    answer = tenant.post(f"/deliveries/{row.id}/redeliver")
+
+    error = {"error": f"This no longer holds. {reason}", "code": "outdated"}
+    assert (answer.status, answer.error) == (409, error)
+    assert Delivery.objects.filter(id=row.id).values().get() == before
+
+
+def test_a_mail_about_the_latest_change_is_sent_again(
+    tenant: Tenant, book: Callable[..., Any]
+) -> None:
+    booking = book()
+    tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
+    moved = sent(Delivery.objects.get(kind="rescheduled", recipient="customer"))
+    answers = [tenant.post(f"/deliveries/{moved.id}/redeliver")]
+    tenant.put(f"/bookings/{booking['id']}/complete")
+    answers += [tenant.post(f"/deliveries/{sent(moved).id}/redeliver")]
+
+    assert [(one.status, one.data["state"]) for one in answers] == [(200, "scheduled")] * 2
+
+
+def test_a_queued_mail_is_hurried_whatever_happened_since(
+    tenant: Tenant, book: Callable[..., Any]
+) -> None:
+    """It leaves before the one that takes it back: holding it up would hold up both."""
+    booking = book()
+    row = Delivery.objects.get(kind="confirmed", recipient="customer")
+    Delivery.objects.filter(id=row.id).update(next_at=NOW + timedelta(hours=5), tries=4)
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+
+    answer = tenant.post(f"/deliveries/{row.id}/redeliver")
+
+    assert (answer.status, answer.data["next_at"]) == (200, STAMP)
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "reason"),
+    [
+        ("PUT", {"active": False}, "The webhook is disabled."),
+        ("DELETE", None, "The webhook was deleted."),
+    ],
+)
+def test_a_call_is_not_sent_again_to_a_webhook_that_is_off(
+    tenant: Tenant, book: Callable[..., Any], method: str, body: Any, reason: str
+) -> None:
+    webhook = tenant.post("/webhooks", {"url": URL}).data
+    book()
+    row = sent(Delivery.objects.get(type="webhook"))
+    tenant.call(method, f"/webhooks/{webhook['id']}", body)
+
+    answer = tenant.post(f"/deliveries/{row.id}/redeliver")
+
+    error = {"error": f"This no longer holds. {reason}", "code": "outdated"}
+    assert (answer.status, answer.error) == (409, error)
+
+
+def test_a_call_about_a_change_is_sent_again_as_it_was(
+    tenant: Tenant, book: Callable[..., Any]
+) -> None:
+    tenant.post("/webhooks", {"url": URL})
+    booking = book()
+    row = sent(Delivery.objects.get(type="webhook", kind="confirmed"))
+    body = Delivery.objects.get(id=row.id).body
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+
+    answer = tenant.post(f"/deliveries/{row.id}/redeliver")
+
+    assert (answer.status, answer.data["payload"]["state"]) == (200, "confirmed")
+    assert Delivery.objects.get(id=row.id).body == body
+
+
 # --- What is planned ------------------------------------------------------------------------------
 MAIL_FIELDS = ("recipient", "customer__name")
 

@@ -11,10 +11,14 @@ import pytest
 from django.utils import translation
 from django.utils.translation import trans_real
 
+from availability.models import Project
+from bookings.models import Booking, Customer
 from bookings.wording import language_of
 from notifications.mail import compose
+from tests.bookings.agreements import NINE
 from tests.notifications.letters import html_of, make_app, make_letter
 from tests.services import ROOT
+from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -117,3 +121,56 @@ def test_catalogue_has_every_sentence_and_no_other(room: str) -> None:
     listed = {ast.literal_eval(text) for text in re.findall(r'^msgid (".*")$', catalogue, re.M)}
 
     assert listed - {""} == sentences_in(ROOT / room)
+
+
+# --- What is accepted -----------------------------------------------------------------------------
+@pytest.mark.usefixtures("german")
+def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    project = tenant.make_project(resource["id"], settings={"language": "DE"})
+    customer = {"name": "Ann", "email": "ann@example.com", "language": "de"}
+    booking = tenant.book(resource_id=resource["id"], **NINE, customer=customer)
+
+    app = tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"language": "De"}})
+
+    assert (app.status, app.data["settings"]["language"]) == (200, "de")
+    assert project["settings"] == {"language": "de"}
+    assert Customer.objects.get(booking=booking.data["id"]).meta == {"language": "de"}
+
+
+@pytest.mark.usefixtures("german")
+def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    customer = {"name": "Ann", "email": "ann@example.com", "language": "fr"}
+
+    answers = [
+        tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"language": "xx-bogus"}}),
+        tenant.post("/projects", {"name": "Check-up", "settings": {"language": "fr"}}),
+        tenant.book(resource_id=resource["id"], **NINE, customer=customer),
+    ]
+
+    faults = [(one.status, one.json["errors"]) for one in answers]
+    sentence = ["Must be one of en, de."]
+    assert faults == [
+        (422, {"settings.language": sentence}),
+        (422, {"settings.language": sentence}),
+        (422, {"customer.language": sentence}),
+    ]
+    assert (Project.objects.count(), Booking.objects.count()) == (0, 0)
+
+
+@pytest.mark.usefixtures("german")
+@pytest.mark.parametrize(
+    ("of_customer", "of_project", "language"),
+    [("de", None, "de"), (None, "de", "de"), ("en", "de", "en"), (None, None, "en")],
+)
+def test_the_customers_language_goes_before_the_projects_and_the_apps(
+    of_customer: str | None, of_project: str | None, language: str
+) -> None:
+    letter = make_letter("confirmed_customer", app=make_app())
+    letter.customer.meta = {"language": of_customer}
+    letter.booking.project = Project(settings={"language": of_project})
+
+    message = compose(letter)
+
+    assert f'<html lang="{language}" dir="ltr">' in html_of(message)

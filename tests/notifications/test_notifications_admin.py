@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps_config.models import Account
+from bookings.models import Booking
 from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Heartbeat, Webhook
 from notifications.services import disable_webhook
@@ -153,7 +154,11 @@ def send_again(staff: Client, *deliveries: Delivery) -> list[str]:
     """What is told after the action."""
     answer = staff.post(
         path_of(Delivery),
-        {"action": "send_again", "_selected_action": [str(one.pk) for one in deliveries]},
+        {
+            "action": "send_again",
+            "_selected_action": [str(one.pk) for one in deliveries],
+            "confirmed": "yes",
+        },
         follow=True,
     )
     return [str(message) for message in answer.context["messages"]]
@@ -179,6 +184,31 @@ def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, c
         ("scheduled", NOW, 0),
         ("scheduled", NOW + timedelta(seconds=60), 0),
     ]
+
+
+def test_the_list_asks_before_it_sends_again(staff: Client, tenant: Tenant) -> None:
+    fill(tenant, 1)
+    call, _, customer = Delivery.objects.all()
+    Delivery.objects.update(state="delivered", next_at=None, finished_at=NOW)
+    Booking.objects.update(state="cancelled")
+    selected = [str(customer.pk), str(call.pk)]
+
+    asked = staff.post(path_of(Delivery), {"action": "send_again", "_selected_action": selected})
+
+    assert (asked.context["title"], asked.context["lines"], asked.context["fields"]) == (
+        "Send 2 deliveries again?",
+        [
+            f"Call: confirmed to {URL}/0",
+            "E-mail: confirmed to the customer, ann0@example.com. Will be refused:"
+            " The booking is cancelled.",
+        ],
+        [
+            ("action", "send_again"),
+            *(("_selected_action", key) for key in selected),
+            ("confirmed", "yes"),
+        ],
+    )
+    assert {one.state for one in Delivery.objects.all()} == {"delivered"}
 
 
 def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:

@@ -8,12 +8,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps_config.models import Membership
+from apps_config.models import App, Membership
 from bookings.models import Booking
 from notifications.models import Delivery
 from office.bookings import find
 from tests.external_calendars.written import connect
 from tests.office.conftest import Enter
+from tests.office.staff import told
 from tests.world import Tenant
 
 DAY = "2030-03-05"
@@ -50,13 +51,119 @@ def test_an_action_goes_through_the_service_with_its_message(
 ) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
 
-    shown = say(enter(tenant), booking, "act", action="decline", message=" We are closed. ")
+    given = {"action": "decline", "message": " We are closed. ", "confirmed": "yes"}
+    shown = say(enter(tenant), booking, "act", **given)
 
     actor = f"editor@{tenant.app.slug}.example.com"
     assert "The booking is declined." in shown
     assert steps(booking)[1:] == [("decline", "declined", actor, "admin", "We are closed.")]
     kinds = Delivery.objects.filter(booking_id=booking["id"]).values_list("kind", "recipient")
     assert ("declined", "customer") in set(kinds)
+
+
+OWNER = "ada@example.com"
+
+
+@pytest.mark.parametrize(
+    ("graph", "action", "title", "lines"),
+    [
+        (
+            "confirm_decline",
+            "decline",
+            "Decline this booking?",
+            ["Marty McFly, marty@example.com: the “declined” e-mail"],
+        ),
+        (
+            "instant",
+            "cancel",
+            "Cancel this booking?",
+            [
+                "Marty McFly, marty@example.com: the “cancelled” e-mail",
+                f"The owner, {OWNER}: the “cancelled” e-mail",
+            ],
+        ),
+        (
+            "instant",
+            "cancel_by_customer",
+            "Cancel this booking on the customer's behalf?",
+            [
+                f"The owner, {OWNER}: the “cancelled by customer” e-mail",
+                "Marty McFly, marty@example.com: the “cancelled by customer” e-mail",
+            ],
+        ),
+    ],
+)
+def test_what_calls_a_booking_off_asks_first(
+    tenant: Tenant, enter: Enter, graph: str, action: str, title: str, lines: list[str]
+) -> None:
+    resource = tenant.make_resource("Ada", timezone="Europe/Berlin", email=OWNER)
+    booking = book(tenant, resource, graph=graph)
+    before = steps(booking)
+    client = enter(tenant)
+
+    asked = client.post(page_of(booking, "act"), {"action": action, "message": "We are closed."})
+    unchanged = steps(booking)
+    fields = dict(asked.context["fields"])
+    say(client, booking, "act", **fields)
+
+    words = ("title", "sentence", "lines", "back")
+    assert {word: asked.context[word] for word in words} == {
+        "title": title,
+        "sentence": "Marty McFly – Meeting, Tue 5 Mar 2030, 09:00 CET",
+        "lines": [*lines, "Your message: We are closed."],
+        "back": page_of(booking),
+    }
+    assert fields == {"action": action, "message": "We are closed.", "confirmed": "yes"}
+    assert unchanged == before
+    assert (steps(booking)[-1][0], steps(booking)[-1][-1]) == (action, "We are closed.")
+    told = [f"{row.kind} {row.recipient}" for row in Delivery.objects.filter(change__action=action)]
+    assert len(told) == len(lines)
+
+
+def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    App.objects.update(settings={"disable_emails": True})
+
+    asked = enter(tenant).post(page_of(booking, "act"), {"action": "cancel"})
+
+    assert asked.context["lines"] == ["No e-mail is sent: the app's e-mails are switched off."]
+
+
+def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    group = book(tenant, ada, graph="group_owner", settings={"max_seats": 3})
+    ann = {"name": "Ann", "email": "ann@example.com"}
+    related = {"owner_booking_id": group["id"]}
+    body = {"graph": "group_customer", "related": related}
+    tenant.call("POST", "/bookings", {**body, "customer": ann})
+    gone = tenant.call("POST", "/bookings", {**body, "customer": ann | {"name": "Bob"}}).data
+    tenant.put(f"/bookings/{gone['id']}/cancel_by_customer")
+
+    asked = enter(tenant).post(page_of(group, "act"), {"action": "cancel"})
+
+    assert asked.context["lines"] == ["Ann, ann@example.com: the “cancelled by owner” e-mail"]
+
+
+def test_several_bookings_are_called_off_after_a_question(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    bookings = [book(tenant, ada, 9 + number) for number in range(2)]
+    client, path = enter(tenant), reverse("admin:bookings_booking_changelist")
+    given = {"action": "apply_cancel", "_selected_action": [one["id"] for one in bookings]}
+
+    asked = client.post(path, given)
+    unchanged = [steps(one)[-1][0] for one in bookings]
+    client.post(path, given | {"confirmed": "yes"})
+
+    assert (asked.context["title"], asked.context["lines"]) == (
+        "Cancel 2 bookings?",
+        [
+            f"Marty McFly – Meeting, Tue 5 Mar 2030, {hour}:00 CET"
+            "\nMarty McFly, marty@example.com: the “cancelled” e-mail"
+            for hour in ("10", "09")
+        ],
+    )
+    assert unchanged == ["confirm"] * 2
+    assert [steps(one)[-1][0] for one in bookings] == ["cancel"] * 2
 
 
 def test_an_action_that_the_graph_does_not_allow_is_said(
@@ -135,26 +242,74 @@ def test_a_move_to_no_time_is_refused(
     assert [step[0] for step in steps(booking)] == ["confirm"]
 
 
-def test_a_mail_is_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
-    booking = book(tenant, ada)
-    mail = Delivery.objects.get(booking_id=booking["id"], recipient="customer")
-    ended = {"state": "failed", "next_at": None, "finished_at": mail.due_at, "reason": "no server"}
-    Delivery.objects.filter(id=mail.id).update(**ended)
+def delivery_page(delivery: Delivery, name: str = "change") -> str:
+    return reverse(f"admin:notifications_delivery_{name}", args=[delivery.pk])
 
-    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+
+def end(delivery: Delivery) -> Delivery:
+    ended = {"state": "failed", "next_at": None, "finished_at": delivery.due_at}
+    Delivery.objects.filter(id=delivery.id).update(reason="no server", tries=3, **ended)
+    return delivery
+
+
+def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
+    client = enter(tenant)
+
+    page = client.get(page_of(booking)).content.decode()
+    asked = client.get(delivery_page(mail, "again"))
+    mail.refresh_from_db()
+    before = mail.state
+    done = client.post(delivery_page(mail, "again"), follow=True)
 
     mail.refresh_from_db()
-    assert "It will be sent again." in shown
+    assert f'href="{delivery_page(mail, "again")}"' in page
+    assert (asked.context["title"], asked.context["sentence"], asked.context["lines"]) == (
+        "Send again?",
+        "E-mail: confirmed to the customer, marty@example.com.",
+        ["One e-mail leaves at once."],
+    )
+    assert before == "failed"
+    assert f"{mail.id} will be sent again." in done.content.decode()
     assert (mail.state, mail.reason, mail.tries) == ("scheduled", "", 0)
 
 
-def test_another_bookings_mail_is_not_sent_again(tenant: Tenant, ada: Any, enter: Enter) -> None:
-    booking, other = book(tenant, ada), book(tenant, ada, 14)
-    mail = Delivery.objects.filter(booking_id=other["id"]).first()
+def test_a_mail_that_no_longer_holds_is_not_offered_again(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking = book(tenant, ada)
+    mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+    client = enter(tenant)
 
-    shown = say(enter(tenant), booking, "resend", delivery=str(mail.id))
+    page = client.get(page_of(booking)).content.decode()
+    own_page = client.get(delivery_page(mail)).content.decode()
+    asked = client.get(delivery_page(mail, "again"), follow=True)
+    done = client.post(delivery_page(mail, "again"), follow=True)
 
-    assert "There is no such delivery any more." in shown
+    mail.refresh_from_db()
+    assert delivery_page(mail, "again") not in page + own_page
+    assert "It can't be sent again. The booking is cancelled." in own_page
+    assert told(asked) == ["It can't be sent again. The booking is cancelled."]
+    assert told(done) == [f"{mail.id}: This no longer holds. The booking is cancelled."]
+    assert mail.state == "failed"
+
+
+def test_a_call_is_sent_again_with_the_body_that_is_logged(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    tenant.post("/webhooks", {"url": "https://hooks.example.com/in"})
+    booking = book(tenant, ada)
+    call = end(Delivery.objects.get(booking_id=booking["id"], type="webhook"))
+    tenant.put(f"/bookings/{booking['id']}/cancel")
+
+    asked = enter(tenant).get(delivery_page(call, "again"))
+
+    assert (asked.context["sentence"], asked.context["lines"]) == (
+        "Call: confirmed to https://hooks.example.com/in.",
+        ["The call carries the body that is logged, as it was at that change."],
+    )
 
 
 def test_the_timeline_has_changes_mails_and_calls_in_their_order(
@@ -187,7 +342,7 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
         ("e-mail: tentative", ("scheduled to the customer, marty@example.com",)),
         ("e-mail: tentative", ("scheduled to the owner",)),
     ]
-    assert entries[-1].when == "Tue 5 Mar 2030, 08:00"
+    assert entries[-1].when == "Tue 5 Mar 2030, 08:00 CET"
     assert [entry.is_to_come for entry in entries] == [False] * 2 + [True] * 6
 
 
@@ -301,7 +456,8 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
     tries = [
         client.post(page_of(booking, "act"), {"action": "confirm"}).status_code,
         client.post(page_of(booking, "move"), {"start": f"{DAY}T1", "end": f"{DAY}T2"}).status_code,
-        client.post(page_of(booking, "resend"), {"delivery": str(mail.id)}).status_code,
+        client.get(delivery_page(mail, "again")).status_code,
+        client.post(delivery_page(mail, "again")).status_code,
         client.get(page_of(booking)).status_code,
     ]
     client.post(
@@ -309,7 +465,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         {"action": "apply_confirm", "_selected_action": [booking["id"]]},
     )
 
-    assert tries == [403, 403, 403, 200]
+    assert tries == [403, 403, 403, 403, 200]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
@@ -319,10 +475,10 @@ def test_looking_changes_nothing(tenant: Tenant, ada: Any, enter: Enter) -> None
 
     tries = [
         client.get(page_of(booking, name), {"action": "confirm"}).status_code
-        for name in ("act", "move", "resend")
+        for name in ("act", "move")
     ]
 
-    assert tries == [405, 405, 405]
+    assert tries == [405, 405]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
@@ -386,5 +542,5 @@ def test_the_list_takes_as_many_queries_for_many_rows(
     client = enter(tenant)
     client.get(reverse("admin:bookings_booking_changelist"))
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):
         client.get(reverse("admin:bookings_booking_changelist"))

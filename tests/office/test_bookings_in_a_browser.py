@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps_config.models import Account
 from bookings.models import Booking
+from notifications.models import Delivery
 from tests.access import find_faults, load_axe
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
@@ -66,7 +67,7 @@ def test_a_request_is_confirmed_in_two_clicks(
     page.wait_for("!!document.querySelector('[name=action][value=confirm]')")
     page.evaluate("document.querySelector('#message').value = 'Welcome'")
     page.click("[name=action][value=confirm]")
-    page.wait_for("document.body.innerText.includes('The booking is confirmed.')")
+    page.wait_for("document.body?.innerText.includes('The booking is confirmed.')")
 
     booking = Booking.objects.get(id=day["id"])
     step = booking.logs.last()
@@ -89,10 +90,37 @@ def test_a_form_is_sent_by_keyboard_alone(
     page.tab_to("[name=action][value=decline]")
     ring = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     page.press("Enter")
-    page.wait_for("document.body.innerText.includes('The booking is declined.')")
+    page.wait_for("!!document.querySelector('#ask')")
+    page.tab_to("main .office-danger, .office-page .office-danger")
+    page.press("Enter")
+    page.wait_for("document.body?.innerText.includes('The booking is declined.')")
 
     assert ring == "solid"
     assert Booking.objects.get(id=day["id"]).logs.last().message == "We are closed."
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_questions_are_drawn_and_nothing_serious_is_found(
+    visit: Callable[..., Visit], office: Tenant, day: Any, editor: Account, width: int, scheme: str
+) -> None:
+    axe = load_axe()
+    Delivery.objects.update(state="delivered", next_at=None, finished_at=timezone.now())
+    mail = Delivery.objects.get(booking=day["id"], recipient="customer")
+    shown = visit(
+        editor, f"/admin/bookings/booking/{day['id']}/change/", width=width, scheme=scheme
+    )
+    shown.page.click("[name=action][value=decline]")
+    shown.page.wait_for("!!document.querySelector('#ask')")
+    keep(shown, f"ask-decline-{width}-{scheme}")
+    faults = [find_faults(shown.page, axe)]
+    shown = visit(
+        editor, f"/admin/notifications/delivery/{mail.pk}/again/", width=width, scheme=scheme
+    )
+    keep(shown, f"ask-again-{width}-{scheme}")
+    faults.append(find_faults(shown.page, axe))
+
+    assert faults == [[], []]
+    assert Booking.objects.get(id=day["id"]).state == "tentative"
 
 
 def test_the_export_shows_how_far_it_is_and_gives_a_file(

@@ -286,7 +286,7 @@ def test_the_number_of_queries_is_constant(
 
 
 QUERIES = 11
-PAGE_QUERIES = 8
+PAGE_QUERIES = 10
 
 
 @pytest.mark.parametrize(

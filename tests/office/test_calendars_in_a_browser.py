@@ -225,6 +225,6 @@ def test_today_and_a_booking_say_it(
         assert ("Work" in line, TROUBLES["unauthorized"] in line) == (True, True)
         assert (low_contrast(today.page), low_contrast(booking.page)) == ([], [])
         facts = booking.page.texts(".office-head dd")
-        assert "Stands in Work since Tue 1 Jan 2030, 13:00" in [
+        assert "Stands in Work since Tue 1 Jan 2030, 13:00 CET" in [
             " ".join(one.split()) for one in facts
         ]

@@ -473,7 +473,7 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC)}, "Thu 1 Jan 2099, 13:00"),
+        ({"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC)}, "Thu 1 Jan 2099, 13:00 CET"),
         ({"next_at": datetime(2026, 1, 1, 12, tzinfo=UTC)}, "waits for its turn"),
         (
             {"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC), "lease_token": uuid.UUID(int=1)},
@@ -571,7 +571,7 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
         STOP_NO_OTHER,
         "Büro/eins.ics",
         words,
-        "since Tue 1 Jan 2030, 13:00",
+        "since Tue 1 Jan 2030, 13:00 CET",
     ]
     assert [cell.model_admin.problem(row) for row in cell.result_list] == ["1 object can't be read"]
     assert many == [
@@ -580,7 +580,7 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
         *(
             text
             for number in range(11, 1, -1)
-            for text in (f"{number}.ics", words, f"since Tue 1 Jan 2030, 13:{number:02}")
+            for text in (f"{number}.ics", words, f"since Tue 1 Jan 2030, 13:{number:02} CET")
         ),
         "And 2 more.",
     ]
@@ -611,7 +611,7 @@ def test_hostile_names_are_one_harmless_line(
 
     texts, elements = unread_on(member(tenant.app, "viewer"), calendar)
 
-    assert texts[2:] == [name, "RRULE can't be <b>��</b>.", "since Tue 1 Jan 2030, 12:00"]
+    assert texts[2:] == [name, "RRULE can't be <b>��</b>.", "since Tue 1 Jan 2030, 12:00 UTC"]
     assert elements == {"li", "span", "strong"}
 
 
@@ -694,7 +694,7 @@ def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
             TROUBLES["unreachable"],
             f"Is to be written to Work: {TROUBLES['unreachable']}",
         ),
-        ("written", "", "Stands in Work since Tue 1 Jan 2030, 13:00"),
+        ("written", "", "Stands in Work since Tue 1 Jan 2030, 13:00 CET"),
         ("removed", "", "Was taken out of Work"),
         ("moved_there", "Moved there to noon.", "In Work: Moved there to noon."),
         ("removed_there", "Removed there; the booking stands.", None),

@@ -329,7 +329,12 @@ def test_export_and_actions_of_foreign_bookings(
     ids = [str(booking.id) for booking in Booking.objects.filter(app=zebra.app)]
     client.post(
         reverse("admin:bookings_booking_changelist"),
-        {"action": "apply_cancel", "_selected_action": ids, "select_across": "1"},
+        {
+            "action": "apply_cancel",
+            "_selected_action": ids,
+            "select_across": "1",
+            "confirmed": "yes",
+        },
     )
 
     assert (rows["count"], TRACE in rows["csv"]) == (0, False)

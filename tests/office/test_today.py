@@ -71,9 +71,9 @@ def test_lines_and_charts(tenant: Tenant, day: Any, enter: Enter) -> None:
     assert context["zone"] == "Europe/Berlin"
     link = "/admin/bookings/booking/{}/change/"
     assert lines("next_bookings") == [
-        ("Tue 5 Mar 2030, 23:15", link.format(day["late"]["id"])),
+        ("Tue 5 Mar 2030, 23:15 CET", link.format(day["late"]["id"])),
     ]
-    assert lines("requests") == [("Thu 7 Mar 2030, 09:00", link.format(day["asked"]["id"]))]
+    assert lines("requests") == [("Thu 7 Mar 2030, 09:00 CET", link.format(day["asked"]["id"]))]
     drawn = {bar.label: [part[3] for part in bar.parts] for bar in context["bookings_chart"]}
     labels = list(drawn)
     assert (labels[0], labels[-1], len(labels)) == ("Wed 27", "Tue 12", 14)

@@ -212,7 +212,7 @@ class TestReasons:
         assert len(queries) == QUERIES, [one["sql"][:150] for one in queries]
 
 
-QUERIES = 14
+QUERIES = 16
 
 
 def test_the_side_bars_page_begins_with_what_was_looked_at_last(

@@ -444,6 +444,20 @@ async function book(event) {
   else showRefusal(answer);
 }
 
+/** By when a booking that was just made has to be paid, and where. */
+function payment(booking) {
+  if (!page.payment) return [];
+  // The last full minute: rounded up it would be too late.
+  const until = Math.floor((Date.now() / 1000 + page.payment.seconds) / 60) * 60;
+  const time = fill(words.chosen, { day: dayWords(until, zone), time: clockWords(until, zone) });
+  const address = new URL(page.payment.url);
+  address.searchParams.set("booking_id", booking.id);
+  const link = make("a", words.pay, { href: address.href, target: "_blank", className: "button" });
+  const line = make("p", "");
+  line.append(link);
+  return [make("p", fill(words.pay_by, { time, zone: zoneWords(zone) })), line];
+}
+
 function showDone(booking) {
   if (hold) clearTimeout(hold.timer);
   hold = null;
@@ -458,6 +472,7 @@ function showDone(booking) {
     isElsewhere && make("p", fill(words.there, there)),
     booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
     sentence && make("p", sentence),
+    ...payment(booking),
     page.success && make("p", page.success.replaceAll("%s", () => email), { className: "lines" }),
   ];
   const title = make("h2", heading, { tabIndex: -1 });

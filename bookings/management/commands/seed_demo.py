@@ -1,8 +1,10 @@
 """Demo data for a first look: an admin, an app with its keys, a resource, a project, bookings."""
 
+import contextlib
 import json
 import os
 from argparse import ArgumentParser
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,14 @@ from apps_config.services import create_app, issue_key
 from availability.core.constraints import parse_constraints
 from availability.models import Project, Resource
 from availability.placement import Details
-from availability.search import search_slots
+from availability.reading import to_datetime
+from availability.search import search_first_slots, search_slots
 from availability.services import create_project, create_resource
 from bookings.graphs import GRAPHS
 from bookings.places import Place
 from bookings.services import Actor, NewBooking, create_booking
+from scheduling.api.errors import Invalid
+from scheduling.api.instants import format_instant
 
 ADMIN_EMAIL = "admin@example.com"
 APP_SLUG = "demo"
@@ -43,23 +48,45 @@ class Command(BaseCommand):
         parser.add_argument("--quiet", action="store_true", help="print nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        path = Path(settings.VAR_DIR) / "demo.json"
-        if not self._is_seeded(path):
-            with transaction.atomic():
-                seed = make_demo(timezone.now())
-                _write_private(path, json.dumps(seed, indent=2))
+        path, now = Path(settings.VAR_DIR) / "demo.json", timezone.now()
+        with transaction.atomic():
+            seed = read_seed(path) or make_demo(now)
+            seed["free_slot"] = find_free_slot(seed["project_id"], now)
+            _write_private(path, json.dumps(seed, indent=2))
         if not options["quiet"]:
             self.stdout.write(path.read_text())
 
-    def _is_seeded(self, path: Path) -> bool:
-        """Whether the file's keys belong to this database: another one may be in use now."""
-        if not path.exists():
-            return False
-        seed = json.loads(path.read_text())
-        if "project_slug" not in seed:
-            return False  # written before there were pages
-        prefix = seed["api_key"][:-43]
-        return Credential.objects.filter(prefix=prefix, revoked_at=None).exists()
+
+def read_seed(path: Path) -> dict[str, Any] | None:
+    """What was kept of an earlier start, if its keys belong to this database: another one may be
+    in use now."""
+    if not path.exists():
+        return None
+    seed = json.loads(path.read_text())
+    if "project_slug" not in seed:
+        return None  # written before there were pages
+    prefix = seed["api_key"][:-43]
+    keys = Credential.objects.filter(prefix=prefix, revoked_at=None)
+    return seed if keys.exists() else None
+
+
+def find_free_slot(project_id: str, now: datetime) -> dict[str, str] | None:
+    """The first free slot of the demo project by its rules: from a week ahead, where no demo
+    booking lies, if there is one."""
+    project = Project.objects.filter(id=project_id, deleted_at=None).select_related("app").first()
+    if project is None:
+        return None
+    query = Place(app=project.app, project=project, calendar=None, now=now).rules
+    for earliest in ("7 days", query.terms.earliest):
+        terms = replace(query.terms, earliest=earliest)
+        with contextlib.suppress(Invalid):  # the project's `to` may lie before
+            slots = search_first_slots(replace(query, terms=terms), mode=terms.mode, count=1)
+            for start, end, _ in slots:
+                return {
+                    "start": format_instant(to_datetime(start)),
+                    "end": format_instant(to_datetime(end)),
+                }
+    return None
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -68,7 +95,7 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def make_demo(now: datetime) -> dict[str, str]:
+def make_demo(now: datetime) -> dict[str, Any]:
     """Write the rows and return what `up` prints. What is there of an earlier seed is reused."""
     admin, password = _make_admin()
     app = App.objects.filter(slug=APP_SLUG).first() or create_app(

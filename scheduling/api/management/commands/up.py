@@ -19,7 +19,6 @@ import threading
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -166,15 +165,6 @@ def welcome(url: str, *, demo: bool) -> str:
         return "\n".join([*lines, f"  Admin     {url}/admin/", ""])
     made = json.loads((settings.VAR_DIR / "demo.json").read_text())
     call = f"curl -s -u :{made['api_key']} -H 'Content-Type: application/json'"
-    # Early in the morning a week ahead, where no demo booking lies.
-    start = (datetime.now(UTC) + timedelta(days=7)).replace(hour=5, minute=0, second=0)
-    booking = {
-        "resource_id": made["resource_id"],
-        "start": start.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "end": (start + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "what": "First booking",
-        "customer": {"name": "Ada", "email": "ada@example.com"},
-    }
     lines += [
         f"  Book      {url}/book/{made['project_slug']}",
         f"  Admin     {url}/admin/   {made['admin_email']}   {made['admin_password']}",
@@ -183,11 +173,18 @@ def welcome(url: str, *, demo: bool) -> str:
         "",
         "When is there time?",
         f"  {call} -d '{json.dumps({'project_id': made['project_id']})}' {url}/v2/availability",
-        "Book an hour:",
-        f"  {call} -d '{json.dumps(booking)}' {url}/v2/bookings",
-        "",
     ]
-    return "\n".join(lines)
+    if made["free_slot"]:
+        booking = {
+            "project_id": made["project_id"],
+            **made["free_slot"],
+            "customer": {"name": "Ada", "email": "ada@example.com"},
+        }
+        lines += [
+            "Book the first slot a week from now:",
+            f"  {call} -d '{json.dumps(booking)}' {url}/v2/bookings",
+        ]
+    return "\n".join([*lines, ""])
 
 
 class Supervisor:
