@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
+from availability.enforcement import without_moment
 from availability.models import Calendar, Event
 from availability.reading import Span, aware, taken_rows, to_datetime
 from availability.search import (
@@ -69,8 +70,9 @@ class Claim:
     blocks: it keeps others out. exclusive: it wants the time alone, so what blocks refuses it.
     rules: the project's own values where they are enforced. ignore_all_day: all-day events are
     no obstacle (the project says so). now: when others' holds still have to last. holds: those
-    that keep the time for this very claim. elsewhere: what other calendars have just said takes
-    the time of resources, of which there is no row here yet.
+    that keep the time for this very claim. is_in_time: notice, past and booking window were judged
+    when its hold was made. elsewhere: what other calendars have just said takes the time of
+    resources, of which there is no row here yet.
     """
 
     start: datetime
@@ -81,6 +83,7 @@ class Claim:
     rules: Query | None = None
     ignore_all_day: bool = False
     holds: Collection[uuid.UUID] = ()
+    is_in_time: bool = False
     elsewhere: Elsewhere = field(default_factory=dict)
 
     @property
@@ -167,7 +170,8 @@ def check_claim(
     """
     without = [*without, *claim.holds]
     if claim.rules:
-        _check_rules(claim, claim.rules, resource_ids, without)
+        rules = without_moment(claim.rules) if claim.is_in_time else claim.rules
+        _check_rules(claim, rules, resource_ids, without)
     if claim.is_guarded and (conflicts := find_conflicts(claim, resource_ids, without)):
         raise SlotTaken(conflicts)
 

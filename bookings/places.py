@@ -64,6 +64,12 @@ class Place:
         return held if self.mode == "mutual" else held[:1]
 
     @property
+    def _held_by_these_rules(self) -> bool:
+        """Whether the hold was made by the rules of this very project, or of none as here."""
+        project_id = self.project.id if self.project else None
+        return bool(self.holds) and self.holds[0].project_id == project_id
+
+    @property
     def pending_blocks(self) -> bool:
         return bool(self.project and self.project.settings.get("pending_blocks"))
 
@@ -93,6 +99,7 @@ class Place:
             exclusive=not allow_double_bookings,
             now=self.now,
             holds=[row.id for row in self.holds],
+            is_in_time=self._held_by_these_rules,
             rules=rules,
             elsewhere=self.elsewhere,
             ignore_all_day=bool(
