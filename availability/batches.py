@@ -58,7 +58,7 @@ def _read_rows(
     if terms.max_per_day is None or candidates.project_id is None:
         return busy, {}
     zones = {resource.id: resource.zone for resource in candidates.resources}
-    return busy, read_day_counts(zones, whole, project_id=candidates.project_id)
+    return busy, read_day_counts(zones, whole, project_id=candidates.project_id, now=candidates.now)
 
 
 class _Judge:
