@@ -133,7 +133,7 @@ def offers_move(booking: Booking) -> bool:
         project is not None
         and not project.booking.get("rescheduling_url")
         and not (graph.is_group or graph.is_seat or graph.is_completed(booking.state))
-        and booking.reschedules < _most_reschedules(booking)
+        and _has_moves_left(booking)
     )
 
 
@@ -157,9 +157,17 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
 
 def _check_reschedule_policies(booking: Booking, now: datetime) -> None:
     check_notice(booking, "min_reschedule_time", now)
+    if not _has_moves_left(booking):
+        raise PolicyViolated("max_reschedules", _most_reschedules(booking))
+
+
+def _has_moves_left(booking: Booking) -> bool:
+    """Whether its customer may move it once more. Moves by staff are free."""
     most = _most_reschedules(booking)
-    if booking.reschedules >= most:
-        raise PolicyViolated("max_reschedules", most)
+    if booking.reschedules < most:  # nobody moved it so often
+        return True
+    moves = booking.logs.filter(action="reschedule", source__in=CUSTOMER_SOURCES)
+    return moves.count() < most
 
 
 def _most_reschedules(booking: Booking) -> int:
