@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from apps_config.models import App
-from availability.enforcement import enforced_query, without_rules
+from availability.enforcement import enforced_query, taken_meanwhile, without_rules
 from availability.models import Calendar, Hold, Project
 from availability.placement import Claim
 from availability.search import Elsewhere, Query, load_project_resources, load_resources
@@ -80,7 +80,20 @@ class Place:
 
     def choices(self, *, enforced: bool) -> Query:
         """The resources to choose from, with the rules where they are enforced."""
-        return self.rules if enforced else without_rules(self.rules)
+        return self.rules if enforced else self._without_rules
+
+    @cached_property
+    def _without_rules(self) -> Query:
+        return without_rules(self.rules)
+
+    @cached_property
+    def meanwhile(self) -> Query:
+        """The rules for a booking that stood by and begins to block."""
+        return taken_meanwhile(self.rules)
+
+    def query_of(self, claim: Claim) -> Query:
+        """What the claim is judged by: its rules, else only what blocks."""
+        return claim.rules or self._without_rules
 
     def claim(
         self,
