@@ -499,6 +499,7 @@ def test_the_same_request_again_happens_once(tenant: Tenant, ada: Any) -> None:
     assert states() == ["confirmed"]
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("error", ["canceling statement due to lock timeout", "deadlock detected"])
 def test_an_answer_with_an_item_that_met_a_passing_lock_is_not_kept(
     tenant: Tenant, ada: Any, bob: Any, error: str
@@ -524,6 +525,7 @@ def test_an_answer_with_an_item_that_met_a_passing_lock_is_not_kept(
     assert states() == ["confirmed"] * 2
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_change_that_met_a_passing_lock_is_not_kept(tenant: Tenant, ada: Any) -> None:
     booking = make(tenant, body(ada, 9)).data[0]["booking"]
     request = {"bookings": [{"id": booking["id"], "action": "cancel"}]}
