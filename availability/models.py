@@ -249,6 +249,8 @@ class Event(Owned):
                 condition=models.Q(busy=False, project__isnull=False),
                 name="event_project_ended",
             ),
+            # Those whose instants depend on the rules of a zone.
+            models.Index(fields=["end"], condition=models.Q(all_day=True), name="event_all_day"),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""The index by which limits find events that block no more. Writers go on while it is built."""
+"""The indexes of events that limits count though they block no more, and of all-day events.
+
+Writers go on while they are built.
+"""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
@@ -36,6 +39,12 @@ class Migration(migrations.Migration):
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=False, project__isnull=False),
                 name="event_project_ended",
+            ),
+        ),
+        AddIndex(
+            "event",
+            models.Index(
+                fields=["end"], condition=models.Q(all_day=True), name="event_all_day"
             ),
         ),
     ]
