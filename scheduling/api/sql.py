@@ -120,19 +120,21 @@ def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
         [field.get_db_prep_save(field.pre_save(row, add=False), connection) for row in rows]
         for field in fields
     ]
-    quoted = [f'"{field.column}"' for field in fields]
+    column_names = [f'"{field.column}"' for field in fields]
+    key, *changed = column_names
     if connection.vendor == "postgresql":
         arrays = ", ".join(f"%s::{_type_of(field)}[]" for field in fields)
-        source, values = f"SELECT * FROM unnest({arrays})", columns  # noqa: S608 # nosec B608
+        given = f"unnest({arrays}) AS given ({', '.join(column_names)})"
+        values = columns
     else:
         marks = f"({', '.join(['%s'] * len(fields))})"
-        source = f"VALUES {', '.join([marks] * len(rows))}"
+        named = (f"column{number} AS {name}" for number, name in enumerate(column_names, 1))
+        rows_of_values = f"VALUES {', '.join([marks] * len(rows))}"
+        given = f"(SELECT {', '.join(named)} FROM ({rows_of_values})) AS given"  # noqa: S608 # nosec B608
         values = [value for row in zip(*columns, strict=True) for value in row]
-    key, *changed = quoted
     statement = (
-        f"WITH given ({', '.join(quoted)}) AS ({source})"  # noqa: S608 # nosec B608
-        f' UPDATE "{meta.db_table}" SET {", ".join(f"{one} = given.{one}" for one in changed)}'
-        f' FROM given WHERE "{meta.db_table}".{key} = given.{key}'
+        f'UPDATE "{meta.db_table}" SET {", ".join(f"{one} = given.{one}" for one in changed)}'  # noqa: S608 # nosec B608
+        f' FROM {given} WHERE "{meta.db_table}".{key} = given.{key}'
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
