@@ -98,6 +98,7 @@ class TenantView(ApiView):
     query: QueryParams
     rate: Rate | None = None
     zone: str
+    keeps_answer = False  # the request has an Idempotency-Key
 
     def admit(self, request: Any) -> None:
         method = "GET" if request.method == "HEAD" else request.method
@@ -204,6 +205,7 @@ class TenantView(ApiView):
             return handler(request, *args, **kwargs)
         if request.method in self.secret_methods:
             raise Invalid.at("Idempotency-Key", "This answer carries a secret and is not kept.")
+        self.keeps_answer = True
         return answer_once(
             credential_id=self.caller.credential_id,
             key=read_key(key),

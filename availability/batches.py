@@ -1,10 +1,10 @@
-"""Judge many claims on the same resource at once: the rows are read once, not for each claim.
+"""Judge many claims at once: the rows are read once, not for each claim.
 
 A claim that can be had stands in the way of those after it, as its event will.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from availability.core.explain import Busy
@@ -41,11 +41,55 @@ def judge_claims(claims: Sequence[Claim], candidates: Query) -> dict[uuid.UUID, 
     }
 
 
+def find_refusal(
+    claims: Sequence[tuple[Claim, Query]], *, without: Collection[uuid.UUID]
+) -> tuple[int, SlotTaken | NotAvailable] | None:
+    """The number of the first claim that can't have the time of every resource of its query, with
+    the reason; None where each can.
+
+    Unlike those of `judge_claims` the claims may be of several kinds. `without`: the events whose
+    time they are to be. Two queries for each different query and kind of claim.
+    """
+    kinds: dict[tuple[int, bool, bool], list[tuple[Claim, Query]]] = {}
+    for claim, query in claims:
+        kinds.setdefault(_kind_of(claim, query), []).append((claim, query))
+    judges = {kind: _judges_of(alike, without) for kind, alike in kinds.items()}
+    everyone = [judge for found in judges.values() for judge in found]
+    for number, (claim, query) in enumerate(claims):
+        for judge in judges[_kind_of(claim, query)]:
+            if verdict := judge.judge(claim):
+                return number, verdict
+        if claim.blocks:
+            taken = {resource.id for resource in query.resources}
+            for judge in everyone:
+                if judge.resource.id in taken:
+                    judge.take(claim, query.project_id)
+    return None
+
+
+def _kind_of(claim: Claim, query: Query) -> tuple[int, bool, bool]:
+    return id(query), claim.blocks, claim.exclusive
+
+
+def _judges_of(
+    alike: Sequence[tuple[Claim, Query]], without: Collection[uuid.UUID]
+) -> list["_Judge"]:
+    """One for each resource; none where nothing can stand in the way of the claims."""
+    claims, query = [claim for claim, _ in alike], alike[0][1]
+    if not claims[0].rules and not claims[0].is_guarded:
+        return []
+    busy, counts = _read_rows(claims, query, without)
+    return [
+        _Judge(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
+        for resource in query.resources
+    ]
+
+
 def _read_rows(
-    claims: Sequence[Claim], candidates: Query
+    claims: Sequence[Claim], candidates: Query, without: Collection[uuid.UUID] = ()
 ) -> tuple[dict[uuid.UUID, list[Busy]], DayCounts]:
     terms, first = candidates.terms, claims[0]
-    whole = Span(first.span.start, max(claim.span.end for claim in claims))
+    whole = Span(min(claim.span.start for claim in claims), max(claim.span.end for claim in claims))
     busy: dict[uuid.UUID, list[Busy]] = {}
     if first.exclusive:
         busy = read_busy_events(
@@ -53,12 +97,15 @@ def _read_rows(
             Span(whole.start - terms.buffer, whole.end + terms.buffer),
             now=candidates.now,
             ignore_all_day=terms.ignore_all_day_events,
+            without=without,
         )
         add_elsewhere(busy, replace(candidates, elsewhere=first.elsewhere))
     if terms.max_per_day is None or candidates.project_id is None:
         return busy, {}
     zones = {resource.id: resource.zone for resource in candidates.resources}
-    return busy, read_day_counts(zones, whole, project_id=candidates.project_id)
+    return busy, read_day_counts(
+        zones, whole, project_id=candidates.project_id, now=candidates.now, without=without
+    )
 
 
 class _Judge:
@@ -73,17 +120,17 @@ class _Judge:
     def judge_all(self, claims: Sequence[Claim]) -> list[Verdict]:
         verdicts = []
         for claim in claims:
-            verdict = self._judge(claim)
+            verdict = self.judge(claim)
             verdicts.append(verdict)
             if verdict is None and claim.blocks:
-                self._take(claim)
+                self.take(claim, self.query.project_id)
         return verdicts
 
-    def _judge(self, claim: Claim) -> Verdict:
+    def judge(self, claim: Claim) -> Verdict:
         buffer, span = self.query.terms.buffer, claim.span
         near = [
             one
-            for one in self.busy
+            for one in (self.busy if claim.exclusive else ())
             if one.start < span.end + buffer and one.end > span.start - buffer
         ]
         obstacles = Obstacles({self.resource.id: near}, {self.resource.id: self._closed(claim)})
@@ -106,10 +153,12 @@ class _Judge:
         days = local_days(*claim.span, self.resource.zone)
         return closed_days({day: self.days.get(day, 0) for day in days}, self.resource.zone, most)
 
-    def _take(self, claim: Claim) -> None:
+    def take(self, claim: Claim, project_id: uuid.UUID | None) -> None:
+        """Have a claim that can be had, of a booking through that project, stand in the way."""
         start, end = claim.span
-        if claim.exclusive:
-            self.busy.append(Busy(start, end, "event", None))
+        self.busy.append(Busy(start, end, "event", None))
+        if project_id != self.query.project_id:
+            return
         for day in local_days(start, end, self.resource.zone):
             self.days[day] = self.days.get(day, 0) + 1
 

@@ -53,6 +53,14 @@ def without_rules(query: Query) -> Query:
     )
 
 
+def without_moment(query: Query) -> Query:
+    """The same rules without notice, past and booking window.
+
+    A hold was judged by them when it was made; they are not judged again when its holder books.
+    """
+    return replace(query, terms=replace(query.terms, include_past=True), own=None)
+
+
 def taken_meanwhile(query: Query) -> Query:
     """What others may have taken since the booking was made: events with their buffer, limits.
 

@@ -6,15 +6,21 @@ main row; a booking or a hold that wants its time queues at the lock of the reso
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps_config.models import App
-from availability.models import Hold, Project
-from availability.placement import Claim, check_claim, lock_resources
+from availability.models import Event, Hold, Project
+from availability.placement import (
+    CONFLICTS_NAMED,
+    Claim,
+    SlotTaken,
+    check_claim,
+    lock_resources,
+)
 from scheduling.api.errors import NotFound, RateLimited, Refusal
 from scheduling.api.sql import insert_rows, raw_moment
 
@@ -125,10 +131,10 @@ _TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 def extend_hold(
     hold: Hold, *, seconds: int, now: datetime, max_extensions: int | None = None
 ) -> Hold:
-    """Let it last so many seconds from now. Raises HoldExpired, ExtensionsUsed, NotFound.
+    """Let it last so many seconds from now.
 
-    The resources are locked, so that it can't be extended behind the back of one who found it
-    lapsed and was quicker to come here.
+    Raises HoldExpired, ExtensionsUsed, NotFound; SlotTaken where an event or another hold has
+    taken the time since. The resources are locked, so that nobody takes it meanwhile.
     """
     with transaction.atomic():
         resource_ids = [row.resource_id for row in with_companions(hold)]
@@ -136,17 +142,36 @@ def extend_hold(
         locked = _lock_lasting(hold, now)
         if max_extensions is not None and locked.extensions >= max_extensions:
             raise ExtensionsUsed(max_extensions)
-        successors = Hold.objects.filter(
-            resource_id__in=resource_ids,
-            start__lt=locked.end,
-            end__gt=locked.start,
-            created_at__gte=locked.expires_at,
-        )
-        if successors.exists():
-            raise HoldExpired
+        if conflicts := _taken_since(hold, resource_ids, now):
+            raise SlotTaken(conflicts)
         hold.expires_at = now + timedelta(seconds=seconds)
         _rows_of(hold).update(expires_at=hold.expires_at, extensions=F("extensions") + 1)
     return hold
+
+
+def _taken_since(
+    hold: Hold, resource_ids: Collection[uuid.UUID], now: datetime
+) -> list[tuple[datetime, datetime]]:
+    """What blocks the hold's time and was made, or moved there, since the hold was made.
+
+    What was there before is no conflict: the hold was made to overlap it.
+    """
+    events = Event.objects.filter(
+        busy=True, resource_id__in=resource_ids, updated_at__gte=hold.created_at
+    ).overlapping(hold.start, hold.end)
+    if hold.project and hold.project.availability.get("ignore_all_day_events"):
+        events = events.filter(all_day=False)
+    holds = Hold.objects.filter(
+        resource_id__in=resource_ids,
+        start__lt=hold.end,
+        end__gt=hold.start,
+        used_at=None,
+        expires_at__gt=now,
+        created_at__gte=hold.created_at,
+    ).exclude(id__in=[row.id for row in with_companions(hold)])
+    spans = [rows.order_by().values_list("id", "start", "end") for rows in (events, holds)]
+    taken = spans[0].union(spans[1], all=True).order_by("start", "end")
+    return [(start, end) for _, start, end in taken[:CONFLICTS_NAMED]]
 
 
 def release_hold(hold: Hold, *, now: datetime) -> None:

@@ -167,6 +167,20 @@ class EventQuerySet(models.QuerySet):
         """Those that share an instant with the half-open range; touching is not overlapping."""
         return self.filter(start__lt=end, end__gt=start)
 
+    def of_completed_bookings(self) -> "EventQuerySet":
+        """Those of bookings that took place: they block nothing any more, limits count them."""
+        own = models.Q(
+            bookings__state="completed",
+            bookings__owner_booking=None,
+            bookings__deleted_at=None,
+        )
+        of_main = models.Q(
+            main__bookings__state="completed",
+            main__bookings__owner_booking=None,
+            main__bookings__deleted_at=None,
+        )
+        return self.filter(own | of_main, busy=False)
+
 
 class Event(Owned):
     """A stretch of time, half-open, in a calendar.
@@ -242,6 +256,14 @@ class Event(Owned):
                 condition=models.Q(busy=True, project__isnull=False),
                 name="event_project",
             ),
+            # The limit counts completed bookings too, whose events block no more.
+            models.Index(
+                fields=["project", "resource", "end"],
+                condition=models.Q(busy=False, project__isnull=False),
+                name="event_project_ended",
+            ),
+            # Those whose instants depend on the rules of a zone.
+            models.Index(fields=["end"], condition=models.Q(all_day=True), name="event_all_day"),
         ]
 
     def __str__(self) -> str:

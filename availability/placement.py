@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
+from availability.enforcement import without_moment
 from availability.models import Calendar, Event
 from availability.reading import Span, aware, taken_rows, to_datetime
 from availability.search import (
@@ -30,7 +31,7 @@ from availability.search import (
 from availability.terms import Terms
 from scheduling.api.errors import Refusal
 from scheduling.api.instants import LAST_YEAR, format_instant
-from scheduling.api.sql import among, insert_rows, raw_id, read_id
+from scheduling.api.sql import among, insert_rows, raw_id, read_id, update_rows
 
 CONFLICTS_NAMED = 10
 ALTERNATIVES = 3
@@ -69,8 +70,9 @@ class Claim:
     blocks: it keeps others out. exclusive: it wants the time alone, so what blocks refuses it.
     rules: the project's own values where they are enforced. ignore_all_day: all-day events are
     no obstacle (the project says so). now: when others' holds still have to last. holds: those
-    that keep the time for this very claim. elsewhere: what other calendars have just said takes
-    the time of resources, of which there is no row here yet.
+    that keep the time for this very claim. is_in_time: notice, past and booking window were judged
+    when its hold was made. elsewhere: what other calendars have just said takes the time of
+    resources, of which there is no row here yet.
     """
 
     start: datetime
@@ -81,6 +83,7 @@ class Claim:
     rules: Query | None = None
     ignore_all_day: bool = False
     holds: Collection[uuid.UUID] = ()
+    is_in_time: bool = False
     elsewhere: Elsewhere = field(default_factory=dict)
 
     @property
@@ -167,7 +170,8 @@ def check_claim(
     """
     without = [*without, *claim.holds]
     if claim.rules:
-        _check_rules(claim, claim.rules, resource_ids, without)
+        rules = without_moment(claim.rules) if claim.is_in_time else claim.rules
+        _check_rules(claim, rules, resource_ids, without)
     if claim.is_guarded and (conflicts := find_conflicts(claim, resource_ids, without)):
         raise SlotTaken(conflicts)
 
@@ -270,41 +274,33 @@ def place_event(
     return main
 
 
-def block_event(claim: Claim, event: Event) -> None:
-    """Let an event that stood by take its time, its companions' too: the caller holds the locks."""
-    rows = with_companions(event)
-    own = [row.id for row in rows]
-    check_claim(claim, [row.resource_id for row in rows], without=own)
-    set_blocking(event, claim)
+def write_claims(claims: Sequence[tuple[Event, Claim]]) -> None:
+    """Give events and their companions the times that their claims were checked for.
 
-
-def set_blocking(event: Event, claim: Claim) -> None:
-    """Have an event and its companions keep others out, as the claim that was checked says."""
-    Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
-        busy=True, exclusive=claim.is_guarded, updated_at=timezone.now()
-    )
-    event.busy, event.exclusive = True, claim.is_guarded
-
-
-def move_event(claim: Claim, event: Event, *, calendar: Calendar) -> None:
-    """Give an event and its companions a new time, and the event a calendar (or its own again).
-
-    The caller holds the locks on the old and the new resources. Raises as `place_event` does.
+    The caller holds the locks on the old and the new resources. Two statements: several are freed
+    first, since the database's guard must not find one at its new time and another at its old one.
     """
-    rows = with_companions(event)
-    event.calendar, event.resource_id = calendar, calendar.resource_id
-    check_claim(claim, [row.resource_id for row in rows], without=[row.id for row in rows])
-    for row in rows:
-        row.start, row.end, row.updated_at = claim.start, claim.end, timezone.now()
-    Event.objects.bulk_update(rows, ["start", "end", "calendar", "resource", "updated_at"])
+    rows = []
+    for event, claim in claims:
+        for row in with_companions(event):
+            row.start, row.end = claim.start, claim.end
+            row.busy, row.exclusive = claim.blocks, claim.is_guarded
+            rows.append(row)
+    if len(claims) > 1:
+        Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False)
+    update_rows(rows, ["start", "end", "calendar", "resource", "busy", "exclusive", "updated_at"])
 
 
-def free_event(event: Event) -> None:
-    """Let go of the time; the events stay in their calendars."""
-    Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
+def free_events(events: Sequence[Event]) -> None:
+    """Let go of their time; the events stay in their calendars."""
+    if not events:
+        return
+    ids = [event.id for event in events]
+    Event.objects.filter(Q(id__in=ids) | Q(main__in=ids)).update(
         busy=False, exclusive=False, updated_at=timezone.now()
     )
-    event.busy = event.exclusive = False
+    for event in events:
+        event.busy = event.exclusive = False
 
 
 def with_companions(event: Event) -> list[Event]:

@@ -12,10 +12,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connection
+from django.db.models import Q
 
 from availability.core.explain import Busy
 from availability.core.zones import day_start, local_day
-from availability.models import Event
+from availability.models import Event, Hold
 from availability.out_of_step import LATE, stale_before
 from scheduling.api.sql import among, raw_id, raw_moment, read_id
 
@@ -279,19 +280,29 @@ def read_day_counts(
     span: Span,
     *,
     project_id: uuid.UUID,
+    now: datetime,
     without: Collection[uuid.UUID] = (),
 ) -> DayCounts:
     """How many bookings through the project each resource has on its local days.
 
-    A booking counts on every local day that it touches; one query for all resources.
+    Counted are bookings that block, completed ones, and holds that last at `now`, each on every
+    local day that it touches; one query for all resources. `without`: ids of events and holds that
+    do not count.
     """
     week = timedelta(days=7)  # no booking day reaches further beyond the range than a zone's day
-    events = Event.objects.filter(busy=True, project_id=project_id, resource_id__in=list(zones))
-    events = events.exclude(id__in=without).overlapping(
-        to_datetime(span.start) - week, to_datetime(span.end) + week
+    start, end = to_datetime(span.start) - week, to_datetime(span.end) + week
+    ours = Q(project_id=project_id, resource_id__in=list(zones)) & ~Q(id__in=without)
+    events = Event.objects.filter(ours).overlapping(start, end).order_by()
+    holds = Hold.objects.filter(
+        ours, used_at=None, expires_at__gt=now, start__lt=end, end__gt=start
+    ).order_by()
+    columns = ("id", "resource_id", "start", "end")
+    rows = events.filter(busy=True).values_list(*columns)
+    counted = rows.union(
+        events.of_completed_bookings().values_list(*columns), holds.values_list(*columns), all=True
     )
     counts: DayCounts = {}
-    for resource_id, start, end in events.values_list("resource_id", "start", "end"):
+    for _, resource_id, start, end in counted:
         days = counts.setdefault(resource_id, {})
         for day in local_days(int(start.timestamp()), int(end.timestamp()), zones[resource_id]):
             days[day] = days.get(day, 0) + 1

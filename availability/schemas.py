@@ -335,7 +335,9 @@ PROJECT_SETTINGS = component(
     {
         "type": "object",
         "description": "Policies bind widget keys and customers' own actions; server keys are"
-        " free. `max_per_day` binds everyone while availability is enforced.",
+        " free. `max_reschedules` counts the customer's own moves. `max_per_day` binds everyone"
+        " while availability is enforced; it counts bookings that block, completed ones and"
+        " holds.",
         "properties": {
             "allow_double_bookings": FLAG,
             "enforce_availability": FLAG,

@@ -207,7 +207,9 @@ def _closed_days(
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
     zones = {resource.id: resource.zone for resource in resources}
-    counts = read_day_counts(zones, span, project_id=query.project_id, without=without)
+    counts = read_day_counts(
+        zones, span, project_id=query.project_id, now=query.now, without=without
+    )
     return {
         resource_id: closed_days(days, zones[resource_id], query.terms.max_per_day)
         for resource_id, days in counts.items()

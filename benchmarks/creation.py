@@ -1,13 +1,18 @@
 """Making bookings: the service function against the same rows as bare INSERTs, and over HTTP (P6),
-four clients at once against one (P14), and a series against one booking.
+four clients at once against one (P14), a series against one booking, and the changes of a long
+series against its making (P23).
 
 The in-process half is benchmarks.creation_rows, run in the service's environment.
 """
 
+import contextlib
+import json
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -62,6 +67,63 @@ def measure_series(stage: Stage, key: str, resource_id: str) -> float:
         client.call("POST", "/bookings", body, status=201)
         times.append(time.perf_counter() - start)
     return median(times)
+
+
+LONG = 366
+LONG_START = START + timedelta(days=2000)
+ELSEWHEN = START + timedelta(days=4000)
+
+
+def measure_long_series(stage: Stage, key: str, resource_id: str) -> dict[str, float]:
+    """Median seconds to make, move and cancel a series of 366 days; `wait`: the longest that
+    another client's booking of the same resource took during a move or a cancellation."""
+    client = stage.client(key)
+    times: dict[str, list[float]] = {"make": [], "move": [], "cancel": []}
+    waits: list[float] = []
+    times_of_others = count()
+    for number in range(5):
+        start = LONG_START + HOUR * 2 * number
+        span = {"start": start.isoformat(), "end": (start + HOUR).isoformat()}
+        body = {**body_of(resource_id, 0), **span, "recurrence": f"FREQ=DAILY;COUNT={LONG}"}
+        made = _time(times["make"], partial(client.call, "POST", "/bookings", body, status=201))
+        booking = json.loads(made)["data"]["id"]
+        later = {"start": span["end"], "end": (start + 2 * HOUR).isoformat(), "scope": "all"}
+        with _other_bookings(stage, key, resource_id, times_of_others, waits):
+            path, whole = f"/bookings/{booking}", {"scope": "all"}
+            _time(times["move"], partial(client.call, "POST", f"{path}/reschedule", later))
+            _time(times["cancel"], partial(client.call, "PUT", f"{path}/cancel", whole))
+    return {name: median(found) for name, found in times.items()} | {"wait": max(waits)}
+
+
+def _time(times: list[float], call: Callable[[], bytes]) -> bytes:
+    start = time.perf_counter()
+    answer = call()
+    times.append(time.perf_counter() - start)
+    return answer
+
+
+@contextlib.contextmanager
+def _other_bookings(
+    stage: Stage, key: str, resource_id: str, numbers: Iterator[int], waits: list[float]
+) -> Iterator[None]:
+    """One client books the resource again and again, and notes how long each booking took."""
+    over = threading.Event()
+
+    def book() -> None:
+        client = stage.client(key)
+        while not over.is_set():
+            start = ELSEWHEN + HOUR * next(numbers)
+            span = {"start": start.isoformat(), "end": (start + HOUR).isoformat()}
+            body = {**body_of(resource_id, 0), **span}
+            _time(waits, partial(client.call, "POST", "/bookings", body, status=201))
+
+    thread = threading.Thread(target=book)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) -> float:
@@ -127,6 +189,26 @@ def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]
             series / posted,
             f"{milliseconds(series)} against {milliseconds(posted)}",
             series <= 15 * posted,
+        )
+    )
+    long = measure_long_series(stage, key, resources[-1])
+    found += [
+        Goal(
+            f"P23 a series of {LONG}: {change} it, {name}",
+            "at most 2x making it",
+            long[change] / long["make"],
+            f"{milliseconds(long[change])} against {milliseconds(long['make'])}",
+            long[change] <= 2 * long["make"],
+        )
+        for change in ("move", "cancel")
+    ]
+    found.append(
+        Goal(
+            f"P23 the longest wait of another booking of that resource, {name}",
+            "at most 1 s",
+            long["wait"],
+            "seconds",
+            long["wait"] <= 1,
         )
     )
     if name == "PostgreSQL":

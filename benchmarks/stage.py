@@ -45,7 +45,7 @@ def own_postgres() -> Iterator[str]:
             given = server.url
         os.environ["TEST_SERVER_URL"] = given
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        yield stack.enter_context(services.own_database(folder))
+        yield stack.enter_context(services.own_database(folder, migrated=False))
 
 
 class Stage:

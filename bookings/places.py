@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from apps_config.models import App
-from availability.enforcement import enforced_query, without_rules
+from availability.enforcement import enforced_query, taken_meanwhile, without_rules
 from availability.models import Calendar, Hold, Project
 from availability.placement import Claim
 from availability.search import Elsewhere, Query, load_project_resources, load_resources
@@ -64,6 +64,12 @@ class Place:
         return held if self.mode == "mutual" else held[:1]
 
     @property
+    def _held_by_these_rules(self) -> bool:
+        """Whether the hold was made by the rules of this very project, or of none as here."""
+        project_id = self.project.id if self.project else None
+        return bool(self.holds) and self.holds[0].project_id == project_id
+
+    @property
     def pending_blocks(self) -> bool:
         return bool(self.project and self.project.settings.get("pending_blocks"))
 
@@ -74,7 +80,20 @@ class Place:
 
     def choices(self, *, enforced: bool) -> Query:
         """The resources to choose from, with the rules where they are enforced."""
-        return self.rules if enforced else without_rules(self.rules)
+        return self.rules if enforced else self._without_rules
+
+    @cached_property
+    def _without_rules(self) -> Query:
+        return without_rules(self.rules)
+
+    @cached_property
+    def meanwhile(self) -> Query:
+        """The rules for a booking that stood by and begins to block."""
+        return taken_meanwhile(self.rules)
+
+    def query_of(self, claim: Claim) -> Query:
+        """What the claim is judged by: its rules, else only what blocks."""
+        return claim.rules or self._without_rules
 
     def claim(
         self,
@@ -93,6 +112,7 @@ class Place:
             exclusive=not allow_double_bookings,
             now=self.now,
             holds=[row.id for row in self.holds],
+            is_in_time=self._held_by_these_rules,
             rules=rules,
             elsewhere=self.elsewhere,
             ignore_all_day=bool(

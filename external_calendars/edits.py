@@ -23,6 +23,7 @@ from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import Object, Trouble
 from external_calendars.reading import Unreadable
 from notifications.models import Delivery
+from scheduling.api.beforehand import asks_first
 from scheduling.api.errors import Refusal
 from scheduling.api.instants import check_year, format_instant, wall_to_utc_or_gap_end
 
@@ -105,8 +106,13 @@ class _Edit:
     def app(self) -> App:
         return self.calendar.resource.app
 
+    @asks_first
     def settle(self) -> None:
-        """Do what is to be done about it, if neither we nor the booking have gone on meanwhile."""
+        """Do what is to be done about it, if neither we nor the booking have gone on meanwhile.
+
+        Where a move has to ask other calendars, the transaction is undone, they are asked, and the
+        edit is settled once more with their answers.
+        """
         event = self.row.event
         bookings = Booking.objects.filter(event=event.main_id or event.id, owner_booking=None)
         with transaction.atomic():

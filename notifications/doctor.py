@@ -24,6 +24,7 @@ from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from availability.whole_days import find_shifted
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
@@ -36,7 +37,7 @@ QUEUES = ("celery", *Delivery.TYPES)
 BEAT_IS_LATE = 90.0  # seconds: three marks were missed
 LATE, TOO_LATE = 60.0, 600.0  # seconds that a delivery or a completion may be overdue
 MOST_SKEW = 2.0  # seconds between this machine's clock and the database's
-SECRETS_SECONDS = 2.0
+SECRETS_SECONDS = ALL_DAY_SECONDS = 2.0
 SOME_SPACE, LEAST_SPACE = 10**9, 10**8  # bytes
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 FILES = "django.core.mail.backends.filebased.EmailBackend"
@@ -293,6 +294,21 @@ def look_at_stored_secrets() -> Finding:
     return Finding(OK, f"{count:,} looked at, {where}")
 
 
+def look_at_all_day_events() -> Finding:
+    """Of many, those that can be looked at in a few seconds."""
+    ends = time.monotonic() + ALL_DAY_SECONDS
+    looked_at = shifted = 0
+    for count, events in find_shifted(timezone.now()):
+        looked_at, shifted = looked_at + count, shifted + len(events)
+        if time.monotonic() > ends:
+            break
+    if shifted:
+        seen = f"{shifted:,} of {looked_at:,} do not begin and end at midnight"
+        fix = "The rules of a time zone have changed: run manage.py rederive_all_day_events."
+        return Finding(WARN, seen, fix)
+    return Finding(OK, f"{looked_at:,} looked at, all begin and end at midnight")
+
+
 def readable(seconds: float) -> str:
     """`45 s`, `12 min`, `3.5 h` or `4 days`."""
     span = timedelta(seconds=seconds)
@@ -349,4 +365,5 @@ CHECKS = (
     Check("public address", look_at_public_url, "Correct PUBLIC_URL.", needs_database=False),
     Check("secret key", look_at_secret_key, "Look at the file in VAR_DIR.", needs_database=False),
     Check("stored secrets", look_at_stored_secrets, "Look at the database."),
+    Check("all-day events", look_at_all_day_events, "Look at the database."),
 )

@@ -8,6 +8,7 @@ from django.test import override_settings
 from apps_config import authentication
 from scheduling.api.rates import RateWindow
 from tests.browser import browser, chromium
+from tests.network_guard import NetworkGuard
 from tests.world import NOW, Tenant
 
 __all__ = ["browser", "chromium"]
@@ -34,6 +35,14 @@ def _fresh_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authentication, "_refused_minute", {})
     limit = authentication.request_rates.limit
     monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))
+
+
+@pytest.fixture(autouse=True)
+def network_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkGuard]:
+    """Fails a test in which a socket was connected inside a transaction."""
+    guard = NetworkGuard(monkeypatch)
+    yield guard
+    guard.check()
 
 
 @pytest.fixture

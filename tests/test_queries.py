@@ -349,3 +349,54 @@ def test_a_projects_slots_take_as_many_queries_for_many_resources(
         counts[rows] = queries_of(partial(tenant.post, "/availability", body))
 
     assert counts == dict.fromkeys(ROWS, counts[1])
+
+
+# --- Series ---------------------------------------------------------------------------------------
+SERIES_CHANGES: dict[str, Callable[[Tenant, str], Any]] = {
+    "move": lambda tenant, booking: tenant.post(
+        f"/bookings/{booking}/reschedule",
+        {"start": "2026-11-23T11:00:00Z", "end": "2026-11-23T11:30:00Z", "scope": "all"},
+    ),
+    "confirm": lambda tenant, booking: tenant.put(f"/bookings/{booking}/confirm", ALL),
+    "cancel": lambda tenant, booking: tenant.put(f"/bookings/{booking}/cancel", ALL),
+}
+ALL = {"scope": "all"}
+
+
+@pytest.mark.parametrize("mode", ["exclusive", "mutual"])
+@pytest.mark.usefixtures("clock")
+def test_a_series_is_changed_in_as_many_statements_whatever_its_length(
+    tenant: Tenant, mode: str
+) -> None:
+    """34 and 340 occurrences; the tentative ones are moved, confirmed, moved again, cancelled."""
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    counts = {}
+    for length in (34, 340):
+        resources = [tenant.make_resource(name)["id"] for name in ("Ada", "Bob")]
+        project = tenant.make_project(
+            *resources,
+            name=f"{mode} {length}",
+            availability={
+                "mode": mode,
+                "length": "30 minutes",
+                "to": "12 months",
+                "buffer": "5 minutes",
+            },
+            settings={"max_per_day": 2},
+            event_notifications=REMINDERS,
+        )["id"]
+        booking = tenant.book(
+            project_id=project,
+            graph="confirm_decline",
+            start="2026-11-23T09:00:00Z",
+            end="2026-11-23T09:30:00Z",
+            recurrence=f"FREQ=DAILY;COUNT={length}",
+        ).data["id"]
+        for number, change in enumerate(("move", "confirm", "move", "cancel")):
+            with Queries(connection) as queries:
+                assert SERIES_CHANGES[change](tenant, booking).status == 200
+            counts.setdefault((number, change), []).append(len(queries))
+
+    assert {step: longer - shorter for step, (shorter, longer) in counts.items()} == dict.fromkeys(
+        counts, 0
+    )

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import OperationalError, transaction
+from django.db import transaction
 
 from apps_config.models import App
 from bookings.models import Booking, Bulk
 from scheduling.api.beforehand import Unasked, asks_first, merged
-from scheduling.api.errors import Refusal, refusal_of
+from scheduling.api.errors import Refusal, is_outage, refusal_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,16 +48,17 @@ class _TakenBack(Exception):
 
 
 def change_all(
-    changes: Sequence[Change], *, stop_on_first_error: bool, all_or_none: bool
+    changes: Sequence[Change], *, stop_on_first_error: bool, all_or_none: bool, is_kept: bool
 ) -> list[Outcome]:
     """The outcomes in order. Every change is a transaction of its own; with `all_or_none` one
     that fails takes the others back.
 
     A database that is busy or away fails one change like any other refusal, since those before it
-    stand; where all go together it fails the request, which may be sent again.
+    stand. Where all go together, or the answer is kept for an Idempotency-Key in a transaction
+    around all (`is_kept`), it fails the request, which may be sent again.
     """
     if not all_or_none:
-        return _outcomes(changes, stop_on_first_error, ())
+        return _outcomes(changes, stop_on_first_error, outage_fails_all=is_kept)
     return _all_or_none(changes, stop_on_first_error)
 
 
@@ -66,7 +67,7 @@ def _all_or_none(changes: Sequence[Change], stop_on_first_error: bool) -> list[O
     outcomes: list[Outcome] = []
     try:
         with transaction.atomic():
-            outcomes += _outcomes(changes, stop_on_first_error, (OperationalError,))
+            outcomes += _outcomes(changes, stop_on_first_error, outage_fails_all=True)
             if any(outcome.refusal for outcome in outcomes):
                 raise _TakenBack
     except _TakenBack:
@@ -75,7 +76,7 @@ def _all_or_none(changes: Sequence[Change], stop_on_first_error: bool) -> list[O
 
 
 def _outcomes(
-    changes: Sequence[Change], stop_on_first_error: bool, fatal: tuple[type[Exception], ...]
+    changes: Sequence[Change], stop_on_first_error: bool, *, outage_fails_all: bool
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     questions: list[Unasked] = []
@@ -84,7 +85,7 @@ def _outcomes(
             outcomes.append(Outcome(None, NotAttempted()))
             continue
         try:
-            outcomes.append(_try(change, fatal))
+            outcomes.append(_try(change, outage_fails_all))
         except Unasked as unasked:
             # The transaction around is to be undone: look on for what else there is to ask.
             questions.append(unasked)
@@ -94,13 +95,15 @@ def _outcomes(
 
 
 @asks_first
-def _try(change: Change, fatal: tuple[type[Exception], ...]) -> Outcome:
+def _try(change: Change, outage_fails_all: bool) -> Outcome:
     try:
         with transaction.atomic():
             return Outcome(change(), None)
-    except (Unasked, *fatal):
+    except Unasked:
         raise
     except Exception as error:
+        if outage_fails_all and is_outage(error):
+            raise
         refusal = refusal_of(error)
         if refusal.code == "internal":
             logger.exception("UNEXPECTED_ERROR in one of many changes")

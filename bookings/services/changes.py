@@ -10,16 +10,17 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, transaction
 
 from apps_config.models import App
-from availability.enforcement import taken_meanwhile
-from availability.models import Calendar
+from availability.batches import find_refusal
+from availability.models import Calendar, Event
 from availability.placement import (
     Claim,
     NotAvailable,
     SlotTaken,
-    block_event,
-    free_event,
+    free_events,
     guarded_transaction,
     lock_resources,
+    with_companions,
+    write_claims,
 )
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
@@ -38,6 +39,7 @@ from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_a
 from scheduling.api.durations import DurationError, elapsed_seconds
 from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.merging import merge_free
+from scheduling.api.sql import update_rows
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +95,7 @@ def _lead_on(
 
     `wanted` is told whose time is being taken.
     """
-    places = {booking.id: place_of(booking, now) for booking in bookings}
+    places = places_of(bookings, now)
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
     if takers:
         lock_resources(
@@ -103,25 +105,53 @@ def _lead_on(
                 for resource_id in (booking.event.resource_id, *places[booking.id].others)
             }
         )
-    for booking in takers:
-        place = places[booking.id]
-        claim = _claim_of(booking, place)
-        wanted.append((claim, place))
-        block_event(claim, booking.event)
+        claims = [_claim_of(booking, places[booking.id]) for booking in takers]
+        take_all(
+            [
+                (booking.event, claim, places[booking.id])
+                for booking, claim in zip(takers, claims, strict=True)
+            ],
+            wanted=wanted,
+        )
     steps = [_step(booking, action, actor, now, message) for booking in bookings]
     followers = _followers(bookings, action)
     steps += [_step(seat, follow, actor, now, message, told=[OWNER]) for seat, follow in followers]
-    for booking in bookings:
-        blocks = GRAPHS[booking.graph].blocks(
-            booking.state, pending_blocks=places[booking.id].pending_blocks
-        )
-        if booking.owner_booking_id is None and booking.event.busy and not blocks:
-            free_event(booking.event)
-    save_all(
+    free_events(
+        [
+            booking.event
+            for booking in bookings
+            if booking.owner_booking_id is None
+            and booking.event.busy
+            and not _blocks(booking, places[booking.id])
+        ]
+    )
+    update_rows(
         [step.booking for step in steps],
         ["state", "completed", "completes_at", "expires_at", "updated_at"],
     )
     write_steps(steps)
+
+
+def _blocks(booking: Booking, place: Place) -> bool:
+    return GRAPHS[booking.graph].blocks(booking.state, pending_blocks=place.pending_blocks)
+
+
+def take_all(
+    times: Sequence[tuple[Event, Claim, Place]], *, wanted: list[tuple[Claim, Place]]
+) -> None:
+    """Check the claims of events, in their order, and write their times: all or none.
+
+    The caller holds the locks of the resources. Raises SlotTaken or NotAvailable; `wanted` is told
+    whose time is refused.
+    """
+    own = [row.id for event, _, _ in times for row in with_companions(event)]
+    claims = [(claim, place.query_of(claim)) for _, claim, place in times]
+    refused = find_refusal(claims, without=own)
+    number, refusal = refused or (0, None)
+    wanted.append(times[number][1:])
+    if refusal:
+        raise refusal
+    write_claims([(event, claim) for event, claim, _ in times])
 
 
 def _takes_time(booking: Booking, action: str, place: Place) -> bool:
@@ -160,11 +190,20 @@ def _step(
     return Step(booking, change, told=told)
 
 
-def save_all(bookings: Sequence[Booking], fields: Sequence[str]) -> None:
-    if len(bookings) == 1:
-        bookings[0].save(update_fields=fields)
-    else:
-        Booking.objects.bulk_update(bookings, fields, batch_size=500)
+def places_of(
+    bookings: Sequence[Booking], now: datetime, calendar: Calendar | None = None
+) -> dict[uuid.UUID, Place]:
+    """By booking, where it is, or would be in another calendar.
+
+    Those that go to the same resources share a place, whose rules are read once.
+    """
+    shared: dict[tuple[Any, ...], Place] = {}
+    places = {}
+    for booking in bookings:
+        place = place_of(booking, now, calendar)
+        key = (booking.project_id, place.calendar.id, *place.others)
+        places[booking.id] = shared.setdefault(key, place)
+    return places
 
 
 def place_of(booking: Booking, now: datetime, calendar: Calendar | None = None) -> Place:
@@ -187,7 +226,7 @@ def _claim_of(booking: Booking, place: Place) -> Claim:
         booking.event.end,
         blocks=True,
         allow_double_bookings=booking.allow_double_bookings,
-        rules=taken_meanwhile(place.rules) if booking.enforce_availability else None,
+        rules=place.meanwhile if booking.enforce_availability else None,
     )
 
 

@@ -69,7 +69,9 @@ class Step:
         return self._notifications
 
     def _read(self, name: str) -> Booking:
-        prefetch_related_objects([step.booking for step in self._together], name)
+        # Once for all of them: to find nothing left to read would take each step a look at all.
+        if name not in getattr(self.booking, "_prefetched_objects_cache", ()):
+            prefetch_related_objects([step.booking for step in self._together], name)
         return self.booking
 
 

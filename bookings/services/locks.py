@@ -14,16 +14,17 @@ THIS, FOLLOWING, ALL = SCOPES = ("this", "following", "all")
 
 
 def lock_bookings(app: App, booking_ids: Collection[uuid.UUID]) -> list[Booking]:
-    """The app's bookings of these ids that are still there, each with its event, its resource and
-    its project.
+    """The app's bookings of these ids that are still there, each with its event and that one's
+    companions, its resource and its project.
 
-    Two queries: had the first waited for its lock, rows joined to it would be those of before.
+    Three queries: had the first waited for its lock, rows joined to it would be those of before.
     """
     bookings = Booking.objects.for_app(app).filter(id__in=booking_ids).order_by("id")
     locked = list(bookings.select_for_update(no_key=True).values_list("id", flat=True))
     if not locked:
         return []
-    return list(bookings.select_related("event__calendar", "resource", "project", "app"))
+    rows = bookings.select_related("event__calendar", "resource", "project", "app")
+    return list(rows.prefetch_related("event__companions"))
 
 
 def lock_booking(app: App, booking_id: uuid.UUID) -> Booking:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Count
 
 from apps_config.models import App
 from availability.models import Calendar
@@ -13,24 +14,22 @@ from availability.placement import (
     Claim,
     NotAvailable,
     SlotTaken,
-    free_event,
     guarded_transaction,
     lock_calendars,
     lock_resources,
-    move_event,
-    set_blocking,
 )
 from bookings.graphs import GRAPHS, OWNER
-from bookings.models import Booking
+from bookings.models import Booking, StateChange
 from bookings.places import Place
 from bookings.services.asking import ask_about, is_asked
-from bookings.services.changes import check_notice, place_of, save_all
+from bookings.services.changes import check_notice, places_of, take_all
 from bookings.services.history import Actor, Step, completes_at_of, new_change, write_steps
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.beforehand import asks_first
 from scheduling.api.errors import Forbidden, Invalid
 from scheduling.api.instants import InstantError, check_year, wall_to_utc_or_gap_end, zone
+from scheduling.api.sql import update_rows
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # Where the project does not say: every move is mailed, and a public key must not mail without end.
@@ -73,26 +72,24 @@ def reschedule(
     (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (a mutual booking's
     resources stay); SlotTaken or NotAvailable: the old times are kept.
     """
-    wanted: list[_Move] = []
+    wanted: list[tuple[Claim, Place]] = []
     try:
         with guarded_transaction():
             bookings = lock_together(app, booking_id, scope=scope, only_resource=only_resource)
             named = next(booking for booking in bookings if booking.id == booking_id)
             _check_may_move(bookings, actor, now)
+            places = places_of(bookings, now, calendar)
             moves = [
-                _plan_move(booking, times, calendar, actor, now)
+                _plan_move(booking, times, places[booking.id], actor)
                 for booking, times in _targets(named, bookings, start, end)
             ]
             moves = _ask_first(moves)
             _lock_places(moves)
-            _free_all(moves)
-            for move in moves:
-                wanted.append(move)
-                _place(move)
+            _take_times(moves, wanted)
             _write(moves, actor, now, message)
             return named
     except (SlotTaken, NotAvailable) as refusal:
-        offer_alternatives(refusal, wanted[-1].claim, wanted[-1].place)
+        offer_alternatives(refusal, *wanted[-1])
         raise
 
 
@@ -133,7 +130,7 @@ def offers_move(booking: Booking) -> bool:
         project is not None
         and not project.booking.get("rescheduling_url")
         and not (graph.is_group or graph.is_seat or graph.is_completed(booking.state))
-        and booking.reschedules < _most_reschedules(booking)
+        and not _without_moves_left([booking])
     )
 
 
@@ -152,14 +149,22 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
             if booking.max_seats is not None:
                 # Its id is no secret: pages list groups.
                 raise Forbidden("A group is moved by its owner.")
-            _check_reschedule_policies(booking, now)
+            check_notice(booking, "min_reschedule_time", now)
+    if actor.source in CUSTOMER_SOURCES and (used_up := _without_moves_left(bookings)):
+        raise PolicyViolated("max_reschedules", _most_reschedules(used_up[0]))
 
 
-def _check_reschedule_policies(booking: Booking, now: datetime) -> None:
-    check_notice(booking, "min_reschedule_time", now)
-    most = _most_reschedules(booking)
-    if booking.reschedules >= most:
-        raise PolicyViolated("max_reschedules", most)
+def _without_moves_left(bookings: Sequence[Booking]) -> list[Booking]:
+    """Those that their customers have moved as often as they may. Moves by staff are free."""
+    # The log is read only for those that somebody has moved so often.
+    often = [one for one in bookings if one.reschedules >= _most_reschedules(one)]
+    if not often:
+        return []
+    moves = StateChange.objects.filter(
+        booking__in=often, action="reschedule", source__in=CUSTOMER_SOURCES
+    )
+    counts = dict(moves.order_by().values_list("booking").annotate(Count("id")))
+    return [one for one in often if counts.get(one.id, 0) >= _most_reschedules(one)]
 
 
 def _most_reschedules(booking: Booking) -> int:
@@ -205,12 +210,10 @@ def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
 def _plan_move(
     booking: Booking,
     times: tuple[datetime, datetime],
-    calendar: Calendar | None,
+    place: Place,
     actor: Actor,
-    now: datetime,
 ) -> _Move:
     event = booking.event
-    place = place_of(booking, now, calendar)
     if place.others and place.calendar.id != event.calendar_id:
         raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
     enforced = booking.enforce_availability or actor.source in CUSTOMER_SOURCES
@@ -255,18 +258,12 @@ def _lock_places(moves: Sequence[_Move]) -> None:
         raise Invalid.at("resource_id", "There is no such resource any more.")
 
 
-def _free_all(moves: Sequence[_Move]) -> None:
-    """Where several move, none stands in another's way from its old time."""
-    if len(moves) > 1:
-        for move in moves:
-            free_event(move.booking.event)
-
-
-def _place(move: _Move) -> None:
-    event = move.booking.event
-    move_event(move.claim, event, calendar=move.place.calendar)
-    if move.claim.blocks and not event.busy:
-        set_blocking(event, move.claim)
+def _take_times(moves: Sequence[_Move], wanted: list[tuple[Claim, Place]]) -> None:
+    """None stands in another's way from its old time."""
+    for move in moves:
+        event, calendar = move.booking.event, move.place.calendar
+        event.calendar, event.resource_id = calendar, calendar.resource_id
+    take_all([(move.booking.event, move.claim, move.place) for move in moves], wanted=wanted)
 
 
 def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) -> None:
@@ -286,7 +283,7 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         change = new_change(booking, "reschedule", booking.state, actor, now, message)
         told = [OWNER] if booking.owner_booking_id else []
         steps.append(Step(booking, change, moved_from=move.was, told=told))
-    save_all(
+    update_rows(
         [step.booking for step in steps],
         ["resource", "reschedules", "completes_at", "updated_at"],
     )

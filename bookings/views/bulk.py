@@ -57,7 +57,8 @@ class BulkView(BookingScopedView):
         " fails leaves the others alone. With `delete_all_on_error` nothing stays where one fails"
         " (424 `not_kept`), with `stop_on_first_error` those after it are not tried (424"
         " `not_attempted`). With `relate_bookings` an action on one of them is done to all. The"
-        " answer is 200 in any case; look at each `status`.",
+        " answer is 200 in any case; look at each `status`. With an `Idempotency-Key` a database"
+        " that is busy fails the whole request: 503, nothing stays, and it may be sent again.",
         request=NewBulkSerializer,
         response=many(OUTCOME),
         query=INCLUDE_QUERY,
@@ -160,6 +161,7 @@ class BulkView(BookingScopedView):
             changes,
             stop_on_first_error=given.get("stop_on_first_error") is True,
             all_or_none=given.get("delete_all_on_error") is True,
+            is_kept=self.keeps_answer,
         )
 
     def _answer(self, outcomes: list[Outcome], includes: list, status: int) -> Response:

@@ -41,7 +41,9 @@ class ReserveView(HoldScopedView):
         description="Checked as a booking with the same keys would be; a project alone picks one"
         " of its free resources, in mode mutual all of them. Bookings and availability honour the"
         " hold. It is used up by `reservation_id` in POST /v2/bookings, once, for the same"
-        " resource and a time inside its own, and it lapses by itself at `expires_at`.\n\n409"
+        " resource and a time inside its own, and it lapses by itself at `expires_at`. Notice, past"
+        " and booking window are judged when the hold is made; the booking that uses it, through"
+        " the same project, is not judged by them again. It counts in `max_per_day`.\n\n409"
         " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key it lasts the"
         " project's `reservation_time` at most (30 seconds without one), `calendar_id` and"
         " `settings` do not count, and an address has at most five open ones: the sixth is 429.",
@@ -81,7 +83,8 @@ class ExtendHoldView(HoldScopedView):
     @described(
         summary="Let a hold last longer",
         description="It lasts `reservation_time` seconds from now. 409 `hold_expired`: it was used"
-        " or given back, or it has lapsed. A widget key may extend a hold once; then 409 `policy`.",
+        " or given back, or it has lapsed. 409 `slot_taken`: an event, a booking or another hold"
+        " has taken the time since. A widget key may extend a hold once; then 409 `policy`.",
         request=ExtensionSerializer,
         response=one(HOLD),
         request_examples={

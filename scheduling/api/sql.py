@@ -101,6 +101,45 @@ def _insert_statement(
     return statement, fields
 
 
+def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
+    """UPDATE the named fields of rows of one model in one statement.
+
+    Values go through the model's fields as in `save()`; no signals are sent. SQLite takes a limited
+    number of parameters: there it is one statement for each 32,000 of them.
+    """
+    if not rows:
+        return
+    meta = rows[0]._meta
+    fields = [meta.pk, *(meta.get_field(name) for name in names)]
+    most = SQLITE_PARAMETERS // len(fields)
+    if len(rows) > most and connection.vendor != "postgresql":
+        for first in range(0, len(rows), most):
+            update_rows(rows[first : first + most], names)
+        return
+    columns = [
+        [field.get_db_prep_save(field.pre_save(row, add=False), connection) for row in rows]
+        for field in fields
+    ]
+    column_names = [f'"{field.column}"' for field in fields]
+    key, *changed = column_names
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{_type_of(field)}[]" for field in fields)
+        given = f"unnest({arrays}) AS given ({', '.join(column_names)})"
+        values = columns
+    else:
+        marks = f"({', '.join(['%s'] * len(fields))})"
+        named = (f"column{number} AS {name}" for number, name in enumerate(column_names, 1))
+        rows_of_values = f"VALUES {', '.join([marks] * len(rows))}"
+        given = f"(SELECT {', '.join(named)} FROM ({rows_of_values})) AS given"  # noqa: S608 # nosec B608
+        values = [value for row in zip(*columns, strict=True) for value in row]
+    statement = (
+        f'UPDATE "{meta.db_table}" SET {", ".join(f"{one} = given.{one}" for one in changed)}'  # noqa: S608 # nosec B608
+        f' FROM {given} WHERE "{meta.db_table}".{key} = given.{key}'
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
 def _type_of(field: models.Field) -> str:
     """Without a length: a cast would cut what is too long, the column refuses it."""
     return (field.db_type(connection) or "").partition("(")[0]

@@ -21,6 +21,7 @@ from availability.placement import Claim, SlotTaken
 from availability.tasks import purge_holds
 from scheduling.api.errors import NotFound
 from tests.availability.questions import MONDAY, ask, lines, open_hours, segment_lines
+from tests.bookings.agreements import shown
 from tests.queries import Queries
 from tests.world import NOW, Tenant, at
 
@@ -218,8 +219,10 @@ def test_an_extension_that_comes_late_finds_its_successor(hold_at: Callable[...,
     first = hold_at(NOW)
     hold_at(NOW + seconds(30))
 
-    with pytest.raises(HoldExpired):
+    with pytest.raises(SlotTaken) as refusal:
         extend_hold(first, seconds=30, now=NOW + seconds(29.9))
+
+    assert refusal.value.fields["conflicts"] == [shown("10:00", "10:30")]
 
     assert [row.expires_at for row in Hold.objects.order_by("created_at")] == [
         NOW + seconds(30),

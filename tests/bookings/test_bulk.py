@@ -1,10 +1,12 @@
 """Many bookings made or changed in one request (section 5, /bookings/bulk)."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from bookings.models import Booking, Bulk
 from tests.bookings.agreements import ACTIONS_OF, MARTY, NINE, act, entry, shown, span, steps
@@ -495,6 +497,69 @@ def test_the_same_request_again_happens_once(tenant: Tenant, ada: Any) -> None:
     assert (again.status, again.content) == (first.status, first.content)
     assert again.headers["Idempotent-Replayed"] == "true"
     assert states() == ["confirmed"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", ["canceling statement due to lock timeout", "deadlock detected"])
+def test_an_answer_with_an_item_that_met_a_passing_lock_is_not_kept(
+    tenant: Tenant, ada: Any, bob: Any, error: str
+) -> None:
+    """All of it is undone, so that sending it again makes each booking once."""
+    request = {"bookings": [body(ada, 9), body(bob, 9)]}
+    key = {"Idempotency-Key": "once"}
+
+    with locked_by_another(bob, error):
+        first = tenant.post("/bookings/bulk", request, **key)
+    kept = states()
+    second, third = (tenant.post("/bookings/bulk", request, **key) for _ in range(2))
+
+    assert (first.status, first.error, first.headers["Retry-After"]) == (
+        503,
+        {"error": "The service is busy, try again.", "code": "unavailable"},
+        "1",
+    )
+    assert kept == []
+    assert [item["status"] for item in second.data] == [201, 201]
+    assert "Idempotent-Replayed" not in second.headers
+    assert third.headers["Idempotent-Replayed"] == "true"
+    assert states() == ["confirmed"] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_change_that_met_a_passing_lock_is_not_kept(tenant: Tenant, ada: Any) -> None:
+    booking = make(tenant, body(ada, 9)).data[0]["booking"]
+    request = {"bookings": [{"id": booking["id"], "action": "cancel"}]}
+    key = {"Idempotency-Key": "once"}
+
+    with locked_by_another(booking, "deadlock detected"):
+        first = tenant.put("/bookings/bulk", request, **key)
+    second = tenant.put("/bookings/bulk", request, **key)
+
+    assert (first.status, second.data[0]["status"]) == (503, 200)
+
+
+def test_without_a_key_a_passing_lock_refuses_one_item(tenant: Tenant, ada: Any, bob: Any) -> None:
+    with locked_by_another(bob, "deadlock detected"):
+        answer = make(tenant, body(ada, 9), body(bob, 9))
+
+    assert [item["status"] for item in answer.data] == [201, 503]
+    assert states() == ["confirmed"]
+
+
+@contextmanager
+def locked_by_another(row: Any, error: str) -> Iterator[None]:
+    """The database refuses statements on that booking or on calendars of that resource."""
+    own = {row["id"], *(calendar["id"] for calendar in row.get("calendars", ()))}
+    names = own | {uuid.UUID(one).hex for one in own}
+
+    def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        locks = "FOR NO KEY UPDATE" in sql or (connection.vendor == "sqlite" and "WHERE" in sql)
+        if locks and any(name in str(params) for name in names):
+            raise OperationalError(error)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(refuse):
+        yield
 
 
 def test_an_unknown_parameter_is_refused(tenant: Tenant) -> None:

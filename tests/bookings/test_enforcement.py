@@ -9,7 +9,7 @@ from bookings.models import Booking
 from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, whole
 from tests.world import BERLIN, Answer, Tenant, at, hours
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 FREE = {"length": None}
 HOURS = {"allow_hours": {"start": 8, "end": 18}}
@@ -395,6 +395,47 @@ def test_so_many_bookings_a_day(tenant: Tenant) -> None:
     assert reasons(answers[2]) == LIMIT
     assert answers[2].json["alternatives"][0] == shown("00:00", "00:30", "2026-11-24")
     assert next_day.status == 201
+
+
+@pytest.mark.parametrize(
+    ("action", "status"), [("complete", 409), ("cancel", 201), ("cancel_by_customer", 201)]
+)
+def test_a_completed_booking_counts_on_its_day(tenant: Tenant, action: str, status: int) -> None:
+    desk = limited(tenant)
+    booking = desk.book(NINE).data
+    tenant.put(f"/bookings/{booking['id']}/{action}")
+
+    answer = desk.book(span("11:00", "12:00"))
+    repeated = desk.book(span("13:00", "14:00"), recurrence="FREQ=DAILY;COUNT=2")
+
+    assert (answer.status, repeated.status) == (status, 409)
+
+
+def test_a_completed_mutual_booking_counts_for_each_resource(tenant: Tenant) -> None:
+    ada, bob = (tenant.make_resource(name)["id"] for name in ("Ada", "Bob"))
+    limits = {"availability": FREE, "settings": {"max_per_day": 1}}
+    both = tenant.make_project(ada, bob, **limits, name="Both")["id"]
+    tenant.put(f"/projects/{both}", {"availability": {**FREE, "mode": "mutual"}})
+    booking = tenant.book(project_id=both, **NINE).data
+    tenant.put(f"/bookings/{booking['id']}/complete")
+
+    answers = [
+        tenant.book(project_id=both, resource_id=one, **span("11:00", "12:00"))
+        for one in (ada, bob)
+    ]
+
+    assert [reasons(answer) for answer in answers] == [LIMIT, LIMIT]
+
+
+def test_a_completed_booking_that_is_hidden_does_not_count(tenant: Tenant) -> None:
+    desk = limited(tenant)
+    booking = desk.book(NINE).data
+    tenant.put(f"/bookings/{booking['id']}/complete")
+    tenant.delete(f"/bookings/{booking['id']}")
+
+    answer = desk.book(span("11:00", "12:00"))
+
+    assert answer.status == 201
 
 
 def test_the_limit_binds_server_keys_too(tenant: Tenant) -> None:

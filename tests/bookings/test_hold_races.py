@@ -106,6 +106,20 @@ def race_of_a_public_page(tenant: LiveTenant) -> Counter[str]:
     return count_outcomes(answers)
 
 
+def race_for_a_days_limit(tenant: LiveTenant) -> Counter[str]:
+    """Different hours of a day, held or booked, on which the project allows three of them."""
+    resources = tenant.make_resources(1)
+    project = tenant.make_project(resources, "exclusive", settings={"max_per_day": 3})
+    wanted = [
+        tenant.booking(project_id=project, **span(hour))
+        if hour % 2
+        else reserving(tenant, project_id=project, **span(hour))
+        for hour in range(10, 10 + CLIENTS)
+    ]
+
+    return count_outcomes(tenant.race_each(wanted))
+
+
 # Every race, and what it ends in.
 RACES = {
     race_to_hold: Counter({"201": 1, "409 slot_taken": 7}),
@@ -113,6 +127,7 @@ RACES = {
     race_to_use: Counter({"201": 1, "409 hold_expired": 7}),
     race_to_use_up: Counter({"201": 1, "409 hold_expired": 7}),
     race_of_a_public_page: Counter({"201": 5, "429 rate_limited": 3}),
+    race_for_a_days_limit: Counter({"201": 3, "409 not_available": 5}),
 }
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from bookings.models import Booking
+from bookings.services import offers_move
 from tests.bookings.agreements import MONDAY, NINE, entry, shown, span, whole
 from tests.world import Answer, Caller, Tenant, at
 
@@ -180,15 +182,27 @@ def test_so_many_moves_with_a_widget_key(tenant: Tenant, most: int) -> None:
     assert (answers[-1].status, answers[-1].error) == refusal("max_reschedules", most)
 
 
-def test_the_moves_of_staff_count_but_are_free(tenant: Tenant) -> None:
+@pytest.mark.parametrize("staff", STAFF)
+def test_the_moves_of_staff_use_up_none_of_the_customers(tenant: Tenant, staff: str) -> None:
     desk = Desk(tenant, max_reschedules=1)
 
     statuses = [
         desk.move(caller, span(f"{hour}:00", f"{hour + 1}:00")).status
-        for caller, hour in (("server", 10), ("widget", 11), ("server", 12))
+        for caller, hour in ((staff, 10), ("widget", 11), (staff, 12), ("widget", 13))
     ]
 
-    assert statuses == [200, 409, 200]
+    assert statuses == [200, 200, 200, 409]
+
+
+def test_the_link_to_move_is_offered_while_the_customer_has_a_move_left(tenant: Tenant) -> None:
+    desk = Desk(tenant, max_reschedules=1)
+    offered = []
+
+    for caller, hour in (("server", 10), ("widget", 11)):
+        desk.move(caller, span(f"{hour}:00", f"{hour + 1}:00"))
+        offered.append(offers_move(Booking.objects.get(id=desk.booking["id"])))
+
+    assert offered == [True, False]
 
 
 def test_refused_moves_do_not_count(tenant: Tenant) -> None:

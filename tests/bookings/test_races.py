@@ -119,12 +119,26 @@ def outcome(*, held: int, **counts: int) -> Result:
     return Result(Counter({names[name]: count for name, count in counts.items()}), held, 0)
 
 
+def race_of_series(tenant: LiveTenant, *, clients: int = 8) -> Result:
+    """Series of three days are all moved to the same hours."""
+    (resource,) = ids = tenant.make_resources(1)
+    series = [
+        tenant.book(resource_id=resource, **span(n), recurrence="FREQ=DAILY;COUNT=3")["id"]
+        for n in range(clients)
+    ]
+
+    answers = tenant.race_each([tenant.move(one, span(12), scope="all") for one in series])
+
+    return result_of(tenant, answers, ids)
+
+
 # Every race with what it ends in where one of the two protections is there.
 RACES = [
     (race_for_one_slot, outcome(made=1, refused=79, held=1)),
     (race_for_shifted_slots, outcome(made=12, refused=84, held=12)),
     (race_to_confirm, outcome(done=1, refused=7, held=1)),
     (race_to_one_time, outcome(done=1, refused=7, held=8)),
+    (race_of_series, outcome(done=1, refused=7, held=24)),
     (race_round_robin, outcome(made=5, refused=7, held=5)),
     (race_mutual, outcome(made=3, refused=33, held=9)),
 ]

@@ -10,7 +10,7 @@ from apps_config.models import IdempotencyRecord
 from availability.models import Hold
 from bookings.models import Booking
 from tests.availability.questions import refusal
-from tests.bookings.agreements import MARTY, NINE, act, entry, shown, span, taken, whole
+from tests.bookings.agreements import MARTY, MONDAY, NINE, act, entry, shown, span, taken, whole
 from tests.world import NOW, Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -283,15 +283,122 @@ def test_holds_may_overlap_where_bookings_may(tenant: Tenant, ada: Any) -> None:
     assert (first.status, second.status) == (201, 201)
 
 
-def test_the_limit_of_a_day_counts_bookings_alone(tenant: Tenant, ada: Any) -> None:
+def test_the_limit_of_a_day_counts_the_holds_of_others(
+    tenant: Tenant, ada: Any, clock: Any
+) -> None:
     project = make_project(tenant, ada, settings={"max_per_day": 1})
-    hold_of(tenant, project_id=project)
+    hold = hold_of(tenant, project_id=project)
 
     second = reserve(tenant, project_id=project, **span("11:00", "12:00"))
-    made = book(tenant, project_id=project, **span("13:00", "14:00"))
-    late = reserve(tenant, project_id=project, **span("15:00", "16:00"))
+    third = book(tenant, project_id=project, **span("13:00", "14:00"))
+    offered = tenant.post("/availability", {"project_id": project, "length": "1 hour"}).data
+    made = book(tenant, project_id=project, reservation_id=hold)
+    fourth = reserve(tenant, project_id=project, **span("15:00", "16:00"))
 
-    assert (second.status, made.status, refused(late)[1]["code"]) == (201, 201, "not_available")
+    refusals = [(one.status, one.json["reasons"][0]["text"]) for one in (second, third, fourth)]
+    assert refusals == [(409, "Daily limit reached.")] * 3
+    assert [one for one in offered if one["start"].startswith("2026-11-23")] == []
+    assert made.status == 201
+
+
+@pytest.mark.parametrize("end", ["lapses", "released"])
+def test_a_hold_that_has_ended_leaves_the_limit_of_its_day(
+    tenant: Tenant, ada: Any, clock: Any, end: str
+) -> None:
+    project = make_project(tenant, ada, settings={"max_per_day": 1})
+    hold = hold_of(tenant, project_id=project)
+    if end == "lapses":
+        clock.shift(30)
+    else:
+        release(tenant, hold)
+
+    answer = book(tenant, project_id=project, **span("11:00", "12:00"))
+
+    assert answer.status == 201
+
+
+@pytest.mark.parametrize("project_of_hold", ["other", None])
+def test_the_limit_of_a_day_counts_holds_of_its_own_project(
+    tenant: Tenant, ada: Any, project_of_hold: str | None
+) -> None:
+    limited = make_project(tenant, ada, settings={"max_per_day": 1})
+    if project_of_hold:
+        hold_of(tenant, project_id=make_project(tenant, ada, name="Cleaning"))
+    else:
+        hold_of(tenant, resource_id=ada["id"])
+
+    answer = book(tenant, project_id=limited, **span("11:00", "12:00"))
+
+    assert answer.status == 201
+
+
+# --- What depends on the moment -------------------------------------------------------------------
+NOTICE = {"availability": {"length": None, "from": "2 hours"}}
+WINDOW = {"availability": {"length": None, "to": "7 days"}}
+SOON = span("11:30", "12:30", "2026-11-20")  # two hours after NOW
+NEXT = span("09:31", "10:31", "2026-11-20")  # a minute after NOW
+
+
+@pytest.mark.parametrize(
+    ("rules", "times", "wait"),
+    [(NOTICE, SOON, 6), ({}, NEXT, 120)],
+    ids=["notice", "past"],
+)
+def test_the_moment_is_judged_when_the_hold_is_made(
+    tenant: Tenant, ada: Any, clock: Any, rules: dict[str, Any], times: Any, wait: int
+) -> None:
+    project = make_project(tenant, ada, **rules)
+    hold = hold_of(tenant, project_id=project, reservation_time=600, **times)
+    clock.shift(wait)
+
+    without = book(tenant, project_id=project, **times)
+    answer = book(tenant, project_id=project, reservation_id=hold, **times)
+
+    assert (without.status, answer.status) == (409, 201)
+
+
+def test_a_booking_window_that_shrinks_spares_the_hold(tenant: Tenant, ada: Any) -> None:
+    project = make_project(tenant, ada, **WINDOW)
+    hold = hold_of(tenant, project_id=project)
+    tenant.put(f"/projects/{project}", {"availability": {"to": "1 day"}})
+
+    without = book(tenant, project_id=project, **span("11:00", "12:00"))
+    answer = book(tenant, project_id=project, reservation_id=hold)
+
+    assert (without.json["code"], answer.status) == ("not_available", 201)
+
+
+def test_a_hold_of_another_project_has_the_moment_judged_anew(tenant: Tenant, ada: Any) -> None:
+    project = make_project(tenant, ada, availability={"from": "1 week"})
+    other = make_project(tenant, ada, name="Cleaning")
+    holds = [
+        hold_of(tenant, project_id=other),
+        hold_of(tenant, resource_id=ada["id"], **span("11:00", "12:00")),
+    ]
+
+    answers = [
+        book(tenant, project_id=project, reservation_id=holds[0]),
+        book(tenant, project_id=project, reservation_id=holds[1], **span("11:00", "12:00")),
+    ]
+
+    assert [[one["type"] for one in answer.json["reasons"]] for answer in answers] == [
+        ["notice"],
+        ["notice"],
+    ]
+
+
+@pytest.mark.parametrize("rules", [{"length": "30 minutes"}, {"length": "1 hour"}])
+def test_other_rules_are_judged_for_its_holder_too(
+    tenant: Tenant, ada: Any, rules: dict[str, str]
+) -> None:
+    project = make_project(tenant, ada)
+    hold = hold_of(tenant, project_id=project)
+    rule = {"block_hours": {"start": 9, "end": 12}}
+    tenant.put(f"/projects/{project}", {"availability": rules, "availability_constraints": [rule]})
+
+    answer = book(tenant, project_id=project, reservation_id=hold)
+
+    assert (answer.status, answer.json["code"]) == (409, "not_available")
 
 
 def test_nothing_is_held_in_the_past_of_a_project(tenant: Tenant, ada: Any) -> None:
@@ -659,6 +766,79 @@ def test_an_extension_lasts_as_long_as_a_hold(tenant: Tenant, ada: Any, own: int
     answers = [extend(tenant, hold) for _ in range(3)]
 
     assert [answer.data["expires_at"] for answer in answers] == [at_second(own or 30)] * 3
+
+
+@pytest.mark.parametrize("by", ["event", "booking", "moved booking", "hold"])
+def test_an_extension_of_a_time_that_was_taken_meanwhile(
+    tenant: Tenant, ada: Any, clock: Any, by: str
+) -> None:
+    double = {"allow_double_bookings": True}
+    later = span("15:00", "16:00")
+    earlier = tenant.book(resource_id=ada["id"], settings=double, **later).data
+    clock.shift(5)
+    hold = hold_of(tenant, resource_id=ada["id"])
+    clock.shift(5)
+    half = span("09:30", "10:30")
+    take = {
+        "event": lambda: tenant.make_event(ada["calendars"][0]["id"], **half),
+        "booking": lambda: book(tenant, resource_id=ada["id"], settings=double, **half),
+        "moved booking": lambda: tenant.post(f"/bookings/{earlier['id']}/reschedule", half),
+        "hold": lambda: reserve(tenant, resource_id=ada["id"], settings=double, **half),
+    }
+    take[by]()
+
+    answer = extend(tenant, hold)
+
+    assert refused(answer) == (
+        409,
+        {
+            "error": "The time is taken.",
+            "code": "slot_taken",
+            "conflicts": [shown("09:30", "10:30")],
+            "alternatives": [],
+        },
+    )
+    assert Hold.objects.get(id=hold).extensions == 0
+
+
+def test_an_extension_of_a_hold_that_was_made_to_overlap(
+    tenant: Tenant, ada: Any, clock: Any
+) -> None:
+    """What was there when it was made is no news."""
+    double = {"allow_double_bookings": True}
+    tenant.book(resource_id=ada["id"], **NINE)
+    reserve(tenant, resource_id=ada["id"], settings=double)
+    clock.shift(5)
+    hold = hold_of(tenant, resource_id=ada["id"], settings=double)
+
+    answer = extend(tenant, hold)
+
+    assert answer.status == 200
+
+
+def test_a_mutual_hold_is_not_extended_where_one_resource_was_taken(
+    tenant: Tenant, bob: Any, mutual: str
+) -> None:
+    hold = hold_of(tenant, project_id=mutual)
+    tenant.make_event(bob["calendars"][0]["id"], **NINE)
+
+    answer = extend(tenant, hold)
+
+    assert (answer.status, answer.json["code"]) == (409, "slot_taken")
+
+
+def test_all_day_events_that_do_not_count_do_not_stop_an_extension(
+    tenant: Tenant, ada: Any
+) -> None:
+    hold = hold_of(
+        tenant,
+        project_id=make_project(tenant, ada, availability={"ignore_all_day_events": True}),
+    )
+    tenant.make_event(ada["calendars"][0]["id"], MONDAY, "2026-11-24", all_day=True)
+
+    answer = extend(tenant, hold)
+
+    assert answer.status == 200
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from availability import outside
 from availability.models import Calendar
 from bookings.models import Booking, StateChange
 from external_calendars.edits import EMPTIED, follow_edits
@@ -239,6 +240,34 @@ def test_followed_to_another_time(
     settle(work, memory)
     assert StateChange.objects.filter(source="calendar").count() == 1
     assert deliveries()[-1] == ("rescheduled", "delivered", "")
+
+
+def test_other_calendars_are_asked_before_the_transaction_of_a_move_that_is_followed(
+    tenant: Tenant,
+    ada: Any,
+    work: Calendar,
+    memory: Memory,
+    follows: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With check_external: no lock, on SQLite not the whole database, waits for another server."""
+    project = tenant.make_project(
+        ada["id"], availability={"length": None}, settings={"check_external": True}
+    )
+    booking = written(tenant, ada, project_id=project["id"])
+    drag(memory, booking, times(3, hours=2))
+    in_transaction = []
+
+    def ask(*args: Any, **kwargs: Any) -> dict[Any, Any]:
+        in_transaction.append(connection.in_atomic_block)
+        return {}
+
+    monkeypatch.setattr(outside, "ASKERS", [ask])
+
+    settle(work, memory)
+
+    assert in_transaction == [False]
+    assert when(booking) == span_of(times(3, hours=2))
 
 
 def test_followed_when_it_is_removed(

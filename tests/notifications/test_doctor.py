@@ -51,6 +51,7 @@ NAMES = [
     "public address",
     "secret key",
     "stored secrets",
+    "all-day events",
     "calendars",
 ]
 
@@ -118,7 +119,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
 
     failed = ["database", "broker", "workers", "e-mail server"]
     unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
-    unseen += ["overdue calendars", "stored secrets", "calendars"]
+    unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),

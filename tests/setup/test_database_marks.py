@@ -21,6 +21,7 @@ SQL_BY_HAND = {
     "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
+    "availability/migrations/0007_event_indexes.py": ("bookings/test_enforcement",),
     "availability/placement.py": ("bookings/test_races", "bookings/test_create"),
     "availability/reading.py": ("availability/test_availability", "availability/test_explain"),
     "bookings/migrations/0002_booking_tally.py": ("bookings/test_list", "bookings/test_guard"),
