@@ -140,8 +140,13 @@ class TooLarge(Refusal):
 class UnsupportedMediaType(Refusal):
     code = "unsupported_media_type"
 
-    def __init__(self, message: str = "The body must be application/json in UTF-8.") -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str = "The body must be application/json in UTF-8.",
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, headers=headers)
 
 
 class Invalid(Refusal):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from scheduling.api.errors import MethodNotAllowed, NotAcceptable, exception_response
-from scheduling.api.parsers import check_content_type, parse_body, read_body
+from scheduling.api.parsers import check_content_encoding, check_content_type, parse_body, read_body
 from scheduling.api.query import check_query
 from scheduling.api.renderers import JSONRenderer, accepts_json
 
@@ -31,6 +31,7 @@ class ApiRequest(Request):
         raw = read_body(self._request)
         if raw:
             check_content_type(self.content_type)
+            check_content_encoding(self._request.META.get("HTTP_CONTENT_ENCODING", ""))
         return parse_body(raw), MultiValueDict()
 
 
