@@ -1,5 +1,6 @@
 """The base of every endpoint: who calls, what they may, how often, and at most once."""
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -206,7 +207,13 @@ class TenantView(ApiView):
             raise Invalid.at("Idempotency-Key", "This answer carries a secret and is not kept.")
         return answer_once(
             credential_id=self.caller.credential_id,
+            app_id=self._app_of_key(),
             key=read_key(key),
             request_hash=hash_request(request.method, request.get_full_path(), request.body),
             answer=lambda: render(handler(request, *args, **kwargs)),
         )
+
+    def _app_of_key(self) -> uuid.UUID | None:
+        """The app that an Idempotency-Key belongs to, where the credential does not say which."""
+        is_of_account = self.caller.kind == Credential.ACCESS and self.needs_app
+        return self.app.id if is_of_account else None

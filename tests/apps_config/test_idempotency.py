@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps_config.models import IdempotencyRecord
+from apps_config.idempotency import hash_request
+from apps_config.models import Credential, IdempotencyRecord, Membership
 from apps_config.tasks import purge_idempotency_records
 from tests.world import NOW, Answer, Caller, Tenant
 
@@ -103,6 +104,59 @@ def test_other_keys_and_other_credentials_are_apart(tenant: Tenant) -> None:
 
     assert [answer.headers.get(REPLAYED) for answer in answers] == [None] * 3
     assert count_projects(tenant) == 3
+
+
+def test_a_key_counts_for_each_app_of_an_account(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    other_tenant = make_tenant(slug="other")
+    account = tenant.member("owner@example.com")
+    owner = Membership.objects.get(app=tenant.app)
+    Membership.objects.create(account=owner.account, app=other_tenant.app, role=Membership.OWNER)
+    slugs = [tenant.app.slug, other_tenant.app.slug] * 2
+
+    answers = [
+        account.post("/projects", PROJECT, **{"Idempotency-Key": "k1", "Service-App": slug})
+        for slug in slugs
+    ]
+
+    assert [(one.status, one.headers.get(REPLAYED)) for one in answers] == [
+        (201, None),
+        (201, None),
+        (201, "true"),
+        (201, "true"),
+    ]
+    assert [one.content for one in answers[2:]] == [one.content for one in answers[:2]]
+    assert (count_projects(tenant), count_projects(other_tenant)) == (1, 1)
+
+
+def test_the_only_app_of_an_account_need_not_be_named(tenant: Tenant) -> None:
+    member = tenant.member("owner@example.com")
+
+    post(member)
+    named = member.post(
+        "/projects", PROJECT, **{"Idempotency-Key": "k1", "Service-App": tenant.app.slug}
+    )
+
+    assert named.headers[REPLAYED] == "true"
+
+
+def test_an_answer_stored_by_the_previous_release_is_replayed(tenant: Tenant) -> None:
+    """It stored the key of an account's token without the app."""
+    member = tenant.member("owner@example.com")
+    IdempotencyRecord.objects.create(
+        credential=Credential.objects.get(kind=Credential.ACCESS),
+        key="k1",
+        request_hash=hash_request("POST", "/v2/projects", json.dumps(PROJECT).encode()),
+        status=201,
+        body=b'{"data": {}}',
+    )
+
+    answers = [post(member), post(member, {"name": "Another"})]
+
+    assert [(one.status, one.content) for one in answers[:1]] == [(201, b'{"data": {}}')]
+    assert answers[1].json["code"] == "idempotency_mismatch"
+    assert count_projects(tenant) == 0
 
 
 @pytest.mark.parametrize(
