@@ -59,6 +59,7 @@ import redis
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 SECOND_PASS_MARKS = ("both_databases", "sqlite")
+SECRET_KEY = "the secret key of services under test"
 OWN_SERVERS = pytest.StashKey[list]()
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 
@@ -271,6 +272,7 @@ def choose_services(config: pytest.Config) -> None:
         os.environ["DATABASE_URL"] = with_database(address, f"booking_{uuid.uuid4().hex[:12]}")
         os.environ["TEST_SERVER_URL"] = address
         os.environ["TEST_ENGINE"] = "postgresql"
+        os.environ.setdefault("SECRET_KEY", SECRET_KEY)
     else:
         os.environ.pop("DATABASE_URL", None)
         os.environ["TEST_ENGINE"] = "sqlite"
@@ -508,6 +510,7 @@ class Service:
         self.env |= {
             "DATABASE_URL": database_url,
             "VAR_DIR": str(folder),
+            "SECRET_KEY": SECRET_KEY,
             "PUBLIC_URL": self.url,
             "TMPDIR": str(folder),
             "LOG_LEVEL": "WARNING",
