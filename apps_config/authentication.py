@@ -5,6 +5,7 @@ import binascii
 import hmac
 import json
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,6 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
-from django.utils import timezone
 
 from apps_config.models import (
     SECRET_LENGTH,
@@ -24,8 +24,10 @@ from apps_config.models import (
 )
 from scheduling.api.errors import NotFound, RateLimited, Unauthenticated
 from scheduling.api.rates import RateWindow, client_address
+from scheduling.api.slices import delete_in_slices
 
 MAX_HEADER = 1024
+PURGE_SLICE = 5000
 _NOBODY_HASH = digest_secret("")
 
 # One row per membership of an access token's account; exactly one row for every other key.
@@ -256,10 +258,11 @@ def forgive_login(address: str, *, now: datetime) -> None:
     rows.update(count=F("count") - 1)
 
 
-def purge_failed_logins() -> None:
-    """Forget the counts of all minutes but this one and the last."""
-    this_minute = int(timezone.now().timestamp()) // 60
-    FailedLogin.objects.filter(minute__lt=this_minute - 1).delete()
+def purge_failed_logins(*, now: datetime) -> Iterator[int]:
+    """Delete the counts of all minutes but this one and the last; yields how many at a time."""
+    this_minute = int(now.timestamp()) // 60
+    old = FailedLogin.objects.filter(minute__lt=this_minute - 1)
+    yield from delete_in_slices(old, "id", PURGE_SLICE)
 
 
 def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:

@@ -3,8 +3,8 @@
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Collection
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -17,11 +17,12 @@ from apps_config.models import App, Credential, IdempotencyRecord
 from scheduling.api.beforehand import asks_first
 from scheduling.api.errors import Invalid, Refusal, Unauthenticated
 from scheduling.api.renderers import render_json
-from scheduling.api.slices import by_slices
+from scheduling.api.slices import by_slices, delete_in_slices
 from scheduling.api.sql import raw_id
 
 KEPT_FOR = timedelta(hours=24)
 MAX_CLAIMS = 3
+PURGE_SLICE = 5000
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -178,7 +179,7 @@ def _outlined(value: Any) -> Any:
     return [_outlined(one) for one in value] if isinstance(value, list) else value
 
 
-def purge_records() -> int:
-    """Delete what is older than a day; returns how many."""
-    old = IdempotencyRecord.objects.filter(created_at__lte=timezone.now() - KEPT_FOR)
-    return old.delete()[0]
+def purge_records(*, now: datetime) -> Iterator[int]:
+    """Delete what is older than a day, a slice at a time; yields how many records each had."""
+    old = IdempotencyRecord.objects.filter(created_at__lte=now - KEPT_FOR)
+    yield from delete_in_slices(old, "created_at", PURGE_SLICE)

@@ -27,8 +27,8 @@ from django.utils import timezone
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
-from notifications.queue import database_now
 from scheduling.api.reencryption import CURRENT, OLDER, UNREADABLE, look_at_secrets
+from scheduling.api.sql import database_now
 
 OK, WARN, FAIL = "ok", "WARN", "FAIL"
 LEAST_POSTGRESQL = 15

@@ -21,9 +21,10 @@ from django.db import (
 from django.utils import timezone
 
 from notifications.models import Delivery
-from notifications.queue import LEASE, claim, database_now, next_due
+from notifications.queue import LEASE, claim, next_due
 from notifications.results import Outcome, drop, finish, give_back
 from notifications.transports import Send, prepare
+from scheduling.api.sql import database_now
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from notifications import (
     sweeping,  # noqa: F401  # its signals make every worker sweep
 )
 from notifications.pump import LONGEST_RUN, run_pump
-from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.waking import publish, pump_of
+from scheduling.api.sql import database_now
 
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 

@@ -2,6 +2,7 @@
 with few statements."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -23,6 +24,25 @@ def slices_of(keys: Collection[Any], size: int) -> Iterator[list[Any]]:
     ordered = sorted(keys)
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
+
+
+def delete_in_slices(rows: QuerySet, order: str, size: int) -> Iterator[int]:
+    """Delete rows, and what refers to them, up to `size` in a transaction; yields how many went.
+
+    `order` is the column of the index by which they are found. What has been deleted still stands
+    in that index until it is vacuumed, so each slice begins where the last one ended.
+    """
+    rows = rows.order_by(order)
+    while found := list(rows.values_list("pk", order)[:size]):
+        rows.model._default_manager.filter(pk__in=[pk for pk, _ in found]).delete()
+        yield len(found)
+        rows = rows.filter(**{f"{order}__gte": found[-1][1]})
+
+
+def exhausted_within(seconds: float, work: Iterator[Any]) -> bool:
+    """Whether all of the work could be done in that time; else it was left between two steps."""
+    ends = time.monotonic() + seconds
+    return all(time.monotonic() < ends for _ in work)
 
 
 def save_alike(model: type[Model], changes: Mapping[Any, Mapping[str, Any]]) -> None:

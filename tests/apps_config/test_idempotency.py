@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from apps_config.idempotency import hash_request
+from apps_config import idempotency, tasks
+from apps_config.idempotency import hash_request, purge_records
 from apps_config.models import Credential, IdempotencyRecord, Membership
-from apps_config.tasks import purge_idempotency_records
+from scheduling.api.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -253,8 +254,56 @@ def test_old_answers_are_purged(tenant: Tenant, clock: Any) -> None:
     post(tenant, key="old")
     clock.move_to(NOW + timedelta(hours=1))
     post(tenant, key="new")
-    clock.move_to(NOW + timedelta(hours=24))
 
-    purge_idempotency_records()
+    counts = list(purge_records(now=NOW + timedelta(hours=24)))
 
-    assert list(IdempotencyRecord.objects.values_list("key", flat=True)) == ["new"]
+    assert (counts, [row.key for row in IdempotencyRecord.objects.all()]) == ([1], ["new"])
+
+
+def stored(tenant: Tenant, count: int, at: datetime) -> None:
+    credential = Credential.objects.get(app=tenant.app)
+    IdempotencyRecord.objects.bulk_create(
+        IdempotencyRecord(credential=credential, key=f"old-{number}", created_at=at)
+        for number in range(count)
+    )
+
+
+def test_many_old_answers_are_deleted_in_slices(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than one statement could delete before its time-out."""
+    monkeypatch.setattr(idempotency, "PURGE_SLICE", 3)
+    stored(tenant, 7, NOW - timedelta(hours=24))
+
+    counts = list(purge_records(now=NOW))
+
+    assert (counts, IdempotencyRecord.objects.count()) == ([3, 3, 1], 0)
+
+
+def test_a_purge_that_takes_long_is_continued(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    continued: list[dict[str, Any]] = []
+    monkeypatch.setattr(idempotency, "PURGE_SLICE", 2)
+    monkeypatch.setattr(tasks, "PURGE_SECONDS", 0)
+    monkeypatch.setattr(tasks, "database_now", lambda: NOW)
+    purge = tasks.purge_idempotency_records
+    monkeypatch.setattr(purge, "apply_async", lambda **options: continued.append(options))
+    stored(tenant, 3, NOW - timedelta(hours=24))
+
+    purge()
+    left = IdempotencyRecord.objects.count()
+    purge()
+    purge()
+
+    assert (left, IdempotencyRecord.objects.count(), len(continued)) == (1, 0, 2)
+
+
+@pytest.mark.postgresql
+def test_an_answer_outlives_the_clock_of_a_worker(tenant: Tenant, clock: Any) -> None:
+    stored(tenant, 1, database_now())
+    clock.move_to(NOW + timedelta(days=3650))
+
+    tasks.purge_idempotency_records()
+
+    assert IdempotencyRecord.objects.count() == 1

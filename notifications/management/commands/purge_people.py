@@ -12,7 +12,7 @@ from bookings.people import due, purge
 from bookings.people.retention import BATCH
 from notifications.patience import patient_statements
 from notifications.progress import Progress, check_bounds, stoppable
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 
 MOST_DAYS = 36_500
 
