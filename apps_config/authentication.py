@@ -22,7 +22,7 @@ from apps_config.models import (
     Membership,
     digest_secret,
 )
-from scheduling.api.errors import NotFound, RateLimited, Unauthenticated
+from scheduling.api.errors import NotFound, RateLimited, Unauthenticated, tolerated_outage
 from scheduling.api.rates import RateWindow, client_address
 from scheduling.api.slices import delete_in_slices
 
@@ -194,7 +194,8 @@ def _note_use(row: _Row, now: datetime) -> None:
     """Keep the last use, to the minute: at most one write a minute and key."""
     minute = now.replace(second=0, microsecond=0)
     if row.last_used_at is None or row.last_used_at < minute:
-        Credential.objects.filter(id=row.id).update(last_used_at=minute)
+        with tolerated_outage():
+            Credential.objects.filter(id=row.id).update(last_used_at=minute)
 
 
 def _caller(rows: list[_Row], app_slug: str | None) -> Caller:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps_config.models import App, Credential, IdempotencyRecord
 from scheduling.api.beforehand import asks_first
-from scheduling.api.errors import Invalid, Refusal, Unauthenticated
+from scheduling.api.errors import Invalid, Refusal, Unauthenticated, sqlstate_of
 from scheduling.api.renderers import render_json
 from scheduling.api.slices import by_slices, delete_in_slices
 from scheduling.api.sql import raw_id
@@ -119,7 +119,7 @@ def _claim(
                 return kept
             # It was removed between the two statements.
     except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", None) != "55P03":  # lock_not_available
+        if sqlstate_of(error) != "55P03":  # lock_not_available
             raise
         raise _in_progress() from error
     raise _in_progress()

@@ -28,7 +28,7 @@ from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
 from scheduling.api.reencryption import CURRENT, OLDER, UNREADABLE, look_at_secrets
-from scheduling.api.sql import database_now
+from scheduling.api.sql import accepts_writes, database_now
 
 OK, WARN, FAIL = "ok", "WARN", "FAIL"
 LEAST_POSTGRESQL = 15
@@ -105,6 +105,9 @@ def told(error: Exception) -> str:
 
 # --- Database -------------------------------------------------------------------------------------
 def look_at_database() -> Finding:
+    if not accepts_writes():
+        fix = "Make room on its disk, or point DATABASE_URL at the primary."
+        return Finding(FAIL, "only reads", fix)
     if connection.vendor != "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT sqlite_version()")
