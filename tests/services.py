@@ -498,9 +498,13 @@ class Service:
     env             the environment of every process of it
     folder          its VAR_DIR; the outbox of e-mails lies in it
     processes       name -> Popen, to be killed or signalled by a test
+    code            where the code lies that runs: this checkout, or another release
     """
 
-    def __init__(self, folder: Path, database_url: str, settings: dict[str, object]) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, settings: dict[str, object], code: Path = ROOT
+    ) -> None:
+        self.code = code
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
@@ -525,7 +529,7 @@ class Service:
         """Runs a management command in the service's environment; returns what it printed."""
         done = subprocess.run(
             [sys.executable, "manage.py", *args],
-            cwd=ROOT,
+            cwd=self.code,
             env=self.env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -567,7 +571,7 @@ class Service:
         with open(self.folder / f"{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *args],
-                cwd=ROOT,
+                cwd=self.code,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -620,6 +624,7 @@ def service_database_url(tmp_path: Path) -> Iterator[str]:
 def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
     """start_service(workers=2, threads=8, RATE_LIMIT_PER_MINUTE=5, ...) -> Service.
 
+    Its database has the schema of this checkout, whatever `code` it runs.
     Words in capitals are settings in its environment. Celery's worker and beat are started by the
     test (`service.start_worker()`). All that was started is stopped at the end of the session, or
     before by `service.stop()`.
@@ -631,10 +636,11 @@ def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             workers: int = 2,
             threads: int = 8,
             wsgi: str = "scheduling.wsgi",
+            code: Path = ROOT,
             **settings: object,
         ) -> Service:
             folder = tmp_path_factory.mktemp("service")
-            service = Service(folder, cleaning.enter_context(own_database(folder)), settings)
+            service = Service(folder, cleaning.enter_context(own_database(folder)), settings, code)
             cleaning.callback(service.stop)
             service.start_web(workers=workers, threads=threads, wsgi=wsgi)
             return service
