@@ -199,7 +199,7 @@ def look_at_deliveries(kind: str) -> Finding:
 
 
 def look_at_completions() -> Finding:
-    now = timezone.now()
+    now = database_now()
     return _late(oldest_uncompleted(now), now, "See that beat and a worker run, and read its log.")
 
 

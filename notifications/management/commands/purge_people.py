@@ -40,7 +40,8 @@ class Command(BaseCommand):
                 return
             progress = Progress(total, self.stdout, "bookings are emptied")
             for purged in purge(before, batch=options["batch"]):
-                progress.add(purged.bookings)
+                if purged.bookings:
+                    progress.add(purged.bookings)
             progress.end()
 
 
