@@ -184,4 +184,4 @@ def purge_lapsed(*, now: datetime) -> Iterator[int]:
     All rows of a hold end at the same time, and go together.
     """
     lapsed = Hold.objects.filter(expires_at__lte=now - KEPT_FOR, main=None)
-    yield from delete_in_slices(lapsed, "expires_at", PURGE_SLICE)
+    yield from delete_in_slices(lapsed, "expires_at", PURGE_SLICE, referring="main")
