@@ -5,6 +5,7 @@ import binascii
 import hmac
 import json
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,6 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
-from django.utils import timezone
 
 from apps_config.models import (
     SECRET_LENGTH,
@@ -22,10 +22,12 @@ from apps_config.models import (
     Membership,
     digest_secret,
 )
-from scheduling.api.errors import NotFound, RateLimited, Unauthenticated
+from scheduling.api.errors import NotFound, RateLimited, Unauthenticated, tolerated_outage
 from scheduling.api.rates import RateWindow, client_address
+from scheduling.api.slices import delete_in_slices
 
 MAX_HEADER = 1024
+PURGE_SLICE = 5000
 _NOBODY_HASH = digest_secret("")
 
 # One row per membership of an access token's account; exactly one row for every other key.
@@ -192,7 +194,8 @@ def _note_use(row: _Row, now: datetime) -> None:
     """Keep the last use, to the minute: at most one write a minute and key."""
     minute = now.replace(second=0, microsecond=0)
     if row.last_used_at is None or row.last_used_at < minute:
-        Credential.objects.filter(id=row.id).update(last_used_at=minute)
+        with tolerated_outage():
+            Credential.objects.filter(id=row.id).update(last_used_at=minute)
 
 
 def _caller(rows: list[_Row], app_slug: str | None) -> Caller:
@@ -256,10 +259,11 @@ def forgive_login(address: str, *, now: datetime) -> None:
     rows.update(count=F("count") - 1)
 
 
-def purge_failed_logins() -> None:
-    """Forget the counts of all minutes but this one and the last."""
-    this_minute = int(timezone.now().timestamp()) // 60
-    FailedLogin.objects.filter(minute__lt=this_minute - 1).delete()
+def purge_failed_logins(*, now: datetime) -> Iterator[int]:
+    """Delete the counts of all minutes but this one and the last; yields how many at a time."""
+    this_minute = int(now.timestamp()) // 60
+    old = FailedLogin.objects.filter(minute__lt=this_minute - 1)
+    yield from delete_in_slices(old, "id", PURGE_SLICE)
 
 
 def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:

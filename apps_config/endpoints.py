@@ -1,5 +1,6 @@
 """The base of every endpoint: who calls, what they may, how often, and at most once."""
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -21,7 +22,14 @@ from apps_config.authentication import (
 from apps_config.history import acting_as
 from apps_config.idempotency import answer_once, hash_request, read_key
 from apps_config.models import App, Credential, Membership
-from scheduling.api.errors import Forbidden, Invalid, RateLimited, Unauthenticated
+from scheduling.api.errors import (
+    Forbidden,
+    Invalid,
+    RateLimited,
+    Unauthenticated,
+    sqlstate_of,
+    tolerated_outage,
+)
 from scheduling.api.headers import service_header
 from scheduling.api.instants import ZONES
 from scheduling.api.pagination import Page, envelope
@@ -128,6 +136,11 @@ class TenantView(ApiView):
         """Where wall times are read that belong to no single resource."""
         return self.asked_zone or self.app.default_timezone
 
+    def is_repeatable(self, request: Any) -> bool:
+        """With an Idempotency-Key the whole handler is one transaction."""
+        has_key = "HTTP_IDEMPOTENCY_KEY" in request.META
+        return super().is_repeatable(request) or self.query_like or has_key
+
     def run(self, request: Any, handler: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         with acting_as(self.caller.account_id, self.caller.actor):
             return self._run(request, handler, *args, **kwargs)
@@ -136,7 +149,7 @@ class TenantView(ApiView):
         try:
             return self._run_once(request, handler, *args, **kwargs)
         except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", None) not in _TRY_AGAIN:
+            if sqlstate_of(error) not in _TRY_AGAIN:
                 raise
             return self._run_once(request, handler, *args, **kwargs)
 
@@ -155,7 +168,8 @@ class TenantView(ApiView):
             )
         except Unauthenticated:
             if request.META.get("HTTP_AUTHORIZATION"):
-                count_failed_login(client_address(request), now=self.now)
+                with tolerated_outage():
+                    count_failed_login(client_address(request), now=self.now)
             raise
 
     def _count(self, request: Any) -> None:
@@ -208,7 +222,13 @@ class TenantView(ApiView):
         self.keeps_answer = True
         return answer_once(
             credential_id=self.caller.credential_id,
+            app_id=self._app_of_key(),
             key=read_key(key),
             request_hash=hash_request(request.method, request.get_full_path(), request.body),
             answer=lambda: render(handler(request, *args, **kwargs)),
         )
+
+    def _app_of_key(self) -> uuid.UUID | None:
+        """The app that an Idempotency-Key belongs to, where the credential does not say which."""
+        is_of_account = self.caller.kind == Credential.ACCESS and self.needs_app
+        return self.app.id if is_of_account else None

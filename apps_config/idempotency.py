@@ -3,24 +3,26 @@
 import hashlib
 import re
 import uuid
-from collections.abc import Callable, Collection
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from django.db import OperationalError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import Q
 from django.http import HttpResponse
 from django.utils import timezone
 
-from apps_config.models import App, IdempotencyRecord
+from apps_config.models import App, Credential, IdempotencyRecord
 from scheduling.api.beforehand import asks_first
-from scheduling.api.errors import Invalid, Refusal
+from scheduling.api.errors import Invalid, Refusal, Unauthenticated, sqlstate_of
 from scheduling.api.renderers import render_json
-from scheduling.api.slices import by_slices
+from scheduling.api.slices import by_slices, delete_in_slices
 from scheduling.api.sql import raw_id
 
 KEPT_FOR = timedelta(hours=24)
+MAX_CLAIMS = 3
+PURGE_SLICE = 5000
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -44,24 +46,47 @@ def hash_request(method: str, path: str, body: bytes) -> str:
     return hashlib.sha256(b"\0".join([method.encode(), path.encode(), body])).hexdigest()
 
 
+def stored_key(key: str, app_id: uuid.UUID | None) -> str:
+    """A key as its record has it. `app_id`: the app of a request whose credential has several.
+
+    A key of the client contains no space, so the two forms never meet. The app is part of the text
+    and not of the unique index, because the previous release still inserts by that index.
+    """
+    return f"{app_id.hex} {hashlib.sha256(key.encode()).hexdigest()}" if app_id else key
+
+
 @asks_first
 def answer_once(
-    *, credential_id: uuid.UUID, key: str, request_hash: str, answer: Callable[[], HttpResponse]
+    *,
+    credential_id: uuid.UUID,
+    app_id: uuid.UUID | None,
+    key: str,
+    request_hash: str,
+    answer: Callable[[], HttpResponse],
 ) -> HttpResponse:
     """Run `answer` and keep its rendered response in the same transaction, or replay what was kept.
 
-    A second call meanwhile waits at the unique index for the first to commit; past the lock
-    timeout it gets IdempotencyInProgress. An exception of `answer` rolls everything back, so
-    refusals are not kept.
+    A key belongs to a credential, and where that acts in several apps also to `app_id`. A second
+    call meanwhile waits at the unique index for the first to commit; past the lock timeout it gets
+    IdempotencyInProgress. An exception of `answer` rolls everything back, so refusals are not kept.
     """
-    with transaction.atomic():
-        kept = _claim(credential_id, key)
-        if kept is None:
-            response = answer()
-            IdempotencyRecord.objects.filter(credential_id=credential_id, key=key).update(
-                request_hash=request_hash, status=response.status_code, body=response.content
-            )
-            return response
+    try:
+        with transaction.atomic():
+            kept = _claim(credential_id, key, app_id)
+            if kept is None:
+                response = answer()
+                own = IdempotencyRecord.objects.filter(
+                    credential_id=credential_id, key=stored_key(key, app_id)
+                )
+                own.update(
+                    request_hash=request_hash, status=response.status_code, body=response.content
+                )
+                return response
+    except IntegrityError as error:
+        if Credential.objects.filter(id=credential_id).exists():
+            raise
+        # Deleted since it was read, which the record's foreign key finds out at the commit.
+        raise Unauthenticated from error
     if kept.request_hash != request_hash:
         raise IdempotencyMismatch(
             "This Idempotency-Key was used for another request.",
@@ -75,23 +100,35 @@ def answer_once(
     )
 
 
-def _claim(credential_id: uuid.UUID, key: str) -> IdempotencyRecord | None:
+def _claim(
+    credential_id: uuid.UUID, key: str, app_id: uuid.UUID | None
+) -> IdempotencyRecord | None:
     """None: the key is ours now. Else the record of the request that had it before."""
     now = timezone.now()
-    mine = IdempotencyRecord(credential_id=credential_id, key=key, created_at=now)
-    records = IdempotencyRecord.objects.filter(credential_id=credential_id, key=key)
-    records.filter(created_at__lte=now - KEPT_FOR).delete()
+    own_key = stored_key(key, app_id)
+    mine = IdempotencyRecord(credential_id=credential_id, key=own_key, created_at=now)
+    records = IdempotencyRecord.objects.filter(credential_id=credential_id, key__in={own_key, key})
     try:
-        if _insert_unless_there(mine):
-            return None
+        records.filter(created_at__lte=now - KEPT_FOR).delete()
+        if app_id and (earlier := records.filter(key=key).first()):
+            return earlier  # of the previous release, which stored all keys without an app
+        for _ in range(MAX_CLAIMS):
+            if _insert_unless_there(mine):
+                return None
+            if kept := records.filter(key=own_key).first():
+                return kept
+            # It was removed between the two statements.
     except OperationalError as error:
-        if getattr(error.__cause__, "sqlstate", None) == "55P03":  # lock_not_available
-            raise IdempotencyInProgress(
-                "A request with this Idempotency-Key is still running.",
-                headers={"Retry-After": "1"},
-            ) from error
-        raise
-    return records.get()
+        if sqlstate_of(error) != "55P03":  # lock_not_available
+            raise
+        raise _in_progress() from error
+    raise _in_progress()
+
+
+def _in_progress() -> IdempotencyInProgress:
+    return IdempotencyInProgress(
+        "A request with this Idempotency-Key is still running.", headers={"Retry-After": "1"}
+    )
 
 
 def _insert_unless_there(record: IdempotencyRecord) -> bool:
@@ -142,7 +179,7 @@ def _outlined(value: Any) -> Any:
     return [_outlined(one) for one in value] if isinstance(value, list) else value
 
 
-def purge_records() -> int:
-    """Delete what is older than a day; returns how many."""
-    old = IdempotencyRecord.objects.filter(created_at__lte=timezone.now() - KEPT_FOR)
-    return old.delete()[0]
+def purge_records(*, now: datetime) -> Iterator[int]:
+    """Delete what is older than a day, a slice at a time; yields how many records each had."""
+    old = IdempotencyRecord.objects.filter(created_at__lte=now - KEPT_FOR)
+    yield from delete_in_slices(old, "created_at", PURGE_SLICE)

@@ -6,7 +6,7 @@ main row; a booking or a hold that wants its time queues at the lock of the reso
 """
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -22,13 +22,15 @@ from availability.placement import (
     lock_resources,
 )
 from scheduling.api.errors import NotFound, RateLimited, Refusal
-from scheduling.api.sql import insert_rows, raw_moment
+from scheduling.api.slices import delete_in_slices
+from scheduling.api.sql import insert_rows
 
 DEFAULT_SECONDS = 30
 MOST_SECONDS = 3600
 OPEN_PER_ADDRESS = 5  # by widget keys
 WIDGET_EXTENSIONS = 1
 KEPT_FOR = timedelta(days=1)
+PURGE_SLICE = 5000
 
 
 class HoldExpired(Refusal):
@@ -201,14 +203,10 @@ def _rows_of(hold: Hold) -> QuerySet[Hold]:
     return Hold.objects.filter(Q(id=hold.id) | Q(main=hold))
 
 
-def purge_lapsed(*, now: datetime) -> int:
-    """Delete what lapsed a day ago, used or not; returns how many rows.
+def purge_lapsed(*, now: datetime) -> Iterator[int]:
+    """Delete what lapsed a day ago, used or not, a slice at a time; yields how many holds each had.
 
-    In one statement: all rows of a hold end at the same time.
+    All rows of a hold end at the same time, and go together.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_PURGE, [raw_moment(now - KEPT_FOR)])
-        return cursor.rowcount
-
-
-_PURGE = "DELETE FROM availability_hold WHERE expires_at <= %s"
+    lapsed = Hold.objects.filter(expires_at__lte=now - KEPT_FOR, main=None)
+    yield from delete_in_slices(lapsed, "expires_at", PURGE_SLICE, referring="main")

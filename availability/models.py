@@ -54,7 +54,12 @@ class Resource(Owned):
     tags = models.JSONField(default=list, blank=True)
     meta = ObjectField(default=dict, blank=True)
     password = models.CharField(
-        max_length=128, blank=True, editable=False, help_text="hashed; for POST /auth"
+        max_length=128,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="hashed; for POST /auth",
     )
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -102,18 +107,33 @@ class Calendar(Owned):
     description = models.TextField(max_length=8000, blank=True)
     backgroundcolor = models.CharField(max_length=32, blank=True)
     foregroundcolor = models.CharField(max_length=32, blank=True)
-    provider = models.CharField(max_length=20, default=SERVICE, editable=False)
+    provider = models.CharField(max_length=20, default=SERVICE, db_default=SERVICE, editable=False)
     provider_id = models.CharField(
-        max_length=2048, blank=True, editable=False, help_text="the collection's address"
+        max_length=2048,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="the collection's address",
     )
     provider_access = models.CharField(
-        max_length=6, blank=True, editable=False, choices=[(word, word) for word in ACCESS]
+        max_length=6,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        choices=[(word, word) for word in ACCESS],
     )
     provider_primary = models.BooleanField(
-        default=False, help_text="the resource's bookings are written here, wherever they stand"
+        default=False,
+        db_default=False,
+        help_text="the resource's bookings are written here, wherever they stand",
     )
     provider_invites = models.BooleanField(
-        default=False, editable=False, help_text="its server mails attendees by itself (RFC 6638)"
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="its server mails attendees by itself (RFC 6638)",
     )
     synced_at = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -214,7 +234,12 @@ class Event(Owned):
     busy = models.BooleanField(default=True)
     exclusive = models.BooleanField(default=False, editable=False)
     provider_id = models.CharField(
-        max_length=300, blank=True, editable=False, help_text="the UID in a connected calendar"
+        max_length=300,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="the UID in a connected calendar",
     )
 
     objects = EventQuerySet.as_manager()

@@ -3,6 +3,7 @@
 import uuid
 
 from django.db import models
+from django.db.models import Value
 from django.db.models.functions import Upper
 
 from apps_config.models import App, EventNotification
@@ -65,7 +66,7 @@ class Booking(Owned):
     )
     max_seats = models.PositiveSmallIntegerField(null=True, blank=True)
     # Of a group's owner: min_cancel_time, min_booking_time, max_booking_time, as they were sent.
-    policies = models.JSONField(default=dict, blank=True)
+    policies = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True)
     bulk = models.ForeignKey(
         Bulk, models.PROTECT, null=True, blank=True, related_name="bookings", db_index=False
     )

@@ -18,8 +18,8 @@ from availability.models import Calendar
 from availability.placement import lock_resources
 from external_calendars.models import Connection
 from external_calendars.providers.base import FINAL_TROUBLES, NO_WRITE_ACCESS, Trouble
-from notifications.queue import database_now
 from notifications.waking import WakeUp
+from scheduling.api.sql import database_now
 
 # Longer than any one call to a provider; each batch extends it.
 LEASE = timedelta(seconds=120)

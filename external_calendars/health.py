@@ -9,7 +9,7 @@ from availability.models import Calendar
 from availability.out_of_step import out_of_step, stale_before
 from notifications.doctor import OK, WARN, Check, Finding, adds_check, readable
 from notifications.lateness import seconds_since
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 
 NAMED = 3
 # When each was last in step; of one that never was, since when it is connected.

@@ -27,7 +27,7 @@ from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import Look, Object, Trouble
 from external_calendars.writing import hurry
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 
 logger = logging.getLogger(__name__)
 

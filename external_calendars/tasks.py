@@ -5,10 +5,10 @@ from celery import shared_task
 from external_calendars.claims import LOOK, due
 from external_calendars.layout import forget_old_events, lay_out_further
 from external_calendars.rounds import LONGEST_RUN, run_round
-from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.sweeping import NEGLECTED, sweeps
 from notifications.waking import publish
+from scheduling.api.sql import database_now
 
 LAY_OUT_SECONDS = 20.0  # of one task
 

@@ -28,8 +28,8 @@ from availability.whole_days import find_shifted
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
-from notifications.queue import database_now
 from scheduling.api.reencryption import CURRENT, OLDER, UNREADABLE, look_at_secrets
+from scheduling.api.sql import accepts_writes, database_now
 
 OK, WARN, FAIL = "ok", "WARN", "FAIL"
 LEAST_POSTGRESQL = 15
@@ -106,6 +106,9 @@ def told(error: Exception) -> str:
 
 # --- Database -------------------------------------------------------------------------------------
 def look_at_database() -> Finding:
+    if not accepts_writes():
+        fix = "Make room on its disk, or point DATABASE_URL at the primary."
+        return Finding(FAIL, "only reads", fix)
     if connection.vendor != "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT sqlite_version()")
@@ -197,7 +200,7 @@ def look_at_deliveries(kind: str) -> Finding:
 
 
 def look_at_completions() -> Finding:
-    now = timezone.now()
+    now = database_now()
     return _late(oldest_uncompleted(now), now, "See that beat and a worker run, and read its log.")
 
 

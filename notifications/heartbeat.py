@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from notifications.models import Heartbeat
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 
 
 def mark_beat() -> None:

@@ -12,18 +12,15 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    close_old_connections,
-    connection,
-)
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
 from notifications.models import Delivery
-from notifications.queue import LEASE, claim, database_now, next_due
+from notifications.queue import LEASE, claim, next_due
 from notifications.results import Outcome, drop, finish, give_back
 from notifications.transports import Send, prepare
+from scheduling.api.errors import is_outage
+from scheduling.api.sql import database_now
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +37,7 @@ AHEAD = 4  # rows claimed for each thread, so that none waits for the database
 # Results are awaited for so long, and gathered for so long after the first, in seconds.
 FIRST_RESULT, FURTHER_RESULTS = 0.05, 0.02
 
-DatabaseAway = (OperationalError, InterfaceError)
+DATABASE_ERRORS = (DatabaseError, InterfaceError)
 
 
 class Job:
@@ -87,7 +84,9 @@ class Pump:
                 self._write_down()
                 idle = not self.in_hand and (is_ending or found == 0)
                 pause = self._pause(working_at) if idle and not is_ending else None
-            except DatabaseAway as error:
+            except DATABASE_ERRORS as error:
+                if not is_outage(error):
+                    raise
                 self._wait_for_database(error)
                 continue
             if idle and pause is None:
@@ -179,7 +178,7 @@ class Pump:
             if unsent:
                 give_back([job.row for job, _ in unsent])
                 self._forget(unsent)
-        except DatabaseAway:
+        except DATABASE_ERRORS:
             for one in (*tried, *unsent):
                 self.done.put(one)
             raise
@@ -191,9 +190,9 @@ class Pump:
         """
         try:
             finish(results)
-        except DatabaseAway:
-            raise
         except Exception as error:
+            if is_outage(error):
+                raise
             if len(results) == 1:
                 logger.exception("the result of delivery %s can't be kept", results[0][0].id)
                 return

@@ -13,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from notifications.breaker import cap_of
 from notifications.models import Attempt, Delivery, Endpoint
-from scheduling.api.sql import among, insert_rows, raw_id, raw_moment
+from scheduling.api.sql import among, database_now, insert_rows, raw_id, raw_moment
 
 # Longer than any one try: 15 s of a call, 25 s of a mail, and some grace.
 LEASE = timedelta(seconds=40)
@@ -28,15 +27,6 @@ CLAIM_LOCK = {
     Delivery.WEBHOOK: 7_301_002,
     Delivery.CALENDAR: 7_301_003,
 }
-
-
-def database_now() -> datetime:
-    """The database's clock: workers whose own clocks differ agree on what is due."""
-    if connection.vendor != "postgresql":
-        return timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        return cursor.fetchone()[0].astimezone(UTC)
 
 
 def claim(kind: str, limit: int) -> list[Delivery]:

@@ -16,9 +16,8 @@ from django.db.models import F, QuerySet
 
 from notifications.breaker import SLOW_SECONDS, note_results
 from notifications.models import Attempt, Delivery, Endpoint
-from notifications.queue import database_now
 from notifications.services import note_webhook_results
-from scheduling.api.sql import among, insert_rows, raw_moment, read_id
+from scheduling.api.sql import among, database_now, insert_rows, raw_moment, read_id
 
 # After the first try, as Standard Webhooks advises: 10 tries in three days. Jitter is added.
 CALL_DELAYS = tuple(

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from notifications.models import Delivery, Endpoint, Plan
+from scheduling.api.slices import by_slices
 
 BATCH = 1000
 
@@ -23,8 +24,11 @@ def outdated(before: datetime) -> QuerySet[Delivery]:
 
 def forget_endpoints() -> None:
     """Remove the breakers of servers that nothing waits for: nobody would ever close them."""
-    awaited = Delivery.objects.open().order_by().values("endpoint").distinct()
-    Endpoint.objects.exclude(address__in=awaited).delete()
+    open_rows = Delivery.objects.open().exclude(endpoint="").order_by()
+    awaited = set(open_rows.values_list("endpoint", flat=True).distinct())
+    for endpoints in by_slices(Endpoint.objects.all(), BATCH):
+        idle = [one.address for one in endpoints if one.address not in awaited]
+        Endpoint.objects.filter(address__in=idle).delete()
 
 
 def purge(before: datetime, *, batch: int | None = None) -> Iterator[int]:

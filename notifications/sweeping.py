@@ -17,8 +17,9 @@ from django.db import close_old_connections, connection
 from notifications.lateness import oldest_late
 from notifications.models import Delivery
 from notifications.pump import run_pump
-from notifications.queue import LEASE, database_now
+from notifications.queue import LEASE
 from notifications.stopping import ask_to_stop, is_stopping
+from scheduling.api.sql import database_now
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,11 @@ from notifications import (
     retention,
     sweeping,  # noqa: F401  # its signals make every worker sweep
 )
+from notifications.patience import patient_statements
 from notifications.pump import LONGEST_RUN, run_pump
-from notifications.queue import database_now
 from notifications.stopping import is_stopping
 from notifications.waking import publish, pump_of
+from scheduling.api.sql import database_now
 
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
@@ -34,15 +35,17 @@ def mark_beat() -> None:
 @shared_task
 def purge_deliveries() -> None:
     """Remove what is older than DELIVERY_RETENTION_DAYS; a successor does what is left."""
-    retention.forget_endpoints()
     before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
-    for _ in retention.purge(before):
-        if is_stopping():
-            return
-        if time.monotonic() > ends:
-            purge_deliveries.apply_async(expires=3600, retry=False)
-            return
+    # The first batch may lie behind many deliveries of bookings that are still to take place.
+    with patient_statements():
+        retention.forget_endpoints()
+        for _ in retention.purge(before):
+            if is_stopping():
+                return
+            if time.monotonic() > ends:
+                purge_deliveries.apply_async(expires=3600, retry=False)
+                return
 
 
 @shared_task

@@ -37,6 +37,7 @@ from notifications.results import Outcome, Verdict, mine_alone
 from notifications.services import DISABLED, FORGOTTEN, TEST, secrets_of
 from notifications.signing import signature_headers
 from notifications.watchdog import watched
+from scheduling.api.errors import is_outage
 from scheduling.api.secrets import SecretUnreadable
 
 logger = logging.getLogger(__name__)
@@ -93,7 +94,9 @@ def prepare(
             sends.append((row, batch.send_of(row)))
         except Unfit as unfit:
             verdicts.append((row, unfit.verdict))
-        except Exception:
+        except Exception as error:
+            if is_outage(error):
+                raise  # of none of them is known whether it can be sent
             # One that can't be made ready must not hold up the others.
             logger.exception("delivery %s can't be prepared", row.id)
             verdicts.append((row, Verdict(Delivery.FAILED, "It could not be put together.")))

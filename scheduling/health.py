@@ -11,8 +11,9 @@ from rest_framework.response import Response
 
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery
-from scheduling.api.errors import retry_header
+from scheduling.api.errors import is_stale_plan, retry_header
 from scheduling.api.schema import component, described
+from scheduling.api.sql import accepts_writes
 from scheduling.api.views import ApiView
 
 HEALTH = component(
@@ -31,7 +32,7 @@ READINESS = component(
         "required": ["status", "database", "migrations", "oldest_overdue_seconds"],
         "properties": {
             "status": {"type": "string", "enum": ["ok", "unavailable"]},
-            "database": {"type": "string", "enum": ["ok", "unreachable"]},
+            "database": {"type": "string", "enum": ["ok", "read-only", "unreachable"]},
             "migrations": {"type": "string", "enum": ["ok", "not applied", "unknown"]},
             "oldest_overdue_seconds": {
                 "type": ["integer", "null"],
@@ -73,7 +74,7 @@ class ReadinessView(ApiView):
 
     @described(
         summary="Can it serve?",
-        description="200 when the database answers and all migrations are applied.",
+        description="200 when the database answers, takes writes, and all migrations are applied.",
         response=READINESS,
         others={
             503: OpenApiResponse(
@@ -98,10 +99,13 @@ def look_at_database() -> dict[str, Any]:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             return {"database": "ok", "migrations": "not applied", "oldest_overdue_seconds": None}
+        database = "ok" if accepts_writes() else "read-only"
         overdue = oldest_overdue_seconds()
-    except DatabaseTrouble:
+    except DatabaseTrouble as error:
+        if is_stale_plan(error):
+            raise  # the view is tried again on a new connection
         return {key: UNREACHABLE[key] for key in UNREACHABLE if key != "status"}
-    return {"database": "ok", "migrations": "ok", "oldest_overdue_seconds": overdue}
+    return {"database": database, "migrations": "ok", "oldest_overdue_seconds": overdue}
 
 
 def oldest_overdue_seconds() -> int:

@@ -24,8 +24,9 @@ from external_calendars.health import max_seconds_behind, problems
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, seconds_since
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
-from notifications.queue import LEASE, database_now
+from notifications.queue import LEASE
 from scheduling.api.errors import Refusal, Unavailable
+from scheduling.api.sql import database_now
 from scheduling.api.views import ApiView
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -71,20 +71,6 @@ VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("DEBUG", False)
-SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
-if not SECRET_KEY:
-    # There is no default key. On one machine the processes share one made by chance in var/; where
-    # they share no folder (docker-compose.yml says so) it has to be given.
-    if env_flag("REQUIRE_SECRET_KEY", False):
-        raise ImproperlyConfigured("SECRET_KEY must be set")
-    SECRET_KEY = local_secret(VAR_DIR / "secret_key")
-if len(SECRET_KEY) < 32:
-    raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
-# What the database holds encrypted: the first encrypts, every one decrypts.
-ENCRYPTION_KEYS = env_list("ENCRYPTION_KEYS", "") or [SECRET_KEY]
-if any(len(key) < 32 for key in ENCRYPTION_KEYS):
-    raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
-
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
@@ -183,7 +169,9 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
 elif DATABASE["ENGINE"] == "django.db.backends.postgresql":
     DATABASE["OPTIONS"] = DATABASE.get("OPTIONS", {}) | {
         "options": "-c lock_timeout=5s -c statement_timeout=15s"
-        " -c idle_in_transaction_session_timeout=30s",
+        " -c idle_in_transaction_session_timeout=30s"
+        # Short statements: what is compiled for one is thrown away before it pays.
+        " -c jit=off",
         # The same few statements all day: bound by the server they are planned once a connection.
         "server_side_binding": True,
         "prepare_threshold": 5,
@@ -197,6 +185,26 @@ else:
 # SQLite leaves out the further columns of a covering index: it is slower, not wrong.
 SILENCED_SYSTEM_CHECKS = ["models.W040"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Secrets --------------------------------------------------------------------------------------
+SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
+if not SECRET_KEY:
+    # There is no default key. On one machine the processes share one made by chance in var/; where
+    # they may share no folder it has to be given.
+    if env_flag("REQUIRE_SECRET_KEY", False):
+        raise ImproperlyConfigured("SECRET_KEY must be set")
+    if DATABASE["ENGINE"] == "django.db.backends.postgresql":
+        raise ImproperlyConfigured(
+            "SECRET_KEY must be set: with PostgreSQL, processes on several machines need the same"
+            f" key. If this machine served it before, use the key in {VAR_DIR / 'secret_key'}."
+        )
+    SECRET_KEY = local_secret(VAR_DIR / "secret_key")
+if len(SECRET_KEY) < 32:
+    raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+# What the database holds encrypted: the first encrypts, every one decrypts.
+ENCRYPTION_KEYS = env_list("ENCRYPTION_KEYS", "") or [SECRET_KEY]
+if any(len(key) < 32 for key in ENCRYPTION_KEYS):
+    raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 
 # --- Accounts -------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "apps_config.Account"

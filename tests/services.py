@@ -64,6 +64,7 @@ from tests.service_shell import Shell
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 SECOND_PASS_MARKS = ("both_databases", "sqlite")
+SECRET_KEY = "the secret key of services under test"
 OWN_SERVERS = pytest.StashKey[list]()
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 
@@ -303,6 +304,7 @@ def choose_services(config: pytest.Config) -> None:
         os.environ["DATABASE_URL"] = with_database(address, f"booking_{uuid.uuid4().hex[:12]}")
         os.environ["TEST_SERVER_URL"] = address
         os.environ["TEST_ENGINE"] = "postgresql"
+        os.environ.setdefault("SECRET_KEY", SECRET_KEY)
     else:
         os.environ.pop("DATABASE_URL", None)
         os.environ["TEST_ENGINE"] = "sqlite"
@@ -530,9 +532,13 @@ class Service:
     env             the environment of every process of it
     folder          its VAR_DIR; the outbox of e-mails lies in it
     processes       name -> Popen, to be killed or signalled by a test
+    code            where the code lies that runs: this checkout, or another release
     """
 
-    def __init__(self, folder: Path, database_url: str, settings: dict[str, object]) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, settings: dict[str, object], code: Path = ROOT
+    ) -> None:
+        self.code = code
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
@@ -542,6 +548,7 @@ class Service:
         self.env |= {
             "DATABASE_URL": database_url,
             "VAR_DIR": str(folder),
+            "SECRET_KEY": SECRET_KEY,
             "PUBLIC_URL": self.url,
             "TMPDIR": str(folder),
             "LOG_LEVEL": "WARNING",
@@ -561,7 +568,7 @@ class Service:
         """Runs a management command in the service's environment; returns what it printed."""
         done = subprocess.run(
             [sys.executable, "manage.py", *args],
-            cwd=ROOT,
+            cwd=self.code,
             env=self.env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -603,7 +610,7 @@ class Service:
         with open(self.folder / f"{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", module, *args],
-                cwd=ROOT,
+                cwd=self.code,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -657,6 +664,7 @@ def service_database_url(tmp_path: Path) -> Iterator[str]:
 def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
     """start_service(workers=2, threads=8, RATE_LIMIT_PER_MINUTE=5, ...) -> Service.
 
+    Its database has the schema of this checkout, whatever `code` it runs.
     Words in capitals are settings in its environment. Celery's worker and beat are started by the
     test (`service.start_worker()`). All that was started is stopped at the end of the session, or
     before by `service.stop()`.
@@ -668,10 +676,11 @@ def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
             workers: int = 2,
             threads: int = 8,
             wsgi: str = "scheduling.wsgi",
+            code: Path = ROOT,
             **settings: object,
         ) -> Service:
             folder = tmp_path_factory.mktemp("service")
-            service = Service(folder, cleaning.enter_context(own_database(folder)), settings)
+            service = Service(folder, cleaning.enter_context(own_database(folder)), settings, code)
             cleaning.callback(service.stop)
             service.start_web(workers=workers, threads=threads, wsgi=wsgi)
             return service

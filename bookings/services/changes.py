@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from apps_config.models import App
 from availability.batches import find_refusal
@@ -37,7 +37,7 @@ from bookings.services.history import (
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.durations import DurationError, elapsed_seconds
-from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.errors import Invalid, NotFound, is_outage
 from scheduling.api.merging import merge_free
 from scheduling.api.sql import update_rows
 
@@ -289,9 +289,11 @@ def _act_when_due(column: str, action: str, now: datetime) -> int:
     for booking_id, app in [(row.id, row.app) for row in due.select_related("app")[:BATCH]]:
         try:
             done += _act_if_due(app, booking_id, column, action, now)
-        except (OperationalError, InterfaceError, SoftTimeLimitExceeded):
-            raise  # the database is busy or away, or the task's time over: so it is for the others
-        except Exception:
+        except SoftTimeLimitExceeded:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                raise  # so it is for the others
             logger.exception("booking %s can't do %s", booking_id, action)
     return done
 

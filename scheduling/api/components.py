@@ -418,7 +418,7 @@ ERROR_RESPONSES = {
     ),
     415: error_response(
         415,
-        "The body is not application/json in UTF-8.",
+        "The body is not application/json in UTF-8, or it has a Content-Encoding.",
         {"unsupported_media_type": {"error": "The body must be application/json in UTF-8."}},
     ),
     422: error_response(

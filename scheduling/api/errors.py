@@ -7,13 +7,20 @@ translation of what Django, DRF and the database raise.
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import orjson
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.core.signals import got_request_exception
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+)
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.views import defaults
 from rest_framework import exceptions as drf
@@ -50,7 +57,11 @@ STATUS = {
 }
 
 # SQLite calls a missing table or a bad statement an OperationalError too; those are bugs.
-BUG_WORDS = ("no such ", "syntax error", "too many SQL variables")
+BUG_WORDS = ("no such ", "syntax error", "too many SQL variables", "number of parameters must be")
+
+# PostgreSQL's errors that psycopg does not count among the operational ones, though they pass.
+READ_ONLY = "25006"  # a standby, or a primary that takes no more writes
+SESSION_ENDED = frozenset({"25P03", "25P04"})  # idle in a transaction, or in one for too long
 
 
 class Refusal(Exception):
@@ -141,8 +152,13 @@ class TooLarge(Refusal):
 class UnsupportedMediaType(Refusal):
     code = "unsupported_media_type"
 
-    def __init__(self, message: str = "The body must be application/json in UTF-8.") -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str = "The body must be application/json in UTF-8.",
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, headers=headers)
 
 
 class Invalid(Refusal):
@@ -262,11 +278,50 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
 ]
 
 
+def sqlstate_of(exc: BaseException | None) -> str:
+    """PostgreSQL's code of an error, else nothing."""
+    return getattr(getattr(exc, "__cause__", None), "sqlstate", None) or ""
+
+
 def is_outage(exc: BaseException | None) -> bool:
-    """Whether the database could not serve us just now: locked, timed out, restarting, gone."""
-    if not isinstance(exc, (OperationalError, InterfaceError)):
-        return False
-    return not any(words in str(exc) for words in BUG_WORDS)
+    """Whether the database could not serve us just now: locked, timed out, read-only, gone."""
+    if isinstance(exc, (OperationalError, InterfaceError)):
+        return not any(words in str(exc) for words in BUG_WORDS)
+    return sqlstate_of(exc) in SESSION_ENDED or is_read_only(exc) or is_stale_plan(exc)
+
+
+def is_read_only(exc: BaseException | None) -> bool:
+    """Whether PostgreSQL refused a write because the server, or the session, only reads."""
+    return sqlstate_of(exc) == READ_ONLY
+
+
+def is_stale_plan(exc: BaseException | None) -> bool:
+    """Whether a statement that the connection has prepared no longer fits: a migration changed the
+    type of a column. The message may be in any language, PostgreSQL's function has one name.
+    """
+    diagnostics = getattr(getattr(exc, "__cause__", None), "diag", None)
+    return getattr(diagnostics, "source_function", None) == "RevalidateCachedQuery"
+
+
+@contextmanager
+def tolerated_outage() -> Iterator[None]:
+    """For a note that a request can do without: an outage of the database does not break it."""
+    try:
+        yield
+    except (DatabaseError, InterfaceError) as error:
+        if not is_outage(error):
+            raise
+
+
+def discard_connection(exc: BaseException) -> None:
+    """After an error: end a connection that is past use, and one that would fail for ever.
+
+    A session that began on a server that only reads may stay so when the server does not.
+    """
+    if (is_read_only(exc) or is_stale_plan(exc)) and not connection.in_atomic_block:
+        connection.close()
+    elif is_outage(exc):
+        close_old_connections()
 
 
 def refusal_of(exc: Exception) -> Refusal:
@@ -298,8 +353,7 @@ def exception_response(exc: Exception, context: Mapping[str, Any]) -> Response:
     request = context.get("request")
     refusal = refusal_of(exc)
     log_refusal(exc, refusal, request)
-    if is_outage(exc):
-        close_old_connections()
+    discard_connection(exc)
     return Response(
         refusal.body(request_id_of(request)), status=refusal.status, headers=refusal.headers
     )
@@ -341,7 +395,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """For handler500, which Django calls while the exception is being handled."""
-    if is_outage(sys.exc_info()[1]):
+    error = sys.exc_info()[1]
+    if error is not None and is_outage(error):
+        discard_connection(error)
         return json_error(request, Unavailable())
     if is_api_path(request):
         return json_error(request, Internal())

@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse
 
 from scheduling.api.errors import (
     NotFound,
     Unavailable,
+    discard_connection,
     is_api_path,
     is_outage,
     json_error,
@@ -99,5 +99,5 @@ class DatabaseErrorMiddleware:
         if not is_outage(exception):
             return None
         logger.warning("database unavailable: %s request_id=%s", exception, request_id_of(request))
-        close_old_connections()
+        discard_connection(exception)
         return json_error(request, Unavailable())

@@ -145,6 +145,15 @@ def check_content_type(content_type: str) -> None:
         raise UnsupportedMediaType
 
 
+def check_content_encoding(encoding: str) -> None:
+    """Raises UnsupportedMediaType for an encoded body, with the header of RFC 9110, 15.5.16."""
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType(
+            "The body must be sent without a Content-Encoding.",
+            headers={"Accept-Encoding": "identity"},
+        )
+
+
 def read_body(request: HttpRequest) -> bytes:
     """The request's bytes, at most MAX_BYTES; kept, so that `request.body` gives them again.
 

@@ -2,10 +2,12 @@
 with few statements."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 
 
@@ -23,6 +25,33 @@ def slices_of(keys: Collection[Any], size: int) -> Iterator[list[Any]]:
     ordered = sorted(keys)
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
+
+
+def delete_in_slices(
+    rows: QuerySet, order: str, size: int, *, referring: str = "pk"
+) -> Iterator[int]:
+    """Delete rows, up to `size` in a transaction; yields how many went.
+
+    `referring` is the column by which rows of the same table refer to them: those go first. Nothing
+    else may refer to them. The ORM's own deletion would take a statement for each hundred.
+    `order` is the column of the index by which they are found. What has been deleted still stands
+    in that index until it is vacuumed, so each slice begins where the last one ended.
+    """
+    rows = rows.order_by(order)
+    while found := list(rows.values_list("pk", order)[:size]):
+        keys = [pk for pk, _ in found]
+        with transaction.atomic():
+            for column in dict.fromkeys([referring, "pk"]):
+                gone = rows.model._default_manager.filter(**{f"{column}__in": keys})
+                gone._raw_delete(using=rows.db)
+        yield len(found)
+        rows = rows.filter(**{f"{order}__gte": found[-1][1]})
+
+
+def exhausted_within(seconds: float, work: Iterator[Any]) -> bool:
+    """Whether all of the work could be done in that time; else it was left between two steps."""
+    ends = time.monotonic() + seconds
+    return all(time.monotonic() < ends for _ in work)
 
 
 def save_alike(model: type[Model], changes: Mapping[Any, Mapping[str, Any]]) -> None:

@@ -6,11 +6,12 @@ PostgreSQL has a type for UUIDs; SQLite keeps their 32 hexadecimal digits as tex
 
 import uuid
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection, connections, models
+from django.db import OperationalError, connection, connections, models
+from django.utils import timezone
 
 SQLITE_PARAMETERS = 32_000  # a statement takes 32,766
 
@@ -28,6 +29,51 @@ def raw_moment(moment: datetime) -> Any:
 def read_id(value: Any) -> uuid.UUID:
     """A UUID column of a handwritten statement's row."""
     return value if isinstance(value, uuid.UUID) else uuid.UUID(value)
+
+
+def database_now() -> datetime:
+    """The database's clock: workers whose own clocks differ agree on what is due."""
+    if connection.vendor != "postgresql":
+        return timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cursor.fetchone()[0].astimezone(UTC)
+
+
+def accepts_writes() -> bool:
+    """Whether the database can be written to. Raises its error where it is away.
+
+    A session that began on a server that only read may be out of date: a new one is asked, too.
+    """
+    if connection.vendor != "postgresql":
+        return _sqlite_accepts_writes()
+    if _session_writes():
+        return True
+    connection.close()
+    return _session_writes()
+
+
+def _session_writes() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW transaction_read_only")
+        return cursor.fetchone()[0] == "off"
+
+
+def _sqlite_accepts_writes() -> bool:
+    """Tries to write a number that is in the file's header anyway; busy is not read-only."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA user_version")
+        (version,) = cursor.fetchone()
+        cursor.execute("PRAGMA busy_timeout")
+        (patience,) = cursor.fetchone()
+        cursor.execute("PRAGMA busy_timeout = 1000")
+        try:
+            cursor.execute(f"PRAGMA user_version = {version}")
+        except OperationalError as error:
+            return "locked" in str(error)
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {patience}")
+    return True
 
 
 def among(identifiers: Iterable[uuid.UUID]) -> tuple[str, list[Any]]:

@@ -1,8 +1,10 @@
 """The base of every API view: DRF's APIView with a shorter way through."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.datastructures import MultiValueDict
@@ -10,12 +12,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from scheduling.api.errors import MethodNotAllowed, NotAcceptable, exception_response
-from scheduling.api.parsers import check_content_type, parse_body, read_body
+from scheduling.api.errors import (
+    MethodNotAllowed,
+    NotAcceptable,
+    discard_connection,
+    exception_response,
+    is_read_only,
+    is_stale_plan,
+)
+from scheduling.api.parsers import check_content_encoding, check_content_type, parse_body, read_body
 from scheduling.api.query import check_query
 from scheduling.api.renderers import JSONRenderer, accepts_json
 
 Handler = Callable[..., HttpResponseBase]
+Result = TypeVar("Result")
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 RENDERER = JSONRenderer()
@@ -31,6 +41,7 @@ class ApiRequest(Request):
         raw = read_body(self._request)
         if raw:
             check_content_type(self.content_type)
+            check_content_encoding(self._request.META.get("HTTP_CONTENT_ENCODING", ""))
         return parse_body(raw), MultiValueDict()
 
 
@@ -64,11 +75,29 @@ class ApiView(APIView):
         if self.json_only and not accepts_json(request.META.get("HTTP_ACCEPT", "")):
             raise NotAcceptable
         check_query(request)
-        self.admit(request)
+        self.with_retry(partial(self.admit, request))
         if request.method in BODY_METHODS:
             # Read once and bounded, before anything asks for request.body.
             read_body(request._request)
-        return self.run(request, handler, *args, **kwargs)
+        run = partial(self.run, request, handler, *args, **kwargs)
+        return self.with_retry(run, is_repeatable=self.is_repeatable(request))
+
+    def is_repeatable(self, request: ApiRequest) -> bool:
+        """Whether a handler that failed has left nothing behind, however far it came."""
+        return request.method in ("GET", "HEAD")
+
+    def with_retry(self, step: Callable[[], Result], *, is_repeatable: bool = True) -> Result:
+        """The step's result; once more on a new connection where the old one was at fault.
+
+        A session that only reads has written nothing, so what it refused is always repeatable.
+        """
+        try:
+            return step()
+        except DatabaseError as error:
+            if not (is_read_only(error) or (is_repeatable and is_stale_plan(error))):
+                raise
+            discard_connection(error)
+            return step()
 
     def handler_of(self, method: str) -> Handler:
         """The view's method of that name. Raises MethodNotAllowed."""

@@ -1,6 +1,7 @@
+import psycopg
 import pytest
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
-from django.db import DataError, InterfaceError, OperationalError
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions as drf
 
@@ -121,6 +122,13 @@ def test_exception_response_whole(exc, status, body, headers):
     assert dict(response.headers) == {"Content-Type": "text/html; charset=utf-8", **headers}
 
 
+def of_postgresql(kind):
+    """The server's error as Django raises it."""
+    error = DatabaseError("as the server says it")
+    error.__cause__ = kind()
+    return error
+
+
 @pytest.mark.parametrize(
     ("exc", "code"),
     [
@@ -141,6 +149,10 @@ def test_exception_response_whole(exc, status, body, headers):
         (InterfaceError("the connection is closed"), "unavailable"),
         (OperationalError("no such table: x"), "internal"),
         (OperationalError('near "x": syntax error'), "internal"),
+        (OperationalError("number of parameters must be between 0 and 65535"), "internal"),
+        (of_postgresql(psycopg.errors.ReadOnlySqlTransaction), "unavailable"),
+        (of_postgresql(psycopg.errors.IdleInTransactionSessionTimeout), "unavailable"),
+        (of_postgresql(psycopg.errors.FeatureNotSupported), "internal"),
         (DataError("value too long"), "internal"),
         (ZeroDivisionError(), "internal"),
         (drf.APIException(), "internal"),

@@ -18,6 +18,7 @@ def refusal(error, code, **fields):
 
 NOT_JSON = "The service answers in application/json only."
 NOT_UTF8 = "The body must be application/json in UTF-8."
+NOT_ENCODED = "The body must be sent without a Content-Encoding."
 NOT_LOGGED_IN = refusal("Valid credentials are needed.", "unauthenticated")
 
 
@@ -54,6 +55,9 @@ NOT_LOGGED_IN = refusal("Valid credentials are needed.", "unauthenticated")
         ("post", "/v2/ask", {"data": "{}", "content_type": "application/json; charset=utf-16"}, 415,
          refusal(NOT_UTF8, "unsupported_media_type")),
         ("post", "/v2/ask", {"data": {"a": "b"}}, 415, refusal(NOT_UTF8, "unsupported_media_type")),
+        ("post", "/v2/ask",
+         {"data": "{}", "headers": {"Content-Encoding": "gzip"}, **JSON_BODY}, 415,
+         refusal(NOT_ENCODED, "unsupported_media_type")),
         ("post", "/v2/ask", {"data": "[1, 1", **JSON_BODY}, 400,
          refusal("The body is not valid JSON: Expecting ',' delimiter: line 1 column 6 (char 5).",
                  "malformed")),
@@ -84,12 +88,23 @@ def test_refusals_whole(client, method, path, options, status, body):
         ({"data": "", **JSON_BODY}, {}),
         ({"data": "", "content_type": "text/plain"}, {}),
         ({"data": '{"a": 1}', "content_type": ""}, {"a": 1}),
+        ({"data": "[]", "headers": {"Content-Encoding": "Identity"}, **JSON_BODY}, []),
+        ({"data": "", "headers": {"Content-Encoding": "gzip"}, **JSON_BODY}, {}),
     ],
 )
 def test_bodies(client, sent, answer):
     response = client.post("/v2/ask", **sent)
 
     assert (response.status_code, response.json()) == (200, answer)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", "x", "gzip;q=0"])
+def test_encoded_body_names_the_encoding_that_is_accepted(client, encoding):
+    sent = {"data": '{"name": "a"}', "headers": {"Content-Encoding": encoding}, **JSON_BODY}
+
+    response = client.post("/v2/things", **sent)
+
+    assert (response.status_code, response.headers["Accept-Encoding"]) == (415, "identity")
 
 
 def test_created(client):

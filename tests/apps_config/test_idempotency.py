@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from apps_config.models import IdempotencyRecord
-from apps_config.tasks import purge_idempotency_records
+from apps_config import idempotency, tasks
+from apps_config.idempotency import hash_request, purge_records
+from apps_config.models import Credential, IdempotencyRecord, Membership
+from scheduling.api.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -105,6 +107,59 @@ def test_other_keys_and_other_credentials_are_apart(tenant: Tenant) -> None:
     assert count_projects(tenant) == 3
 
 
+def test_a_key_counts_for_each_app_of_an_account(
+    tenant: Tenant, make_tenant: Callable[..., Tenant]
+) -> None:
+    other_tenant = make_tenant(slug="other")
+    account = tenant.member("owner@example.com")
+    owner = Membership.objects.get(app=tenant.app)
+    Membership.objects.create(account=owner.account, app=other_tenant.app, role=Membership.OWNER)
+    slugs = [tenant.app.slug, other_tenant.app.slug] * 2
+
+    answers = [
+        account.post("/projects", PROJECT, **{"Idempotency-Key": "k1", "Service-App": slug})
+        for slug in slugs
+    ]
+
+    assert [(one.status, one.headers.get(REPLAYED)) for one in answers] == [
+        (201, None),
+        (201, None),
+        (201, "true"),
+        (201, "true"),
+    ]
+    assert [one.content for one in answers[2:]] == [one.content for one in answers[:2]]
+    assert (count_projects(tenant), count_projects(other_tenant)) == (1, 1)
+
+
+def test_the_only_app_of_an_account_need_not_be_named(tenant: Tenant) -> None:
+    member = tenant.member("owner@example.com")
+
+    post(member)
+    named = member.post(
+        "/projects", PROJECT, **{"Idempotency-Key": "k1", "Service-App": tenant.app.slug}
+    )
+
+    assert named.headers[REPLAYED] == "true"
+
+
+def test_an_answer_stored_by_the_previous_release_is_replayed(tenant: Tenant) -> None:
+    """It stored the key of an account's token without the app."""
+    member = tenant.member("owner@example.com")
+    IdempotencyRecord.objects.create(
+        credential=Credential.objects.get(kind=Credential.ACCESS),
+        key="k1",
+        request_hash=hash_request("POST", "/v2/projects", json.dumps(PROJECT).encode()),
+        status=201,
+        body=b'{"data": {}}',
+    )
+
+    answers = [post(member), post(member, {"name": "Another"})]
+
+    assert [(one.status, one.content) for one in answers[:1]] == [(201, b'{"data": {}}')]
+    assert answers[1].json["code"] == "idempotency_mismatch"
+    assert count_projects(tenant) == 0
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status"),
     [
@@ -199,8 +254,56 @@ def test_old_answers_are_purged(tenant: Tenant, clock: Any) -> None:
     post(tenant, key="old")
     clock.move_to(NOW + timedelta(hours=1))
     post(tenant, key="new")
-    clock.move_to(NOW + timedelta(hours=24))
 
-    purge_idempotency_records()
+    counts = list(purge_records(now=NOW + timedelta(hours=24)))
 
-    assert list(IdempotencyRecord.objects.values_list("key", flat=True)) == ["new"]
+    assert (counts, [row.key for row in IdempotencyRecord.objects.all()]) == ([1], ["new"])
+
+
+def stored(tenant: Tenant, count: int, at: datetime) -> None:
+    credential = Credential.objects.get(app=tenant.app)
+    IdempotencyRecord.objects.bulk_create(
+        IdempotencyRecord(credential=credential, key=f"old-{number}", created_at=at)
+        for number in range(count)
+    )
+
+
+def test_many_old_answers_are_deleted_in_slices(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than one statement could delete before its time-out."""
+    monkeypatch.setattr(idempotency, "PURGE_SLICE", 3)
+    stored(tenant, 7, NOW - timedelta(hours=24))
+
+    counts = list(purge_records(now=NOW))
+
+    assert (counts, IdempotencyRecord.objects.count()) == ([3, 3, 1], 0)
+
+
+def test_a_purge_that_takes_long_is_continued(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    continued: list[dict[str, Any]] = []
+    monkeypatch.setattr(idempotency, "PURGE_SLICE", 2)
+    monkeypatch.setattr(tasks, "PURGE_SECONDS", 0)
+    monkeypatch.setattr(tasks, "database_now", lambda: NOW)
+    purge = tasks.purge_idempotency_records
+    monkeypatch.setattr(purge, "apply_async", lambda **options: continued.append(options))
+    stored(tenant, 3, NOW - timedelta(hours=24))
+
+    purge()
+    left = IdempotencyRecord.objects.count()
+    purge()
+    purge()
+
+    assert (left, IdempotencyRecord.objects.count(), len(continued)) == (1, 0, 2)
+
+
+@pytest.mark.postgresql
+def test_an_answer_outlives_the_clock_of_a_worker(tenant: Tenant, clock: Any) -> None:
+    stored(tenant, 1, database_now())
+    clock.move_to(NOW + timedelta(days=3650))
+
+    tasks.purge_idempotency_records()
+
+    assert IdempotencyRecord.objects.count() == 1

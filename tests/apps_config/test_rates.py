@@ -7,9 +7,8 @@ import pytest
 
 from apps_config import authentication
 from apps_config.models import FailedLogin
-from apps_config.tasks import purge_idempotency_records
 from scheduling.api.rates import RateWindow
-from tests.world import Answer, Caller, Tenant, at
+from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
@@ -164,7 +163,8 @@ def test_old_failures_are_forgotten(tenant: Tenant, clock: Any) -> None:
     for minute in (this_minute - 2, this_minute - 1, this_minute):
         FailedLogin.objects.create(address="192.0.2.1", minute=minute, count=3)
 
-    purge_idempotency_records()
+    counts = list(authentication.purge_failed_logins(now=NOW))
 
+    assert counts == [1]
     kept = FailedLogin.objects.order_by("minute").values_list("minute", flat=True)
     assert list(kept) == [this_minute - 1, this_minute]

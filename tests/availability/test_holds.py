@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from availability import holds, tasks
 from availability.holds import (
     HoldExpired,
     extend_hold,
@@ -18,8 +19,8 @@ from availability.holds import (
 )
 from availability.models import Hold, Resource
 from availability.placement import Claim, SlotTaken
-from availability.tasks import purge_holds
 from scheduling.api.errors import NotFound
+from scheduling.api.sql import database_now
 from tests.availability.questions import MONDAY, ask, lines, open_hours, segment_lines
 from tests.bookings.agreements import shown
 from tests.queries import Queries
@@ -262,11 +263,61 @@ def test_holds_are_forgotten_a_day_after_their_end(tenant: Tenant, ada: Any, clo
     assert tenant.book(resource_id=bob["id"], reservation_id=used, **TEN).status == 201
     clock.shift(60)
     kept = hold_of(tenant, resource_id=ada["id"])
-    clock.move_to(NOW + timedelta(days=1, seconds=29))
-    too_early = purge_lapsed(now=NOW + timedelta(days=1, seconds=29))
-    clock.move_to(NOW + timedelta(days=1, seconds=90))
+    too_early = list(purge_lapsed(now=NOW + timedelta(days=1, seconds=29)))
+    purged = list(purge_lapsed(now=NOW + timedelta(days=1, seconds=90)))
 
-    purge_holds()
-
-    assert too_early == 0
+    assert (too_early, purged) == ([], [2])
     assert [str(row.id) for row in Hold.objects.all()] == [kept]
+
+
+def test_many_lapsed_holds_are_deleted_in_slices(
+    tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hold over several resources goes as a whole, wherever its slice ends."""
+    monkeypatch.setattr(holds, "PURGE_SLICE", 2)
+    lapsed = {"app": tenant.app, "resource_id": ada["id"], "start": NOW, "end": NOW + seconds(60)}
+    for _ in range(5):
+        main = Hold.objects.create(**lapsed, expires_at=NOW, created_at=NOW)
+        Hold.objects.create(**lapsed, expires_at=NOW, created_at=NOW, main=main)
+
+    counts = list(purge_lapsed(now=NOW + timedelta(days=1)))
+
+    assert (counts, Hold.objects.count()) == ([2, 2, 1], 0)
+
+
+def test_a_purge_that_takes_long_is_continued(
+    tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    continued: list[dict[str, Any]] = []
+    monkeypatch.setattr(holds, "PURGE_SLICE", 2)
+    monkeypatch.setattr(tasks, "PURGE_SECONDS", 0)
+    monkeypatch.setattr(
+        tasks.purge_holds, "apply_async", lambda **options: continued.append(options)
+    )
+    lapsed = {"app": tenant.app, "resource_id": ada["id"], "start": NOW, "end": NOW + seconds(60)}
+    Hold.objects.bulk_create(Hold(**lapsed, expires_at=NOW, created_at=NOW) for _ in range(3))
+    monkeypatch.setattr(tasks, "database_now", lambda: NOW + timedelta(days=1))
+
+    tasks.purge_holds()
+    left = Hold.objects.count()
+    tasks.purge_holds()
+    tasks.purge_holds()
+
+    assert (left, Hold.objects.count(), len(continued)) == (1, 0, 2)
+
+
+@pytest.mark.postgresql
+def test_a_hold_outlives_the_clock_of_a_worker(tenant: Tenant, ada: Any, clock: Any) -> None:
+    Hold.objects.create(
+        app=tenant.app,
+        resource_id=ada["id"],
+        start=NOW,
+        end=NOW + seconds(60),
+        expires_at=database_now() + seconds(60),
+        created_at=NOW,
+    )
+    clock.move_to(NOW + timedelta(days=3650))
+
+    tasks.purge_holds()
+
+    assert Hold.objects.count() == 1

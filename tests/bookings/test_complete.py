@@ -5,10 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from bookings import services, tasks
 from bookings.models import Booking
 from bookings.services import Step, complete_ended_bookings, history
+from scheduling.api.sql import database_now
 from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
 
@@ -167,6 +169,7 @@ def test_the_task_works_off_batch_after_batch(
 ) -> None:
     monkeypatch.setattr(services.changes, "BATCH", 2)
     monkeypatch.setattr(services, "BATCH", 2)
+    monkeypatch.setattr(tasks, "database_now", timezone.now)
     for hour in (1, 2, 3, 4, 5):
         tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))
     clock.move_to(at(f"{MONDAY} 06:00"))
@@ -176,7 +179,23 @@ def test_the_task_works_off_batch_after_batch(
     assert states() == ["completed"] * 4 + ["confirmed"]
 
 
-def test_the_task_where_nothing_is_due(booking: Any) -> None:
+@pytest.mark.postgresql
+def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) -> None:
+    ben = tenant.make_resource("Ben")["id"]
+    tomorrow = database_now() + timedelta(days=1)
+    end = tomorrow + timedelta(hours=1)
+    booked = tenant.book(resource_id=ben, start=tomorrow.isoformat(), end=end.isoformat())
+    assert booked.status == 201
+    clock.move_to(end + timedelta(days=3650))
+
+    tasks.complete_ended_bookings()
+
+    assert states() == ["confirmed"]
+
+
+def test_the_task_where_nothing_is_due(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "database_now", timezone.now)
+
     tasks.complete_ended_bookings()
 
     assert states() == ["confirmed"]

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -182,3 +183,41 @@ def test_a_second_call_does_not_wait_for_ever_for_the_first(
     )
     assert (answer.headers["Retry-After"], during) == ("1", before)
     assert after.outcome == "201"
+
+
+@pytest.mark.postgresql  # SQLite's transaction is alone: nothing vanishes inside of it
+def test_a_record_that_vanishes_before_it_is_read_is_made_again(
+    faulty_tenant: LiveTenant, key: str, tmp_path: Path
+) -> None:
+    (resource,) = faulty_tenant.make_resources(1)
+    settings = {"allow_double_bookings": True}
+    book = booking_with(faulty_tenant, key, resource_id=resource, settings=settings, **span(10))
+    (first,) = faulty_tenant.race_each([book])
+
+    read = 'SELECT .*"apps_config_idempotencyrecord"'
+    with faulty_tenant.held_up(book, at=read, folder=tmp_path) as waiting:
+        faulty_tenant.rows("DELETE FROM apps_config_idempotencyrecord WHERE key = ?", key)
+    second = waiting.result()
+    (third,) = faulty_tenant.race_each([book])
+
+    assert [one.outcome for one in (first, second, third)] == ["201"] * 3
+    assert first.data["id"] != second.data["id"] == third.data["id"]
+
+
+@pytest.mark.postgresql
+def test_a_credential_that_is_deleted_meanwhile_is_no_credential(
+    faulty_tenant: LiveTenant, key: str, tmp_path: Path
+) -> None:
+    """A log-in key goes with its password, at any moment."""
+    tenant = LiveTenant(faulty_tenant.service)
+    (resource,) = tenant.make_resources(1)
+    book = booking_with(tenant, key, resource_id=resource, **span(10))
+    app = f"(SELECT id FROM apps_config_app WHERE slug = '{tenant.slug}')"
+
+    insert = 'INSERT INTO "bookings_booking"'
+    with tenant.held_up(book, at=insert, folder=tmp_path) as waiting:
+        tenant.rows(f"DELETE FROM apps_config_credential WHERE kind = 'server' AND app_id = {app}")
+    answer = waiting.result()
+
+    assert answer.outcome == "401 unauthenticated"
+    assert tenant.held([resource]) == []

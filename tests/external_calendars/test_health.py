@@ -10,7 +10,7 @@ from availability.models import Calendar
 from external_calendars.health import look_at_calendars, max_seconds_behind, problems
 from external_calendars.models import Connection
 from notifications.doctor import OK, WARN
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 from tests.external_calendars.memory import connect
 from tests.world import Tenant
 

@@ -13,7 +13,7 @@ from availability.models import Calendar, Event
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import Access
 from external_calendars.sync import IN_STEP, TROUBLED, UNFINISHED
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 from tests.external_calendars.icalendars import OWN_ZONE, calendar, event, one
 from tests.external_calendars.memory import connect, look
 from tests.external_calendars.servers import CalendarServer, Collection

@@ -5,8 +5,15 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import InterfaceError, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.utils import timezone
 
 from bookings.models import Customer
@@ -15,6 +22,7 @@ from notifications.breaker import endpoint_of, note_results
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.pump import run_pump
 from notifications.services import rotate_secret, secrets_of
+from notifications.transports import MailsAndCalls
 from tests.notifications.test_pump import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
@@ -218,4 +226,50 @@ def test_a_sweep_outlives_whatever_happens(
     Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - sweeping.NEGLECTED * 2)
     sweeping.sweep(["email", "webhook"])
 
+    assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
+
+
+def test_a_result_waits_for_a_database_that_takes_no_writes(
+    tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were it dropped, the call would be made a second time."""
+    hook(tenant, hooks)
+    book(tenant)
+    refused = DatabaseError("cannot execute UPDATE in a read-only transaction")
+    refused.__cause__ = psycopg.errors.ReadOnlySqlTransaction()
+    errors = [refused]
+    finish = pump.finish
+
+    def finish_later(results: Any) -> None:
+        if errors:
+            raise errors.pop()
+        finish(results)
+
+    monkeypatch.setattr(pump, "finish", finish_later)
+    run_pump("webhook")
+
+    assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
+    assert len(hooks.calls) == 1
+
+
+def test_an_outage_while_deliveries_are_prepared_fails_none(
+    tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook(tenant, hooks)
+    book(tenant)
+    errors = [OperationalError("canceling statement due to statement timeout")]
+    send_of = MailsAndCalls.send_of
+
+    def send_later(batch: MailsAndCalls, row: Delivery) -> Any:
+        if errors:
+            raise errors.pop()
+        return send_of(batch, row)
+
+    monkeypatch.setattr(MailsAndCalls, "send_of", send_later)
+    run_pump("webhook")
+    first = [row.state for row in Delivery.objects.filter(type="webhook")]
+    Delivery.objects.filter(type="webhook").update(next_at=timezone.now())  # its lease has lapsed
+    run_pump("webhook")
+
+    assert first == ["sending"]
     assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]

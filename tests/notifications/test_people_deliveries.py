@@ -515,6 +515,23 @@ def test_a_long_task_asks_for_a_successor(
     assert [uuid.UUID(one) for one in asked] == sorted(uuid.UUID(one) for one in asked)
 
 
+def test_bookings_that_are_not_due_are_passed_a_few_at_a_time(
+    tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement over all of them would be cut off by its time-out, every night."""
+    monkeypatch.setattr(retention, "LOOKED_AT", 2)
+    _, _, _, old, *_ = everything = books(tenant, 5)
+    age(400, old)
+    before = timezone.now() - timedelta(days=365)
+
+    batches = list(retention.purge(before))
+    again = list(retention.purge(before, after=batches[0].last))
+
+    assert [batch.bookings for batch in batches] == [0, 1, 0]
+    assert [batch.bookings for batch in again] == [0, 0]
+    assert sorted(names()) == ["", *[MARTY["name"]] * (len(everything) - 1)]
+
+
 def test_asked_to_stop_it_ends_after_a_batch(
     tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_deploy_check_is_clean_in_the_compose_environment():
     ("changed", "message"),
     [
         ({"SECRET_KEY": ""}, "SECRET_KEY must be set"),
+        ({"SECRET_KEY": "", "REQUIRE_SECRET_KEY": ""}, "SECRET_KEY must be set: with PostgreSQL"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
         ({"DATABASE_URL": "mysql://u:p@db/x"}, "DATABASE_URL must be a postgres:// or sqlite://"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
@@ -77,6 +78,25 @@ def test_nonsense_in_the_environment_stops_the_start(changed, message):
 
     assert done.returncode == 1
     assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_postgresql_without_a_secret_key_makes_none(tmp_path):
+    """Of two nodes each would make its own, and neither could read what the other encrypts."""
+    changed = {"SECRET_KEY": "", "REQUIRE_SECRET_KEY": "", "VAR_DIR": str(tmp_path)}
+
+    url = f"sqlite:///{tmp_path / 'db.sqlite3'}"
+
+    on_postgresql = manage("check", env=production_environment(**changed))
+    made = list(tmp_path.iterdir())
+    on_sqlite = manage("check", env=production_environment(**changed, DATABASE_URL=url))
+
+    assert on_postgresql.stderr == (
+        "SECRET_KEY must be set: with PostgreSQL, processes on several machines need the same key."
+        f" If this machine served it before, use the key in {tmp_path}/secret_key.\n"
+    )
+    assert (on_postgresql.returncode, made) == (1, [])
+    assert (on_sqlite.returncode, (tmp_path / "secret_key").exists()) == (0, True)
 
 
 @pytest.mark.parametrize(

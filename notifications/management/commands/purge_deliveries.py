@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand
 
 from notifications.patience import patient_statements
 from notifications.progress import Progress, check_bounds, stoppable
-from notifications.queue import database_now
 from notifications.retention import BATCH, outdated, purge
+from scheduling.api.sql import database_now
 
 
 class Command(BaseCommand):

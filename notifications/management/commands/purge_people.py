@@ -12,7 +12,7 @@ from bookings.people import due, purge
 from bookings.people.retention import BATCH
 from notifications.patience import patient_statements
 from notifications.progress import Progress, check_bounds, stoppable
-from notifications.queue import database_now
+from scheduling.api.sql import database_now
 
 MOST_DAYS = 36_500
 
@@ -40,7 +40,8 @@ class Command(BaseCommand):
                 return
             progress = Progress(total, self.stdout, "bookings are emptied")
             for purged in purge(before, batch=options["batch"]):
-                progress.add(purged.bookings)
+                if purged.bookings:
+                    progress.add(purged.bookings)
             progress.end()
 
 

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from notifications.conservation import PLANNED, PURGED, RULES, UNPLANNED, Rule, count_all
 from notifications.patience import patient_statements
-from notifications.queue import database_now
 from scheduling.api.instants import format_instant
+from scheduling.api.sql import database_now
 
 MOST_SHOWN = 20  # of one fault
 

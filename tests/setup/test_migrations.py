@@ -1,0 +1,291 @@
+"""Migrations run while the previous release still serves (docs/operations.md)."""
+
+import pytest
+from django.contrib.postgres.operations import (
+    AddConstraintNotValid,
+    AddIndexConcurrently,
+    ValidateConstraint,
+)
+from django.db import connection, migrations, models
+from django.db.migrations.loader import MigrationLoader
+
+from tests.migration_rules import faults, statements_of
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+OURS = ("apps_config", "availability", "bookings", "notifications", "external_calendars")
+# A few rows for each app, or fewer. Every table that is not named here may be large.
+SMALL = {
+    "apps_config_account",
+    "apps_config_app",
+    "apps_config_membership",
+    "apps_config_appnotification",
+    "availability_calendar",
+    "availability_constraint",
+    "availability_project",
+    "availability_projectnotification",
+    "availability_projectresource",
+    "availability_resource",
+    "external_calendars_connection",
+    "external_calendars_feed",
+    "notifications_emailtemplate",
+    "notifications_heartbeat",
+    "notifications_webhook",
+}
+# Released before this rule, so they stay as they are. No other migration is added here.
+NO_DEFAULT = "NOT NULL without a default in the database"
+PLAIN_INDEX = "its table was small in every installation then"
+REPAIRED = "0007_database_defaults gives the columns their defaults"
+RELEASED: dict[tuple[str, str], tuple[str, list[str]]] = {
+    ("availability", "0002_overlap_guard"): (
+        "applied right after 0001_initial, to an empty table",
+        ["availability_event: the constraint slot_taken builds its index at once"],
+    ),
+    ("availability", "0003_holds"): (REPAIRED, [f"availability_resource.password: {NO_DEFAULT}"]),
+    ("availability", "0005_event_start"): (
+        PLAIN_INDEX,
+        ["availability_event: the index event_start is not built concurrently"],
+    ),
+    ("availability", "0006_external"): (
+        f"{REPAIRED}; {PLAIN_INDEX}",
+        [
+            f"availability_calendar.provider: {NO_DEFAULT}",
+            f"availability_calendar.provider_access: {NO_DEFAULT}",
+            f"availability_calendar.provider_id: {NO_DEFAULT}",
+            f"availability_calendar.provider_invites: {NO_DEFAULT}",
+            f"availability_calendar.provider_primary: {NO_DEFAULT}",
+            f"availability_event.provider_id: {NO_DEFAULT}",
+            "availability_event: the index event_of_provider is not built concurrently",
+        ],
+    ),
+    ("bookings", "0003_groups_and_series"): (
+        f"{REPAIRED}; {PLAIN_INDEX}",
+        [
+            f"bookings_booking.policies: {NO_DEFAULT}",
+            "bookings_booking: the index bookings_booking_event_id_8605427c is not built"
+            " concurrently",
+            "bookings_booking: the constraint"
+            " bookings_booking_event_id_8605427c_fk_availability_event_id is validated at once",
+            *(
+                f"bookings_booking: the index booking_{name} is not built concurrently"
+                for name in ("expires", "seats", "groups", "bulk", "series", "event_once")
+            ),
+        ],
+    ),
+    ("bookings", "0005_requests"): (
+        PLAIN_INDEX,
+        ["bookings_booking: the index booking_requests is not built concurrently"],
+    ),
+    ("bookings", "0006_external"): (
+        "a longer word; the release before retried no prepared statement",
+        ["bookings_statechange.source: changes its type"],
+    ),
+    ("notifications", "0002_heartbeat"): (
+        PLAIN_INDEX,
+        ["notifications_attempt: the index attempt_recent is not built concurrently"],
+    ),
+    ("notifications", "0004_delivery_failures"): (
+        PLAIN_INDEX,
+        ["notifications_delivery: the index delivery_failures is not built concurrently"],
+    ),
+    ("notifications", "0005_webhook_log"): (
+        PLAIN_INDEX,
+        [
+            "notifications_delivery: the index delivery_of_webhook is not built concurrently",
+            "notifications_delivery: the constraint"
+            " notifications_delive_webhook_id_e35814dd_fk_notificat is validated at once",
+        ],
+    ),
+    ("notifications", "0006_external"): (
+        "a longer word; the release before retried no prepared statement",
+        ["notifications_delivery.type: changes its type"],
+    ),
+}
+
+
+def found_in(app: str, name: str, loader: MigrationLoader) -> list[str]:
+    migration = loader.graph.nodes[app, name]
+    state = loader.project_state((app, name), at_end=False)
+    statements = statements_of(migration, state, connection)
+    return faults(statements, small=SMALL, atomic=migration.atomic)
+
+
+def test_migrations_let_the_previous_release_serve() -> None:
+    loader = MigrationLoader(connection)
+    later = [
+        key
+        for key, migration in sorted(loader.disk_migrations.items())
+        if key[0] in OURS and not migration.initial
+    ]
+
+    found = {key: fault for key in later if (fault := found_in(*key, loader))}
+
+    assert found == {key: known for key, (_, known) in RELEASED.items()}
+
+
+def test_tables_that_are_called_small_are_there() -> None:
+    assert set(connection.introspection.table_names()) >= SMALL
+
+
+# --- Each kind of fault ---------------------------------------------------------------------------
+ADD = 'ALTER TABLE "big" ADD COLUMN "x"'
+CHECK = 'ALTER TABLE "big" ADD CONSTRAINT "c" CHECK ("x" > 0)'
+KEY = 'ALTER TABLE "big" ADD CONSTRAINT "k" FOREIGN KEY ("x_id") REFERENCES "other" ("id")'
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([f"{ADD} varchar(9) NOT NULL"], ["big.x: NOT NULL without a default in the database"]),
+        (
+            [
+                f"{ADD} varchar(9) DEFAULT 'a' NOT NULL;",
+                'ALTER TABLE "big" ALTER COLUMN "x" DROP DEFAULT;',
+            ],
+            ["big.x: NOT NULL without a default in the database"],
+        ),
+        (
+            ["ALTER TABLE big ADD COLUMN y int, ADD COLUMN x int NOT NULL, ADD COLUMN z int"],
+            ["big.x: NOT NULL without a default in the database"],
+        ),
+        (
+            ["ALTER TABLE small ADD COLUMN x int NOT NULL"],
+            ["small.x: NOT NULL without a default in the database"],
+        ),
+        ([f"{ADD} uuid DEFAULT gen_random_uuid() NOT NULL"], ["big.x: every row is written anew"]),
+        (
+            [f"{ADD} int GENERATED ALWAYS AS (y * 2) STORED"],
+            ["big.x: every row is written anew"],
+        ),
+        (
+            [f"{ADD} int DEFAULT 1 NOT NULL CONSTRAINT k REFERENCES other (id)"],
+            ["big.x: the foreign key is validated at once"],
+        ),
+        (
+            ['ALTER TABLE "big" ALTER COLUMN "x" TYPE text USING "x"::text'],
+            ["big.x: changes its type"],
+        ),
+        (["ALTER TABLE small ALTER COLUMN x SET DATA TYPE text"], ["small.x: changes its type"]),
+        (['ALTER TABLE "big" ALTER COLUMN "x" SET NOT NULL'], ["big.x: becomes NOT NULL"]),
+        (['ALTER TABLE "big" DROP COLUMN "x" CASCADE'], ["big: x is dropped or renamed"]),
+        (['ALTER TABLE "big" RENAME COLUMN "x" TO "y"'], ["big: x is dropped or renamed"]),
+        (['ALTER TABLE "big" RENAME TO "bigger"'], ["big: bigger is dropped or renamed"]),
+        (['DROP TABLE "big" CASCADE'], ["big: is dropped"]),
+        (['CREATE INDEX "i" ON "big" ("x")'], ["big: the index i is not built concurrently"]),
+        (
+            ['CREATE UNIQUE INDEX "i" ON "big" ("x") WHERE "x" > 0'],
+            ["big: the index i is not built concurrently"],
+        ),
+        ([CHECK], ["big: the constraint c is validated at once"]),
+        ([KEY], ["big: the constraint k is validated at once"]),
+        (
+            ['ALTER TABLE "big" ADD CONSTRAINT "u" UNIQUE ("x")'],
+            ["big: the constraint u builds its index at once"],
+        ),
+        (
+            ["ALTER TABLE big ADD CONSTRAINT e EXCLUDE USING gist (x WITH &&)"],
+            ["big: the constraint e builds its index at once"],
+        ),
+        (
+            [f"{CHECK} NOT VALID", 'ALTER TABLE "big" VALIDATE CONSTRAINT "c"'],
+            ["big: c is validated in the transaction that adds it"],
+        ),
+        (["UPDATE big SET x = 1"], ["big: all rows are changed in one statement"]),
+        (["DELETE FROM big"], ["big: all rows are changed in one statement"]),
+    ],
+)
+def test_what_a_migration_may_not_do(statements: list[str], expected: list[str]) -> None:
+    assert faults(statements, small={"small"}) == expected
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["-- a comment", "", f"{ADD} varchar(9) NULL"],
+        [f"{ADD} varchar(9) DEFAULT '' NOT NULL"],
+        [f"{ADD} timestamptz DEFAULT now() NOT NULL"],
+        [
+            f"{ADD} uuid NULL CONSTRAINT k REFERENCES other (id) DEFERRABLE INITIALLY DEFERRED;"
+            " SET CONSTRAINTS k IMMEDIATE"
+        ],
+        ["ALTER TABLE big ALTER COLUMN x SET DEFAULT 'a'"],
+        ["ALTER TABLE big ALTER COLUMN x DROP NOT NULL"],
+        ['CREATE INDEX CONCURRENTLY "i" ON "big" ("x")'],
+        ['DROP INDEX CONCURRENTLY IF EXISTS "i"'],
+        [f"{CHECK} NOT VALID"],
+        [f"{KEY} NOT VALID"],
+        ['ALTER TABLE "big" VALIDATE CONSTRAINT "c"'],
+        ["ALTER TABLE big ADD CONSTRAINT u UNIQUE USING INDEX i"],
+        [
+            'CREATE TABLE "new" ("id" bigint NOT NULL PRIMARY KEY)',
+            'ALTER TABLE "new" ADD COLUMN "x" int NOT NULL',
+            'ALTER TABLE "new" ADD CONSTRAINT "k" FOREIGN KEY ("x") REFERENCES "big" ("id")',
+            'CREATE INDEX "i" ON "new" ("x")',
+        ],
+        ["CREATE INDEX i ON small (x)", "ALTER TABLE small ADD CONSTRAINT c CHECK (x > 0)"],
+        ["UPDATE small SET x = 1"],
+    ],
+)
+def test_what_a_migration_may_do(statements: list[str]) -> None:
+    assert faults(statements, small={"small"}) == []
+
+
+def test_outside_a_transaction_a_constraint_may_be_added_and_validated() -> None:
+    statements = [f"{CHECK} NOT VALID", 'ALTER TABLE "big" VALIDATE CONSTRAINT "c"']
+
+    assert faults(statements, atomic=False) == []
+
+
+class Careless(migrations.Migration):
+    """As makemigrations writes it."""
+
+    operations = [
+        migrations.AddField("booking", "colour", models.CharField(max_length=9, default="red")),
+        migrations.AlterField("booking", "state", models.CharField(max_length=64)),
+        migrations.AddIndex("booking", models.Index(fields=["graph"], name="by_graph")),
+        migrations.AddConstraint(
+            "booking", models.CheckConstraint(condition=~models.Q(graph=""), name="has_graph")
+        ),
+        migrations.RunPython(
+            lambda apps, editor: editor.execute("UPDATE bookings_booking SET x=1")
+        ),
+    ]
+
+
+class Careful(migrations.Migration):
+    atomic = False
+    operations = [
+        migrations.AddField(
+            "booking", "colour", models.CharField(max_length=9, default="red", db_default="red")
+        ),
+        migrations.AddField(
+            "booking",
+            "origin",
+            models.ForeignKey("apps_config.app", models.CASCADE, null=True, db_index=False),
+        ),
+        AddIndexConcurrently("booking", models.Index(fields=["graph"], name="by_graph")),
+        AddConstraintNotValid(
+            "booking", models.CheckConstraint(condition=~models.Q(graph=""), name="has_graph")
+        ),
+        ValidateConstraint("booking", "has_graph"),
+    ]
+
+
+def faults_of(kind: type[migrations.Migration]) -> list[str]:
+    migration = kind("new", "bookings")
+    state = MigrationLoader(connection).project_state()
+    return faults(statements_of(migration, state, connection), atomic=migration.atomic)
+
+
+def test_a_careless_migration_is_refused() -> None:
+    assert faults_of(Careless) == [
+        "bookings_booking.colour: NOT NULL without a default in the database",
+        "bookings_booking.state: changes its type",
+        "bookings_booking: the index by_graph is not built concurrently",
+        "bookings_booking: the constraint has_graph is validated at once",
+        "bookings_booking: all rows are changed in one statement",
+    ]
+
+
+def test_a_careful_migration_is_let_through() -> None:
+    assert faults_of(Careful) == []
