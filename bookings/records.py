@@ -346,3 +346,13 @@ def booking_record(booking: Booking, includes: Collection[Include], zone: str) -
     for include in includes:
         record[include.key] = include.write(booking, zone)
     return record
+
+
+def changed_record(booking: Booking, includes: Collection[Include], zone: str) -> Record:
+    """What the request that made or changed a booking is answered: also where and when it is."""
+    return booking_record(booking, includes, zone) | {
+        "resource_id": str(booking.resource_id),
+        "project_id": str(booking.project_id) if booking.project_id else None,
+        "start": format_instant(booking.event.start, zone),
+        "end": format_instant(booking.event.end, zone),
+    }

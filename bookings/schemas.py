@@ -299,7 +299,8 @@ BOOKING = component(
     "Booking",
     {
         "type": "object",
-        "description": "Six fields, and what `include` asks for.",
+        "description": "Six fields, and what `include` asks for. The answer to the request that"
+        " made or changed it adds `resource_id`, `project_id`, `start` and `end`.",
         "required": list(BOOKING_EXAMPLE),
         "properties": {
             "id": ID,
@@ -308,6 +309,10 @@ BOOKING = component(
             "completed": FLAG | {"description": "No action is left."},
             "created_at": STAMP,
             "updated_at": STAMP,
+            "resource_id": ID,
+            "project_id": {"anyOf": [ID, {"type": "null"}]},
+            "start": TIME,
+            "end": TIME,
             "attributes": ATTRIBUTES,
             "event": {"anyOf": [EVENT, _PUBLIC_EVENT]},
             "calendar": CALENDAR,
@@ -342,6 +347,12 @@ BOOKING = component(
     },
     BOOKING_EXAMPLE,
 )
+CHANGED_EXAMPLE = BOOKING_EXAMPLE | {
+    "resource_id": RESOURCE_EXAMPLE["id"],
+    "project_id": None,
+    "start": "2026-11-23T09:00:00+01:00",
+    "end": "2026-11-23T09:30:00+01:00",
+}
 WHOLE_BOOKING_EXAMPLE = BOOKING_EXAMPLE | {
     "attributes": {
         "event_info": {

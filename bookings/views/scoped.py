@@ -13,7 +13,7 @@ from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
     Include,
-    booking_record,
+    changed_record,
     with_includes,
 )
 from bookings.services import Actor
@@ -71,7 +71,9 @@ class BookingScopedView(TenantView):
         refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
 
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
+        """The answer to the request that made or changed it."""
         if includes:
-            booking = with_includes(Booking.objects.all(), includes).get(id=booking.id)
-        record = booking_record(booking, includes, self.zone)
+            rows = with_includes(Booking.objects.select_related("event"), includes)
+            booking = rows.get(id=booking.id)
+        record = changed_record(booking, includes, self.zone)
         return Response({"data": record}, status=status)
