@@ -11,27 +11,32 @@ from django.db.models.lookups import Exact
 from availability.filters import Condition, by_id, by_text
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import Booking, Customer
+from scheduling.api.components import text_of
 from scheduling.api.errors import Invalid
 from scheduling.api.filters import InstantFilter, StrictBooleanFilter
 from scheduling.api.query import BOOLEANS, QueryParams, SearchTerm
 
 
-class BookingFilter(django_filters.FilterSet):
+class GroupFilter(django_filters.FilterSet):
     """`start` and `end`: bookings whose event overlaps the range, each bound open if absent."""
 
-    state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
-    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
-    completed = StrictBooleanFilter()
     start = InstantFilter(field_name="event__end", lookup_expr="gt")
     end = InstantFilter(field_name="event__start", lookup_expr="lt")
-    updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
 
     class Meta:
         model = Booking
         fields: list[str] = []
 
 
+class BookingFilter(GroupFilter):
+    state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
+    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
+    completed = StrictBooleanFilter()
+    updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
+
+
 FILTER_NAMES = tuple(BookingFilter.base_filters)
+GROUP_FILTER_NAMES = tuple(GroupFilter.base_filters)
 
 
 def _one_of(column: str, choices: Any) -> Condition:
@@ -91,6 +96,9 @@ SEARCH: Mapping[str, Condition] = {
     "resource.id": by_id("resource_id"),
     "calendar.id": by_id("event__calendar_id"),
     "project.id": by_id("project_id"),
+    "owner_booking.id": by_id("owner_booking_id"),
+    "series.id": by_id("series_id"),
+    "bulk.id": by_id("bulk_id"),
     "graph": _one_of("graph", GRAPHS),
     "state": _one_of("state", STATES),
     "completed": _by_completed,
@@ -103,6 +111,10 @@ SEARCH_FIELDS = frozenset({*SEARCH, META})
 
 ORDERS = ("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end")
 DIRECTIONS = ("asc", "desc")
+ORDER_QUERY = {
+    "orderBy": text_of("What to sort by.", enum=list(ORDERS), default=ORDERS[0]),
+    "sortedBy": text_of("Ties go by the id, the same way.", enum=list(DIRECTIONS), default="desc"),
+}
 
 
 def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:

@@ -336,6 +336,22 @@ BOOKING = component(
                 "anyOf": [_ENTRY, {"type": "null"}],
                 "description": "Of a seat: the group's own booking.",
             },
+            "seats": {
+                "anyOf": [
+                    {
+                        "type": "array",
+                        "items": {
+                            "allOf": [_ENTRY],
+                            "type": "object",
+                            "required": ["customers"],
+                            "properties": {"customers": {"type": "array", "items": CUSTOMER}},
+                        },
+                    },
+                    {"type": "null"},
+                ],
+                "description": "Of a group, in whatever state, in the order of their making; null"
+                " for every other booking.",
+            },
             "bulked_bookings": {
                 "type": "array",
                 "items": _ENTRY,

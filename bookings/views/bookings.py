@@ -6,9 +6,8 @@ from typing import Any
 from rest_framework.response import Response
 
 from bookings.filters import (
-    DIRECTIONS,
     FILTER_NAMES,
-    ORDERS,
+    ORDER_QUERY,
     SEARCH_FIELDS,
     BookingFilter,
     read_order,
@@ -48,7 +47,7 @@ class BookingsView(BookingScopedView):
     paginated = True
     widget_methods = frozenset({"POST"})
     query_names = {
-        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", "orderBy", "sortedBy"),
+        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", *ORDER_QUERY),
         "POST": ("include",),
     }
 
@@ -66,10 +65,7 @@ class BookingsView(BookingScopedView):
             "updated_since": INSTANT_SCHEMA,
             "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
             **INCLUDE_QUERY,
-            "orderBy": text_of("What to sort by.", enum=list(ORDERS), default=ORDERS[0]),
-            "sortedBy": text_of(
-                "Ties go by the id, the same way.", enum=list(DIRECTIONS), default="desc"
-            ),
+            **ORDER_QUERY,
         },
     )
     def get(self, request: Any) -> Response:
