@@ -10,7 +10,7 @@ from django.db.models.lookups import Exact
 
 from availability.filters import Condition, by_id, by_text
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import Booking, Customer
+from bookings.models import OUTCOMES, Booking, Customer
 from scheduling.api.components import text_of
 from scheduling.api.errors import Invalid
 from scheduling.api.filters import InstantFilter, StrictBooleanFilter
@@ -32,6 +32,7 @@ class BookingFilter(GroupFilter):
     state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
     graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
     completed = StrictBooleanFilter()
+    outcome = django_filters.ChoiceFilter(choices=[(outcome, outcome) for outcome in OUTCOMES])
     updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
 
 

@@ -269,6 +269,7 @@ INCLUDES: dict[str, Include] = {
     "project": Include("project", lambda booking, zone: _project(booking), ["project"]),
     "project.resources": Include("project", _project_with_resources, ["project"], [_resources()]),
     "meta": Include("meta", lambda booking, zone: booking.meta),
+    "outcome": Include("outcome", lambda booking, zone: booking.outcome),
     "logs": Include(
         "logs", lambda booking, zone: [_log(change) for change in booking.logs.all()], (), ["logs"]
     ),
@@ -308,6 +309,7 @@ WHOLE = (
     "customers",
     "project",
     "meta",
+    "outcome",
     "available_actions",
     "customer_action_links",
     "event_notifications",

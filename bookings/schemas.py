@@ -14,7 +14,7 @@ from availability.schemas import (
     RESOURCE_EXAMPLE,
 )
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import StateChange
+from bookings.models import OUTCOMES, StateChange
 from scheduling.api.components import FLAG, FREE, ID, STAMP, TEXT, TIME, component
 
 PUBLIC_RESOURCE = component(
@@ -28,6 +28,11 @@ PUBLIC_RESOURCE = component(
     {key: RESOURCE_EXAMPLE[key] for key in ("id", "name", "image", "timezone")},
 )
 _STATE = {"type": "string", "enum": list(STATES)}
+OUTCOME = {
+    "type": ["string", "null"],
+    "enum": [*OUTCOMES, None],
+    "description": "Whether the customer came; null: nobody has said.",
+}
 _EVENT_INFO = {
     "start": TIME,
     "end": TIME,
@@ -324,6 +329,7 @@ BOOKING = component(
             "customers": {"type": "array", "items": CUSTOMER},
             "project": {"anyOf": [_PROJECT, {"type": "null"}]},
             "meta": FREE,
+            "outcome": OUTCOME,
             "logs": {"type": "array", "items": LOG, "description": "Oldest first."},
             "available_actions": {"type": "array", "items": TEXT},
             "customer_action_links": {
@@ -397,6 +403,7 @@ WHOLE_BOOKING_EXAMPLE = BOOKING_EXAMPLE | {
     "customers": [CUSTOMER_EXAMPLE],
     "project": None,
     "meta": {},
+    "outcome": None,
     "available_actions": ["cancel", "cancel_by_customer", "complete"],
     "customer_action_links": {
         "cancel_by_customer": "https://bookings.example.com/v2/bookings/"

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps_config.serializers import notifications_field
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
+from bookings.models import OUTCOMES
 from bookings.recurrence import MAX_LENGTH
 from bookings.services import ON_CONFLICT, SCOPES
 from scheduling.api.bodies import read_values_as
@@ -365,6 +366,11 @@ class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
     meta = MetaField(**OPTIONAL)
+    outcome = serializers.ChoiceField(
+        OUTCOMES,
+        help_text="Whether the customer came, once the booking has begun; null takes it back.",
+        **CLEARABLE,
+    )
 
 
 class AddressSerializer(ObjectSerializer):

@@ -7,7 +7,7 @@ ids), check, write the events, the bookings and the lines of their history.
 from bookings.services.changes import (
     BATCH,
     apply_action,
-    change_meta,
+    change_booking,
     complete_ended_bookings,
     delete_booking,
     place_of,
@@ -38,7 +38,7 @@ __all__ = [
     "PolicyViolated",
     "Step",
     "apply_action",
-    "change_meta",
+    "change_booking",
     "check_may_move",
     "complete_ended_bookings",
     "create_booking",

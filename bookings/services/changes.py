@@ -36,7 +36,7 @@ from bookings.services.history import (
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import NotFound
+from scheduling.api.errors import Invalid, NotFound
 from scheduling.api.merging import merge_free
 
 logger = logging.getLogger(__name__)
@@ -201,16 +201,30 @@ def check_notice(booking: Booking, policy: str, now: datetime) -> None:
         raise PolicyViolated(policy, limit)
 
 
-def change_meta(
-    *, app: App, booking_id: uuid.UUID, meta: Mapping[str, Any], now: datetime
+def change_booking(
+    *, app: App, booking_id: uuid.UUID, changes: Mapping[str, Any], now: datetime
 ) -> Booking:
-    """Merge keys into a booking's meta; null removes a key. Raises NotFound, Invalid (too big)."""
+    """Change what a booking says of itself: `meta`, of which null removes a key, and `outcome`.
+
+    Raises NotFound, Invalid (too big a meta, an outcome of what does not take place or has not
+    begun).
+    """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
-        booking.meta = merge_free(booking.meta, meta, path="meta")
+        booking.meta = merge_free(booking.meta, changes.get("meta", {}), path="meta")
+        if changes.get("outcome"):
+            _check_has_outcome(booking, now)
+        booking.outcome = changes.get("outcome", booking.outcome)
         booking.updated_at = now
-        booking.save(update_fields=["meta", "updated_at"])
+        booking.save(update_fields=["meta", "outcome", "updated_at"])
     return booking
+
+
+def _check_has_outcome(booking: Booking, now: datetime) -> None:
+    if not GRAPHS[booking.graph].takes_place(booking.state):
+        raise Invalid.at("outcome", f"A booking that is {booking.state} has none.")
+    if now < booking.event.start:
+        raise Invalid.at("outcome", "The booking has not begun yet.")
 
 
 def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:

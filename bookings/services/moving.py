@@ -279,12 +279,14 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         booking.completes_at = completes_at_of(
             GRAPHS[booking.graph], booking.state, booking.event.end
         )
+        if booking.event.start > now:
+            booking.outcome = None  # that was said of its old time
         booking.updated_at = now
         change = new_change(booking, "reschedule", booking.state, actor, now, message)
         told = [OWNER] if booking.owner_booking_id else []
         steps.append(Step(booking, change, moved_from=move.was, told=told))
     save_all(
         [step.booking for step in steps],
-        ["resource", "reschedules", "completes_at", "updated_at"],
+        ["resource", "reschedules", "completes_at", "outcome", "updated_at"],
     )
     write_steps(steps)

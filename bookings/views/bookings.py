@@ -15,11 +15,12 @@ from bookings.filters import (
 )
 from bookings.graphs import GRAPHS, STATES
 from bookings.listing import page_rows, tallied_total
+from bookings.models import OUTCOMES
 from bookings.records import WHOLE, booking_record, with_includes
 from bookings.requests import read_new_booking
 from bookings.schemas import BOOKING, CUSTOMER_EXAMPLE, WHOLE_BOOKING_EXAMPLE
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
-from bookings.services import change_meta, delete_booking, make_booking
+from bookings.services import change_booking, delete_booking, make_booking
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
 from scheduling.api.bodies import read_body_as
 from scheduling.api.components import FLAG, text_of
@@ -59,6 +60,7 @@ class BookingsView(BookingScopedView):
         query={
             "state": text_of("Only bookings in this state.", enum=list(STATES)),
             "graph": text_of("Only bookings of this graph.", enum=list(GRAPHS)),
+            "outcome": text_of("Only bookings with this outcome.", enum=list(OUTCOMES)),
             "completed": FLAG | {"description": "Only those with no action left, or with one."},
             "start": INSTANT_SCHEMA,
             "end": INSTANT_SCHEMA,
@@ -156,9 +158,7 @@ class BookingView(BookingScopedView):
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
         self.check_is_visible(booking_id)
-        booking = change_meta(
-            app=self.app, booking_id=booking_id, meta=given.get("meta", {}), now=self.now
-        )
+        booking = change_booking(app=self.app, booking_id=booking_id, changes=given, now=self.now)
         return self.answer_booking(booking, includes, 200)
 
     @described(

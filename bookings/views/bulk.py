@@ -18,7 +18,7 @@ from bookings.serializers import (
     BulkChangesSerializer,
     NewBulkSerializer,
 )
-from bookings.services import THIS, apply_action, change_meta, make_booking
+from bookings.services import THIS, apply_action, change_booking, make_booking
 from bookings.services.bulk import Outcome, change_all, related
 from bookings.views.actions import read_message
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
@@ -133,8 +133,9 @@ class BulkView(BookingScopedView):
             self.check_is_visible(given["id"])
             if given.get("action"):
                 return self._act(given, item)
-            return change_meta(
-                app=self.app, booking_id=given["id"], meta=given["meta"], now=self.now
+            changes = {"meta": given["meta"]}
+            return change_booking(
+                app=self.app, booking_id=given["id"], changes=changes, now=self.now
             )
 
         return change

@@ -15,6 +15,7 @@ from tests.bookings.agreements import (
     MONDAY,
     NINE,
     act,
+    answered,
     entry,
     links,
     shown,
@@ -74,7 +75,7 @@ def test_a_group_is_an_owners_booking_without_a_customer(tenant: Tenant, ada: An
 
     found = whole(tenant, answer.data)
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "tentative", "group_owner")}),
+        *(201, {"data": answered(answer.data, "tentative", "group_owner")}),
     )
     assert found["attributes"] == {
         "event_info": {
@@ -164,7 +165,7 @@ def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: A
     found = whole(tenant, answer.data)
     owner = whole(tenant, group)
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+        *(201, {"data": answered(answer.data, "confirmed", "group_customer")}),
     )
     customer = {
         "id": found["customers"][0]["id"],
@@ -183,6 +184,7 @@ def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: A
         "customers": [customer],
         "project": None,
         "meta": {},
+        "outcome": None,
         "available_actions": ["cancel_by_customer", "cancel_by_owner", "complete"],
         "customer_action_links": links(answer.data),
         "event_notifications": [],
@@ -446,7 +448,7 @@ def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> No
     named = take_seat(widget, group, BOB)
 
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+        *(201, {"data": answered(answer.data, "confirmed", "group_customer")}),
     )
     assert named.status == 201
     assert refused(take_seat(widget, group, CYD)) == (409, FULL)
@@ -527,7 +529,7 @@ def test_a_cancelled_group_cancels_its_seats(tenant: Tenant, ada: Any, group: An
     answer = act(tenant, group, "cancel", {"cancel": {"message": "We are ill."}})
 
     assert (answer.status, answer.json) == (
-        *(200, {"data": entry(group, "cancelled", "group_owner")}),
+        *(200, {"data": answered(group, "cancelled", "group_owner")}),
     )
     assert states(tenant, gone, kept) == ["cancelled_by_customer", "cancelled_by_owner"]
     assert [
@@ -596,7 +598,7 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
     )
 
     assert (answer.status, answer.json) == (
-        *(200, {"data": entry(group, "tentative", "group_owner")}),
+        *(200, {"data": answered(group, "tentative", "group_owner")}),
     )
     found = whole(tenant, seat)
     assert (found["event"], found["resource"]["id"]) == (whole(tenant, group)["event"], bob["id"])
@@ -838,7 +840,7 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
 
     assert refused(full) == (409, FULL)
     assert (paid.status, paid.json) == (
-        *(200, {"data": entry(seat, "paid", "group_customer_payment")}),
+        *(200, {"data": answered(seat, "paid", "group_customer_payment")}),
     )
     assert time_out_payments(now=NOW + timedelta(days=1)) == 0
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
