@@ -24,6 +24,7 @@ from apps_config.models import App, Credential, Membership
 from scheduling.api.errors import Forbidden, Invalid, RateLimited, Unauthenticated
 from scheduling.api.headers import service_header
 from scheduling.api.instants import ZONES
+from scheduling.api.ordering import Orders, changed_since, read_order
 from scheduling.api.pagination import Page, envelope
 from scheduling.api.query import QueryParams
 from scheduling.api.rates import client_address
@@ -113,6 +114,20 @@ class TenantView(ApiView):
         page = Page.read(request)
         found = rows[page.start : page.stop]
         return Response(envelope(request, page, rows.count(), [record(row) for row in found]))
+
+    def listed(
+        self,
+        rows: QuerySet,
+        orders: Orders,
+        default: str = "created_at",
+        *,
+        ascending: bool = False,
+    ) -> QuerySet:
+        """The rows changed since `updated_since`, as `orderBy` and `sortedBy` say."""
+        zone = self.input_zone if self.needs_app else self.zone
+        since = self.query.bound("updated_since", zone, self.now)
+        order = read_order(self.query, orders, default, ascending=ascending)
+        return changed_since(rows, since).order_by(*order)
 
     @property
     def app(self) -> App:

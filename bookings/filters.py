@@ -4,24 +4,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import django_filters
-from django.db.models import F, Func, OrderBy, Q, QuerySet, TextField, Value
+from django.db.models import Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
 
 from availability.filters import Condition, by_id, by_text
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
-from scheduling.api.components import text_of
 from scheduling.api.errors import Invalid
-from scheduling.api.filters import InstantFilter, StrictBooleanFilter
-from scheduling.api.query import BOOLEANS, QueryParams, SearchTerm
+from scheduling.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
+from scheduling.api.query import BOOLEANS, SearchTerm
 
 
 class GroupFilter(django_filters.FilterSet):
     """`start` and `end`: bookings whose event overlaps the range, each bound open if absent."""
 
-    start = InstantFilter(field_name="event__end", lookup_expr="gt")
-    end = InstantFilter(field_name="event__start", lookup_expr="lt")
+    start = BoundFilter(field_name="event__end", lookup_expr="gt")
+    end = BoundFilter(field_name="event__start", lookup_expr="lt")
+    updated_since = BoundFilter(field_name="updated_at", lookup_expr="gte")
 
     class Meta:
         model = Booking
@@ -29,11 +29,20 @@ class GroupFilter(django_filters.FilterSet):
 
 
 class BookingFilter(GroupFilter):
-    state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
+    state = ChoicesFilter(choices=[(state, state) for state in STATES])
     graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
     completed = StrictBooleanFilter()
     outcome = django_filters.ChoiceFilter(choices=[(outcome, outcome) for outcome in OUTCOMES])
-    updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
+    resource_id = IdFilter()
+    project_id = IdFilter()
+    calendar_id = IdFilter(field_name="event__calendar_id")
+    series_id = IdFilter()
+    owner_booking_id = IdFilter()
+    customer_email = django_filters.CharFilter(method="filter_customer_email")
+
+    def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
+        """Some customer has the address, in whatever case."""
+        return rows.filter(_by_customer("email")(SearchTerm(name, value, False, False)))
 
 
 FILTER_NAMES = tuple(BookingFilter.base_filters)
@@ -110,11 +119,11 @@ SEARCH: Mapping[str, Condition] = {
 META = "meta."
 SEARCH_FIELDS = frozenset({*SEARCH, META})
 
-ORDERS = ("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end")
-DIRECTIONS = ("asc", "desc")
-ORDER_QUERY = {
-    "orderBy": text_of("What to sort by.", enum=list(ORDERS), default=ORDERS[0]),
-    "sortedBy": text_of("Ties go by the id, the same way.", enum=list(DIRECTIONS), default="desc"),
+ORDERS = {
+    name: name.replace(".", "__")
+    for name in (
+        *("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end"),
+    )
 }
 
 
@@ -124,12 +133,3 @@ def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
         condition = by_meta if term.field.startswith(META) else SEARCH[term.field]
         rows = rows.filter(condition(term))
     return rows
-
-
-def read_order(query: QueryParams) -> tuple[OrderBy, OrderBy]:
-    """`orderBy` and `sortedBy`, newest first by default; the id breaks ties the same way."""
-    column = (query.choice("orderBy", ORDERS) or "created_at").replace(".", "__")
-    ascending = query.choice("sortedBy", DIRECTIONS) == "asc"
-    columns = (F(column), F("id"))
-    first, second = (one.asc() if ascending else one.desc() for one in columns)
-    return first, second

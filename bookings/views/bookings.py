@@ -7,10 +7,9 @@ from rest_framework.response import Response
 
 from bookings.filters import (
     FILTER_NAMES,
-    ORDER_QUERY,
+    ORDERS,
     SEARCH_FIELDS,
     BookingFilter,
-    read_order,
     search_bookings,
 )
 from bookings.graphs import GRAPHS, STATES
@@ -23,10 +22,10 @@ from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
 from bookings.services import change_booking, delete_booking, make_booking
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
 from scheduling.api.bodies import read_body_as
-from scheduling.api.components import FLAG, text_of
+from scheduling.api.components import FLAG, ID, text_of
 from scheduling.api.errors import NotFound
-from scheduling.api.fields import INSTANT_SCHEMA
 from scheduling.api.filters import apply_filters
+from scheduling.api.ordering import BOUND, ORDER_NAMES, UPDATED_SINCE, order_query, read_order
 from scheduling.api.pagination import PAGE_NAMES, Page, envelope
 from scheduling.api.schema import described, one, page_of, search_of
 
@@ -48,7 +47,7 @@ class BookingsView(BookingScopedView):
     paginated = True
     widget_methods = frozenset({"POST"})
     query_names = {
-        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", *ORDER_QUERY),
+        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", *ORDER_NAMES),
         "POST": ("include",),
     }
 
@@ -58,22 +57,42 @@ class BookingsView(BookingScopedView):
         description="Filters narrow together. `start` and `end`: bookings whose event overlaps"
         " the range, each bound open if absent.",
         query={
-            "state": text_of("Only bookings in this state.", enum=list(STATES)),
+            "state": {
+                "type": "string",
+                "description": "Only bookings in this state, or in one of several separated by"
+                " commas.",
+                "pattern": f"^({'|'.join(STATES)})(,({'|'.join(STATES)}))*$",
+                "examples": ["tentative,confirmed"],
+            },
             "graph": text_of("Only bookings of this graph.", enum=list(GRAPHS)),
             "outcome": text_of("Only bookings with this outcome.", enum=list(OUTCOMES)),
             "completed": FLAG | {"description": "Only those with no action left, or with one."},
-            "start": INSTANT_SCHEMA,
-            "end": INSTANT_SCHEMA,
-            "updated_since": INSTANT_SCHEMA,
+            **{
+                name: ID | {"description": text}
+                for name, text in (
+                    ("resource_id", "Only bookings of this resource."),
+                    ("project_id", "Only bookings of this project."),
+                    ("calendar_id", "Only bookings in this calendar."),
+                    ("series_id", "Only bookings of this series."),
+                    ("owner_booking_id", "Only seats of this group."),
+                )
+            },
+            "customer_email": text_of(
+                "Only bookings of a customer with this address, in any case.",
+                examples=["marty@example.com"],
+            ),
+            "start": BOUND,
+            "end": BOUND,
+            "updated_since": UPDATED_SINCE,
             "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
             **INCLUDE_QUERY,
-            **ORDER_QUERY,
+            **order_query(ORDERS),
         },
     )
     def get(self, request: Any) -> Response:
         page = Page.read(request)
         includes = self.includes()
-        order = read_order(self.query)
+        order = read_order(self.query, ORDERS)
         rows = self._narrowed()
         total = self._total(rows)
         found = page_rows(rows, order, page, total, with_includes(rows, includes))
@@ -83,12 +102,14 @@ class BookingsView(BookingScopedView):
     def _narrowed(self) -> Any:
         terms = self.query.search(SEARCH_FIELDS)
         rows = search_bookings(self.bookings(), terms)
-        return apply_filters(BookingFilter, self.query.values, rows, zone=self.input_zone)
+        values, zone = self.query.values, self.input_zone
+        return apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
 
     def _total(self, rows: Any) -> int:
         narrowing = self.query.values.keys() & {*FILTER_NAMES, "search"}
         if narrowing <= {"state"} and not self.caller.resource_id:
-            return tallied_total(self.app, self.query.text("state"))
+            states = self.query.text("state")
+            return tallied_total(self.app, states.split(",") if states else None)
         return rows.count()
 
     @described(

@@ -7,14 +7,14 @@ from django.db.models import F
 from rest_framework.response import Response
 
 from availability.filters import apply_search, by_id
-from bookings.filters import GROUP_FILTER_NAMES, ORDER_QUERY, GroupFilter, read_order
+from bookings.filters import GROUP_FILTER_NAMES, ORDERS, GroupFilter
 from bookings.models import Booking
 from bookings.records import CURRENT_SEATS, booking_record, with_includes
 from bookings.schemas import BOOKING
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
 from scheduling.api.errors import NotFound
-from scheduling.api.fields import INSTANT_SCHEMA
 from scheduling.api.filters import apply_filters
+from scheduling.api.ordering import BOUND, ORDER_NAMES, UPDATED_SINCE, order_query, read_order
 from scheduling.api.pagination import PAGE_NAMES
 from scheduling.api.schema import described, one, page_of, search_of
 
@@ -33,7 +33,7 @@ class GroupScopedView(BookingScopedView):
 
 class GroupsView(GroupScopedView):
     paginated = True
-    query_names = {"GET": (*PAGE_NAMES, *GROUP_FILTER_NAMES, "search", "include", *ORDER_QUERY)}
+    query_names = {"GET": (*PAGE_NAMES, *GROUP_FILTER_NAMES, "search", "include", *ORDER_NAMES)}
 
     @described(
         summary="List groups with seats left",
@@ -43,20 +43,23 @@ class GroupsView(GroupScopedView):
         " overlap the range, each bound open if absent. A widget key does not see those that have"
         " begun.",
         query={
-            "start": INSTANT_SCHEMA,
-            "end": INSTANT_SCHEMA,
+            "start": BOUND,
+            "end": BOUND,
+            "updated_since": UPDATED_SINCE,
             "search": search_of(
                 sorted(GROUP_SEARCH), "project.id:0193a4c2-0000-7000-8000-000000000014"
             ),
             **INCLUDE_QUERY,
-            **ORDER_QUERY,
+            **order_query(ORDERS),
         },
     )
     def get(self, request: Any) -> Response:
         includes = self.includes(ALWAYS)
-        order = read_order(self.query)
+        order = read_order(self.query, ORDERS)
         rows = apply_search(self.groups(), self.query.search(GROUP_SEARCH), GROUP_SEARCH)
-        rows = apply_filters(GroupFilter, self.query.values, rows, zone=self.input_zone)
+        rows = apply_filters(
+            GroupFilter, self.query.values, rows, zone=self.input_zone, now=self.now
+        )
         if self.caller.is_widget:
             rows = rows.filter(event__start__gt=self.now)
         rows = rows.filter(completed=False).annotate(**CURRENT_SEATS)
