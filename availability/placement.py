@@ -5,7 +5,7 @@ who want its time; the database's own guard on exclusive events is the net below
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -305,6 +305,19 @@ def free_event(event: Event) -> None:
         busy=False, exclusive=False, updated_at=timezone.now()
     )
     event.busy = event.exclusive = False
+
+
+# What an event says, beside its time.
+EVENT_WORDS = ("what", "where", "description")
+
+
+def describe_event(event: Event, words: Mapping[str, str], *, now: datetime) -> None:
+    """Give an event and its companions other words; without any only their copies are renewed."""
+    rows = Event.objects.filter(Q(id=event.id) | Q(main=event))
+    rows.update(**words, updated_at=now)
+    for name, value in words.items():
+        setattr(event, name, value)
+    event.updated_at = now
 
 
 def with_companions(event: Event) -> list[Event]:

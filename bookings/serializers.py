@@ -84,6 +84,25 @@ class CustomerSerializer(ObjectSerializer):
         return {**given, **texts, "meta": MetaField().run_validation(meta)}
 
 
+class CustomerChangeSerializer(ObjectSerializer):
+    """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
+
+    id = IdField(help_text="Which one; absent: the one at this position.", **OPTIONAL)
+    name = OneLineField(200, **OPTIONAL)
+    email = EmailField(**OPTIONAL)
+    phone = OneLineField(200, allow_blank=True, **CLEARABLE)
+    voip = OneLineField(200, allow_blank=True, **CLEARABLE)
+    timezone = ZoneField(allow_blank=True, **CLEARABLE)
+    meta = MetaField(**CLEARABLE)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        others = {key: value for key, value in data.items() if key not in self.fields}
+        meta = {**others, **(given.pop("meta", None) or {})}
+        texts = {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
+        return {**given, **texts, **({"meta": meta} if meta else {})}
+
+
 class BookingSettingsSerializer(ObjectSerializer):
     allow_double_bookings = StrictBooleanField(
         help_text="It may overlap others, but blocks later ones. False by default.", **CLEARABLE
@@ -365,12 +384,30 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
 class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
+    customer = CustomerChangeSerializer(help_text="The first of them.", **OPTIONAL)
+    customers = ListOf(
+        CustomerChangeSerializer(),
+        MAX_CUSTOMERS,
+        help_text="By `id`, else by position; none is added or removed.",
+        **OPTIONAL,
+    )
+    what = OneLineField(200, **OPTIONAL)
+    where = OneLineField(200, allow_blank=True, **CLEARABLE)
+    description = TextField(8000, allow_blank=True, **CLEARABLE)
     meta = MetaField(**OPTIONAL)
     outcome = serializers.ChoiceField(
         OUTCOMES,
         help_text="Whether the customer came, once the booking has begun; null takes it back.",
         **CLEARABLE,
     )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "customer" in given and "customers" in given:
+            raise serializers.ValidationError({"customers": ["Give `customer` or `customers`."]})
+        if "customer" in given:
+            given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
+        texts = {name: given[name] or "" for name in ("where", "description") if name in given}
+        return given | texts
 
 
 class AddressSerializer(ObjectSerializer):

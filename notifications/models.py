@@ -56,6 +56,12 @@ class Webhook(models.Model):
     )
     graph = models.CharField(max_length=32, blank=True, help_text="empty: any")
     states = models.JSONField(default=list, blank=True, help_text="empty: any")
+    kinds = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="such as booking.updated; empty: all but that",
+    )
     expected_response_code = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="empty: any 2xx"
     )

@@ -2,9 +2,8 @@
 
 import logging
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, transaction
@@ -36,8 +35,7 @@ from bookings.services.history import (
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import Invalid, NotFound
-from scheduling.api.merging import merge_free
+from scheduling.api.errors import NotFound
 
 logger = logging.getLogger(__name__)
 
@@ -199,32 +197,6 @@ def check_notice(booking: Booking, policy: str, now: datetime) -> None:
     limit = own.get(policy) or of_project.get(policy)
     if limit is not None and now > booking.event.start - timedelta(seconds=elapsed_seconds(limit)):
         raise PolicyViolated(policy, limit)
-
-
-def change_booking(
-    *, app: App, booking_id: uuid.UUID, changes: Mapping[str, Any], now: datetime
-) -> Booking:
-    """Change what a booking says of itself: `meta`, of which null removes a key, and `outcome`.
-
-    Raises NotFound, Invalid (too big a meta, an outcome of what does not take place or has not
-    begun).
-    """
-    with transaction.atomic():
-        booking = lock_booking(app, booking_id)
-        booking.meta = merge_free(booking.meta, changes.get("meta", {}), path="meta")
-        if changes.get("outcome"):
-            _check_has_outcome(booking, now)
-        booking.outcome = changes.get("outcome", booking.outcome)
-        booking.updated_at = now
-        booking.save(update_fields=["meta", "outcome", "updated_at"])
-    return booking
-
-
-def _check_has_outcome(booking: Booking, now: datetime) -> None:
-    if not GRAPHS[booking.graph].takes_place(booking.state):
-        raise Invalid.at("outcome", f"A booking that is {booking.state} has none.")
-    if now < booking.event.start:
-        raise Invalid.at("outcome", "The booking has not begun yet.")
 
 
 def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """Endpoints of bookings: the list, making one, one."""
 
 import uuid
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from rest_framework.response import Response
@@ -15,7 +16,7 @@ from bookings.filters import (
 from bookings.graphs import GRAPHS, STATES
 from bookings.listing import page_rows, tallied_total
 from bookings.models import OUTCOMES
-from bookings.records import WHOLE, booking_record, with_includes
+from bookings.records import WHOLE, booking_record, changed_record, with_includes
 from bookings.requests import read_new_booking
 from bookings.schemas import BOOKING, CUSTOMER_EXAMPLE, WHOLE_BOOKING_EXAMPLE
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
@@ -23,7 +24,8 @@ from bookings.services import change_booking, delete_booking, make_booking
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
 from scheduling.api.bodies import read_body_as
 from scheduling.api.components import FLAG, ID, text_of
-from scheduling.api.errors import NotFound
+from scheduling.api.errors import Invalid, NotFound
+from scheduling.api.fields import array_as_object
 from scheduling.api.filters import apply_filters
 from scheduling.api.ordering import BOUND, ORDER_NAMES, UPDATED_SINCE, order_query, read_order
 from scheduling.api.pagination import PAGE_NAMES, Page, envelope
@@ -150,6 +152,12 @@ class BookingsView(BookingScopedView):
         return self.answer_booking(booking, self.includes_of_new(booking, includes), 201)
 
 
+def _holds(body: Mapping[str, Any], name: str) -> bool:
+    """Whether the body has the inner part of a nested include: `resource.calendars`."""
+    outer, _, inner = name.partition(".")
+    return isinstance(body[outer], Mapping) and inner in body[outer]
+
+
 class BookingView(BookingScopedView):
     query_names = {"GET": ("include",), "PUT": ("include",)}
 
@@ -169,18 +177,58 @@ class BookingView(BookingScopedView):
         return Response({"data": booking_record(booking, includes, self.zone)})
 
     @described(
-        summary="Change a booking's meta",
+        summary="Change a booking",
+        description="Customers, `what`, `where`, `description`, `meta` and the outcome; what is"
+        " absent stays. Calendars and reminders follow; with a new address, `what` or `where` the"
+        " customers and the owner are mailed (`updated`), and webhooks whose `kinds` name"
+        " `booking.updated` are called. Any other key must say what GET shows: 422 on that key"
+        " else. Time and resource change by POST /v2/bookings/:id/reschedule, the state by an"
+        " action.",
         request=BookingChangeSerializer,
         response=one(BOOKING),
         query=INCLUDE_QUERY,
-        request_examples={"a note": {"meta": {"invoice": "4711"}}},
+        request_examples={
+            "a note": {"meta": {"invoice": "4711"}},
+            "a misspelt address": {"customer": {"email": "marty@example.com"}},
+            "another room": {"where": "Harbour Dental, room 2"},
+            "nobody came": {"outcome": "no_show"},
+        },
     )
     def put(self, request: Any, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
-        self.check_is_visible(booking_id)
-        booking = change_booking(app=self.app, booking_id=booking_id, changes=given, now=self.now)
+        body = array_as_object(request.data) or {}
+        self._check_others(booking_id, body.keys() - BookingChangeSerializer().fields, body)
+        booking = change_booking(
+            app=self.app,
+            booking_id=booking_id,
+            changes=given,
+            actor=self.actor,
+            now=self.now,
+        )
         return self.answer_booking(booking, includes, 200)
+
+    def _check_others(
+        self, booking_id: uuid.UUID, names: Collection[str], body: Mapping[str, Any]
+    ) -> None:
+        """Keys that can't be changed may say what is shown anyway. Raises Invalid, NotFound."""
+        includes = [
+            include
+            for name, include in self.known_includes().items()
+            if include.key in names and ("." not in name or _holds(body, name))
+        ]
+        rows = with_includes(self.bookings().select_related("event"), includes)
+        booking = rows.filter(id=booking_id).first()
+        if booking is None:
+            raise NotFound("Booking")
+        shown = changed_record(booking, includes, self.zone)
+        errors = {
+            name: ["Can't be changed here."]
+            for name in sorted(names)
+            if name not in shown or body[name] != shown[name]
+        }
+        if errors:
+            raise Invalid(errors)
 
     @described(
         summary="Hide a completed booking",

@@ -135,7 +135,11 @@ class BulkView(BookingScopedView):
                 return self._act(given, item)
             changes = {"meta": given["meta"]}
             return change_booking(
-                app=self.app, booking_id=given["id"], changes=changes, now=self.now
+                app=self.app,
+                booking_id=given["id"],
+                changes=changes,
+                actor=self.actor,
+                now=self.now,
             )
 
         return change
