@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
@@ -28,6 +27,7 @@ from availability.search import (
     search_first_slots,
 )
 from availability.terms import Terms
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Refusal
 from scheduling.api.instants import LAST_YEAR, format_instant
 from scheduling.api.sql import among, insert_rows, raw_id, read_id
@@ -281,7 +281,7 @@ def block_event(claim: Claim, event: Event) -> None:
 def set_blocking(event: Event, claim: Claim) -> None:
     """Have an event and its companions keep others out, as the claim that was checked says."""
     Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
-        busy=True, exclusive=claim.is_guarded, updated_at=timezone.now()
+        busy=True, exclusive=claim.is_guarded, updated_at=transaction_start()
     )
     event.busy, event.exclusive = True, claim.is_guarded
 
@@ -295,14 +295,14 @@ def move_event(claim: Claim, event: Event, *, calendar: Calendar) -> None:
     event.calendar, event.resource_id = calendar, calendar.resource_id
     check_claim(claim, [row.resource_id for row in rows], without=[row.id for row in rows])
     for row in rows:
-        row.start, row.end, row.updated_at = claim.start, claim.end, timezone.now()
+        row.start, row.end, row.updated_at = claim.start, claim.end, transaction_start()
     Event.objects.bulk_update(rows, ["start", "end", "calendar", "resource", "updated_at"])
 
 
 def free_event(event: Event) -> None:
     """Let go of the time; the events stay in their calendars."""
     Event.objects.filter(Q(id=event.id) | Q(main=event)).update(
-        busy=False, exclusive=False, updated_at=timezone.now()
+        busy=False, exclusive=False, updated_at=transaction_start()
     )
     event.busy = event.exclusive = False
 
@@ -311,13 +311,13 @@ def free_event(event: Event) -> None:
 EVENT_WORDS = ("what", "where", "description")
 
 
-def describe_event(event: Event, words: Mapping[str, str], *, now: datetime) -> None:
+def describe_event(event: Event, words: Mapping[str, str]) -> None:
     """Give an event and its companions other words; without any only their copies are renewed."""
     rows = Event.objects.filter(Q(id=event.id) | Q(main=event))
-    rows.update(**words, updated_at=now)
+    event.updated_at = transaction_start()
+    rows.update(**words, updated_at=event.updated_at)
     for name, value in words.items():
         setattr(event, name, value)
-    event.updated_at = now
 
 
 def with_companions(event: Event) -> list[Event]:

@@ -21,7 +21,6 @@ class GroupFilter(django_filters.FilterSet):
 
     start = BoundFilter(field_name="event__end", lookup_expr="gt")
     end = BoundFilter(field_name="event__start", lookup_expr="lt")
-    updated_since = BoundFilter(field_name="updated_at", lookup_expr="gte")
 
     class Meta:
         model = Booking

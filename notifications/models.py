@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from apps_config.history import History
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
+from scheduling.api.changes import UpdatedAtField
 from scheduling.api.ids import new_id
 from scheduling.api.reencryption import keeps_secrets
 
@@ -78,7 +79,7 @@ class Webhook(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = UpdatedAtField()
 
     objects = WebhookQuerySet.as_manager()
     history = History(leave_out=["updated_at", *WEBHOOK_SECRETS])

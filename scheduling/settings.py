@@ -274,6 +274,7 @@ CORS_EXPOSE_HEADERS = [
     "X-RateLimit-Reset",
     "Retry-After",
     "Idempotent-Replayed",
+    "Service-Complete-Until",
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.db.models.functions import RowNumber, Upper
 
 from apps_config.models import App
 from availability.filters import Condition, by_text
-from bookings.models import Customer
+from bookings.models import Booking, Customer
 from scheduling.api.instants import format_stamp
 from scheduling.api.pagination import Page
 from scheduling.api.query import SearchTerm
@@ -37,12 +37,12 @@ def list_people(
     now: datetime,
     *,
     order: OrderBy,
-    since: datetime | None = None,
+    changes: QuerySet[Booking] | None = None,
 ) -> tuple[int, list[Record]]:
     """How many there are, and those of the page. Three queries.
 
-    A line is shown where one of its bookings matches, and counts all of them. since: where one has
-    changed then or later.
+    A line is shown where one of its bookings matches, and counts all of them. changes: bookings
+    of which one has to be theirs.
     """
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None)
     # By the address's index; in it only upper case is known.
@@ -51,8 +51,8 @@ def list_people(
     for term in terms:
         matching = rows.filter(CUSTOMER_SEARCH[term.field](term))
         shown = shown.filter(address__in=matching.values("address"))
-    if since is not None:
-        changed = rows.filter(booking__updated_at__gte=since)
+    if changes is not None:
+        changed = rows.filter(booking__in=changes)
         shown = shown.filter(address__in=changed.values("address"))
     total = shown.aggregate(total=Count("address", distinct=True))["total"]
     lines = list(_counted(shown, now).order_by(order, "address")[page.start : page.stop])

@@ -34,6 +34,7 @@ from bookings.services.history import (
 )
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
+from scheduling.api.changes import transaction_start
 from scheduling.api.durations import elapsed_seconds
 from scheduling.api.errors import NotFound
 
@@ -153,7 +154,7 @@ def _step(
     booking.completed = graph.is_completed(booking.state)
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
     booking.expires_at = expires_at_of(graph, booking.state, now)
-    booking.updated_at = now
+    booking.updated_at = transaction_start()
     change = new_change(booking, action, from_state, actor, now, message)
     return Step(booking, change, told=told)
 
@@ -205,7 +206,7 @@ def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
         booking = lock_booking(app, booking_id)
         if not booking.completed:
             raise ActionNotAllowed(booking, "delete")
-        booking.deleted_at = booking.updated_at = now
+        booking.deleted_at, booking.updated_at = transaction_start(), transaction_start()
         booking.save(update_fields=["deleted_at", "updated_at"])
 
 

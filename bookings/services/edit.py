@@ -15,6 +15,7 @@ from bookings.models import Booking, Customer
 from bookings.services.changes import save_all
 from bookings.services.history import Actor, Edit, Step, new_change, write_steps
 from bookings.services.locks import lock_booking, lock_seats
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Invalid
 from scheduling.api.merging import merge_free
 
@@ -37,12 +38,12 @@ def change_booking(
         booking = lock_booking(app, booking_id)
         edit = _Edit(booking)
         edit.customers(changes.get("customers", ()), path=changes.get("customers_path", ""))
-        edit.event({name: changes[name] for name in EVENT_WORDS if name in changes}, now)
+        edit.event({name: changes[name] for name in EVENT_WORDS if name in changes})
         edit.own(changes, now)
-        booking.updated_at = now
+        booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
-            seat.updated_at = now
+            seat.updated_at = transaction_start()
         save_all([booking], ["meta", "outcome", "updated_at"])
         if seats:
             save_all(seats, ["updated_at"])
@@ -113,7 +114,7 @@ class _Edit:
         row.save(update_fields=list(changed))
         self.names |= {f"customer {name}" for name in changed}
 
-    def event(self, given: Mapping[str, str], now: datetime) -> None:
+    def event(self, given: Mapping[str, str]) -> None:
         event = self.booking.event
         words = {name: value for name, value in given.items() if value != getattr(event, name)}
         if words and self.booking.owner_booking_id:
@@ -122,7 +123,7 @@ class _Edit:
         self.names |= self.words
         if words or any(name.startswith("customer ") for name in self.names):
             # Feeds and copies of the calendar name customers too.
-            describe_event(event, words, now=now)
+            describe_event(event, words)
 
     def own(self, changes: Mapping[str, Any], now: datetime) -> None:
         booking = self.booking

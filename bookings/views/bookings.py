@@ -45,11 +45,14 @@ NEW_BOOKING_WORDS = (
 )
 
 
+LISTING_NAMES = ("search", "include", "updated_since", *ORDER_NAMES)
+
+
 class BookingsView(BookingScopedView):
     paginated = True
     widget_methods = frozenset({"POST"})
     query_names = {
-        "GET": (*PAGE_NAMES, *FILTER_NAMES, "search", "include", *ORDER_NAMES),
+        "GET": (*PAGE_NAMES, *FILTER_NAMES, *LISTING_NAMES),
         "POST": ("include",),
     }
 
@@ -105,10 +108,11 @@ class BookingsView(BookingScopedView):
         terms = self.query.search(SEARCH_FIELDS)
         rows = search_bookings(self.bookings(), terms)
         values, zone = self.query.values, self.input_zone
-        return apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
+        rows = apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
+        return self.changed(rows)
 
     def _total(self, rows: Any) -> int:
-        narrowing = self.query.values.keys() & {*FILTER_NAMES, "search"}
+        narrowing = self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
         if narrowing <= {"state"} and not self.caller.resource_id:
             states = self.query.text("state")
             return tallied_total(self.app, states.split(",") if states else None)

@@ -31,9 +31,12 @@ class GroupScopedView(BookingScopedView):
         return self.bookings().filter(max_seats__isnull=False)
 
 
+LISTING_NAMES = ("search", "include", "updated_since", *ORDER_NAMES)
+
+
 class GroupsView(GroupScopedView):
     paginated = True
-    query_names = {"GET": (*PAGE_NAMES, *GROUP_FILTER_NAMES, "search", "include", *ORDER_NAMES)}
+    query_names = {"GET": (*PAGE_NAMES, *GROUP_FILTER_NAMES, *LISTING_NAMES)}
 
     @described(
         summary="List groups with seats left",
@@ -57,9 +60,9 @@ class GroupsView(GroupScopedView):
         includes = self.includes(ALWAYS)
         order = read_order(self.query, ORDERS)
         rows = apply_search(self.groups(), self.query.search(GROUP_SEARCH), GROUP_SEARCH)
-        rows = apply_filters(
-            GroupFilter, self.query.values, rows, zone=self.input_zone, now=self.now
-        )
+        values, zone = self.query.values, self.input_zone
+        rows = apply_filters(GroupFilter, values, rows, zone=zone, now=self.now)
+        rows = self.changed(rows)
         if self.caller.is_widget:
             rows = rows.filter(event__start__gt=self.now)
         rows = rows.filter(completed=False).annotate(**CURRENT_SEATS)

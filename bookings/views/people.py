@@ -6,6 +6,7 @@ from django.http import StreamingHttpResponse
 from rest_framework.response import Response
 
 from apps_config.endpoints import TenantView
+from bookings.models import Booking
 from bookings.people import (
     CUSTOMER_SEARCH,
     PEOPLE_ORDERS,
@@ -44,8 +45,9 @@ class CustomersView(TenantView):
         page = Page.read(request)
         terms = self.query.search(CUSTOMER_SEARCH)
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
-        since = self.query.bound("updated_since", self.input_zone, self.now)
-        total, records = list_people(self.app, terms, page, self.now, order=order, since=since)
+        changes = self.changed(Booking.objects.for_app(self.app))
+        changes = changes if self.complete_until else None
+        total, records = list_people(self.app, terms, page, self.now, order=order, changes=changes)
         return Response(envelope(request, page, total, records))
 
 

@@ -1,9 +1,8 @@
 """The order of a listing, and what has changed since a moment (api.md section 2)."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
-from django.db.models import F, OrderBy, QuerySet
+from django.db.models import F, OrderBy
 
 from scheduling.api.components import Json, text_of
 from scheduling.api.query import QueryParams
@@ -16,7 +15,10 @@ BOUND: Json = {
     " now such as `-2 days`. Without an offset it is wall time.",
     "examples": ["2026-11-20T10:30:00+01:00", "2026-11-20", "-2 days"],
 }
-UPDATED_SINCE: Json = BOUND | {"description": "Changed then or later. " + BOUND["description"]}
+UPDATED_SINCE: Json = BOUND | {
+    "description": "Changed then or later. The header `Service-Complete-Until` says before which"
+    " moment no further change will appear: continue from there. " + str(BOUND["description"])
+}
 
 Orders = Mapping[str, str]  # the name in `orderBy` -> the column
 
@@ -44,7 +46,3 @@ def read_order(
     columns = (F(column), F("id"))
     first, second = (one.asc() if ascending else one.desc() for one in columns)
     return first, second
-
-
-def changed_since(rows: QuerySet, since: datetime | None) -> QuerySet:
-    return rows if since is None else rows.filter(updated_at__gte=since)

@@ -37,6 +37,7 @@ NAMES = [
     "database",
     "migrations",
     "clocks",
+    "transactions",
     "broker",
     "workers",
     "beat",
@@ -117,7 +118,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
     took = time.monotonic() - began
 
     failed = ["database", "broker", "workers", "e-mail server"]
-    unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
+    unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
     unseen += ["overdue calendars", "stored secrets", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address"]
     assert levels == {
