@@ -415,3 +415,20 @@ def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert (found.level, "secret" in found.seen) == ("FAIL", False)
     assert found.fix.startswith("Start Redis")
+
+
+def test_a_transaction_that_stays_open_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    ages = [timedelta(seconds=60), timedelta(seconds=61)]
+    found = []
+    for age in ages:
+        monkeypatch.setattr(doctor, "oldest_transaction_age", lambda age=age: age)
+        found.append(doctor.look_at_transactions())
+
+    assert found == [
+        Finding("ok", "none is older than 60 s"),
+        Finding(
+            "fail",
+            "the oldest is open for 61 s: changes since then are not listed",
+            "End it: pg_stat_activity names its process.",
+        ),
+    ]

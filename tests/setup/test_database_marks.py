@@ -35,6 +35,8 @@ SQL_BY_HAND = {
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "notifications/queue.py": ("notifications/test_pump", "notifications/test_delivery_races"),
     "notifications/results.py": ("notifications/test_pump", "notifications/test_bad_rows"),
+    "scheduling/api/changes.py": ("bookings/test_changes", "notifications/test_doctor"),
+    "scheduling/api/indexes.py": ("bookings/test_list",),
     "scheduling/api/sql.py": ("bookings/test_create", "bookings/test_series"),
 }
 CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}
