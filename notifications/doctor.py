@@ -151,9 +151,9 @@ def look_at_clocks() -> Finding:
 
 def look_at_transactions() -> Finding:
     """A long one holds back what listings with `updated_since` show."""
-    age = oldest_transaction_age()
-    if age <= MAX_TRANSACTION_AGE:
-        return Finding(OK, f"none is older than {readable(MAX_TRANSACTION_AGE)}")
+    age, limit = oldest_transaction_age().total_seconds(), MAX_TRANSACTION_AGE.total_seconds()
+    if age <= limit:
+        return Finding(OK, f"none is older than {readable(limit)}")
     seen = f"the oldest is open for {readable(age)}: changes since then are not listed"
     return Finding(FAIL, seen, "End it: pg_stat_activity names its process.")
 

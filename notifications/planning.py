@@ -40,8 +40,8 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     RESCHEDULED: (CUSTOMER, OWNER),
     UPDATED: (CUSTOMER, OWNER),
 }
-# Of an update these are mailed: they stand in calendars, or are where the mail goes.
-MAILED_CHANGES = frozenset({"what", "where", "customer email"})
+# Of an update these are mailed to all, and a new address to whom it belongs.
+MAILED_CHANGES = frozenset({"what", "where"})
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -159,7 +159,7 @@ def _mails_update(step: Step) -> bool:
     """What is over is nobody's news."""
     booking, now = step.booking, step.change.created_at
     is_ahead = not booking.completed and booking.event.end > now
-    return is_ahead and not MAILED_CHANGES.isdisjoint(step.edit.names)
+    return is_ahead and bool(step.edit.readdressed or step.edit.names & MAILED_CHANGES)
 
 
 def _addressees(step: Step, recipient: str) -> list[Customer | None]:
@@ -167,7 +167,7 @@ def _addressees(step: Step, recipient: str) -> list[Customer | None]:
     only addresses have changed, nobody else's entry has."""
     if recipient != CUSTOMER:
         return [None]
-    if step.edit and step.edit.names.isdisjoint({"what", "where"}):
+    if step.edit and step.edit.names.isdisjoint(MAILED_CHANGES):
         return [one for one in step.customers if one.id in step.edit.readdressed]
     return list(step.customers)
 

@@ -126,7 +126,7 @@ def test_the_words_of_the_event(
             {"email": "MARTY@example.com"},
             {},
             "email",
-            [("email", "owner", "")],
+            [],
         ),
     ],
 )

@@ -425,9 +425,9 @@ def test_a_transaction_that_stays_open_is_reported(monkeypatch: pytest.MonkeyPat
         found.append(doctor.look_at_transactions())
 
     assert found == [
-        Finding("ok", "none is older than 60 s"),
+        Finding(doctor.OK, "none is older than 60 s"),
         Finding(
-            "fail",
+            doctor.FAIL,
             "the oldest is open for 61 s: changes since then are not listed",
             "End it: pg_stat_activity names its process.",
         ),
