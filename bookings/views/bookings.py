@@ -195,7 +195,7 @@ class BookingView(BookingScopedView):
             "a note": {"meta": {"invoice": "4711"}},
             "a misspelt address": {"customer": {"email": "marty@example.com"}},
             "another room": {"where": "Harbour Dental, room 2"},
-            "nobody came": {"outcome": "no_show"},
+            "nothing is known of the customer": {"outcome": None},
         },
     )
     def put(self, request: Any, booking_id: uuid.UUID) -> Response:

@@ -74,11 +74,13 @@ class UpdatedAtField(models.DateTimeField):
 # What has begun at the first statement is registered by the second: the pause is for a process that
 # the machine has put aside in between.
 _NOW = "SELECT clock_timestamp(), pg_sleep(0.01)"
-_OLDEST = """
-SELECT min(xact_start), pg_is_in_recovery() FROM pg_stat_activity
+_OPEN = """
+FROM pg_stat_activity
 WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()
 AND backend_type = 'client backend'
 """
+_OLDEST = "SELECT min(xact_start), pg_is_in_recovery()" + _OPEN
+_AGE = "SELECT clock_timestamp() - min(xact_start)" + _OPEN
 
 
 def complete_until() -> datetime:
@@ -111,8 +113,5 @@ def oldest_transaction_age() -> timedelta:
     if connection.vendor != "postgresql":
         return timedelta(0)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        now = cursor.fetchone()[0]
-        cursor.execute(_OLDEST)
-        oldest, _ = cursor.fetchone()
-    return max(now - (oldest or now), timedelta(0))
+        cursor.execute(_AGE)
+        return max(cursor.fetchone()[0] or timedelta(0), timedelta(0))
