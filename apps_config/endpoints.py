@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from apps_config.authentication import (
 from apps_config.history import acting_as
 from apps_config.idempotency import answer_once, hash_request, read_key
 from apps_config.models import App, Credential, Membership
+from scheduling.api.changes import changed_rows
 from scheduling.api.errors import (
     Forbidden,
     Invalid,
@@ -31,7 +33,8 @@ from scheduling.api.errors import (
     tolerated_outage,
 )
 from scheduling.api.headers import service_header
-from scheduling.api.instants import ZONES
+from scheduling.api.instants import ZONES, format_stamp
+from scheduling.api.ordering import Orders, read_order
 from scheduling.api.pagination import Page, envelope
 from scheduling.api.query import QueryParams
 from scheduling.api.rates import client_address
@@ -105,6 +108,7 @@ class TenantView(ApiView):
     caller: Caller
     query: QueryParams
     rate: Rate | None = None
+    complete_until: datetime | None = None  # of a listing of changes
     zone: str
     keeps_answer = False  # the request has an Idempotency-Key
 
@@ -122,6 +126,26 @@ class TenantView(ApiView):
         page = Page.read(request)
         found = rows[page.start : page.stop]
         return Response(envelope(request, page, rows.count(), [record(row) for row in found]))
+
+    def listed(
+        self,
+        rows: QuerySet,
+        orders: Orders,
+        default: str = "created_at",
+        *,
+        ascending: bool = False,
+    ) -> QuerySet:
+        """The rows changed since `updated_since`, as `orderBy` and `sortedBy` say."""
+        order = read_order(self.query, orders, default, ascending=ascending)
+        return self.changed(rows).order_by(*order)
+
+    def changed(self, rows: QuerySet) -> QuerySet:
+        """The rows that `updated_since` asks for; the answer's header says how far they go."""
+        zone = self.input_zone if self.needs_app else self.zone
+        since = self.query.bound("updated_since", zone, self.now)
+        if since is not None:
+            rows, self.complete_until = changed_rows(rows, since)
+        return rows
 
     @property
     def app(self) -> App:
@@ -156,6 +180,8 @@ class TenantView(ApiView):
     def decorate(self, response: Any) -> None:
         super().decorate(response)
         mark_rate(response, self.rate)
+        if self.complete_until:
+            response.headers["Service-Complete-Until"] = format_stamp(self.complete_until)
         caller = getattr(self, "caller", None)
         mark_test_mode(response, caller and caller.app)
 

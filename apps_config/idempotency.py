@@ -148,7 +148,7 @@ def _insert_unless_there(record: IdempotencyRecord) -> bool:
 OUTLINE = frozenset(
     {
         *("data", "status", "booking", "id", "state", "graph", "completed"),
-        *("created_at", "updated_at"),
+        *("created_at", "updated_at", "resource_id", "project_id", "start", "end"),
     }
 )
 _ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps_config.history import History
+from scheduling.api.changes import UpdatedAtField
 from scheduling.api.ids import new_id
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
@@ -74,7 +75,7 @@ class App(models.Model):
     settings = models.JSONField(default=dict, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = UpdatedAtField()
 
     objects = AppQuerySet.as_manager()
     history = History()

@@ -11,6 +11,7 @@ from apps_config.serializers import AppSerializer, NewAppSerializer
 from apps_config.services import archive_app, change_app, create_app
 from scheduling.api.bodies import read_body_as
 from scheduling.api.errors import Forbidden, NotFound
+from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query
 from scheduling.api.pagination import PAGE_NAMES
 from scheduling.api.schema import described, one, page_of
 
@@ -31,12 +32,15 @@ class CurrentAppView(TenantView):
         return Response({"data": app_record(self.app)})
 
 
+ORDERS = {name: name for name in ("created_at", "updated_at", "name", "slug")}
+
+
 class AppsView(TenantView):
     """The apps that the caller has a part in."""
 
     needs_app = False
     paginated = True
-    query_names = {"GET": PAGE_NAMES}
+    query_names = {"GET": (*PAGE_NAMES, *ORDER_NAMES, "updated_since")}
 
     def who_may(self, method: str) -> str:
         return "access token of an owner" if method == "POST" else super().who_may(method)
@@ -45,11 +49,12 @@ class AppsView(TenantView):
         summary="List the caller's apps",
         description="A key's own app, or the apps in which the account is a member.",
         response=page_of(APP),
+        query={**order_query(ORDERS), "updated_since": UPDATED_SINCE},
     )
     def get(self, request: Any) -> Response:
         ids = [app.id for _, app in self.caller.memberships]
         apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
-        return self.list_page(request, apps.order_by("-created_at", "-id"), app_record)
+        return self.list_page(request, self.listed(apps, ORDERS), app_record)
 
     @described(
         summary="Make an app",

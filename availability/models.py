@@ -9,6 +9,7 @@ from django.db.models.functions import Lower
 
 from apps_config.history import History
 from apps_config.models import App, EventNotification
+from scheduling.api.changes import UpdatedAtField
 from scheduling.api.ids import new_id
 
 
@@ -29,7 +30,7 @@ class Owned(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = UpdatedAtField()
 
     class Meta:
         abstract = True

@@ -5,7 +5,7 @@ who want its time; the database's own guard on exclusive events is the net below
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
@@ -29,6 +28,7 @@ from availability.search import (
     search_first_slots,
 )
 from availability.terms import Terms
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Refusal
 from scheduling.api.instants import LAST_YEAR, format_instant
 from scheduling.api.sql import among, insert_rows, raw_id, read_id, update_rows
@@ -297,10 +297,23 @@ def free_events(events: Sequence[Event]) -> None:
         return
     ids = [event.id for event in events]
     Event.objects.filter(Q(id__in=ids) | Q(main__in=ids)).update(
-        busy=False, exclusive=False, updated_at=timezone.now()
+        busy=False, exclusive=False, updated_at=transaction_start()
     )
     for event in events:
         event.busy = event.exclusive = False
+
+
+# What an event says, beside its time.
+EVENT_WORDS = ("what", "where", "description")
+
+
+def describe_event(event: Event, words: Mapping[str, str]) -> None:
+    """Give an event and its companions other words; without any only their copies are renewed."""
+    rows = Event.objects.filter(Q(id=event.id) | Q(main=event))
+    event.updated_at = transaction_start()
+    rows.update(**words, updated_at=event.updated_at)
+    for name, value in words.items():
+        setattr(event, name, value)
 
 
 def with_companions(event: Event) -> list[Event]:

@@ -27,6 +27,7 @@ from availability.models import (
 )
 from availability.placement import lock_calendars, lock_resources
 from availability.reading import to_datetime
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import AlreadyExists, InUse, Invalid, NotFound
 from scheduling.api.merging import merge_free, merge_keys
 
@@ -115,7 +116,7 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         rows = Resource.objects.filter(
             id=resource.id, password=resource.password, email=resource.email, deleted_at=None
         )
-        is_replaced = rows.update(password=password, updated_at=now) == 1
+        is_replaced = rows.update(password=password, updated_at=transaction_start()) == 1
         if is_replaced:
             end_log_ins(resource=resource)
     return is_replaced
@@ -146,7 +147,9 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
     with transaction.atomic():
         lock_resources([resource.id])
         _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
-        Resource.objects.filter(id=resource.id).update(deleted_at=now, updated_at=now)
+        Resource.objects.filter(id=resource.id).update(
+            deleted_at=now, updated_at=transaction_start()
+        )
         record_changes(Resource.objects.filter(id=resource.id), "~")
         for credential in resource.credentials.all():
             revoke_key(credential)
@@ -167,14 +170,16 @@ CALENDAR_TEXTS = ("name", "description", "backgroundcolor", "foregroundcolor")
 def create_calendar(*, resource: Resource, given: Mapping[str, Any]) -> Calendar:
     calendar = Calendar(resource=resource)
     set_fields(calendar, given, CALENDAR_TEXTS)
-    calendar.save(force_insert=True)
+    with transaction.atomic():
+        calendar.save(force_insert=True)
     return calendar
 
 
 def change_calendar(calendar: Calendar, given: Mapping[str, Any]) -> Calendar:
     set_fields(calendar, given, CALENDAR_TEXTS)
     # No more than that: another request may just be deleting it.
-    calendar.save(update_fields=[*(given.keys() & set(CALENDAR_TEXTS)), "updated_at"])
+    with transaction.atomic():
+        calendar.save(update_fields=[*(given.keys() & set(CALENDAR_TEXTS)), "updated_at"])
     return calendar
 
 
@@ -189,7 +194,9 @@ def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
         _refuse_while_booked(calendar.events.all(), "The calendar", now)
         # A booking that has ended keeps its time: it may yet be moved to a time to come.
         calendar.events.filter(bookings=None, main=None).update(busy=False, exclusive=False)
-        Calendar.objects.filter(id=calendar.id).update(deleted_at=now, updated_at=now)
+        Calendar.objects.filter(id=calendar.id).update(
+            deleted_at=now, updated_at=transaction_start()
+        )
 
 
 # --- Events ---------------------------------------------------------------------------------------
@@ -387,5 +394,5 @@ def delete_project(project: Project, *, now: datetime) -> None:
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(id=project.id)
         _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
-        Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=now)
+        Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=transaction_start())
         record_changes(Project.objects.filter(id=project.id), "~")

@@ -4,34 +4,48 @@ from collections.abc import Mapping
 from typing import Any
 
 import django_filters
-from django.db.models import F, Func, OrderBy, Q, QuerySet, TextField, Value
+from django.db.models import Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
 
 from availability.filters import Condition, by_id, by_text
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import Booking, Customer
+from bookings.models import OUTCOMES, Booking, Customer
 from scheduling.api.errors import Invalid
-from scheduling.api.filters import InstantFilter, StrictBooleanFilter
-from scheduling.api.query import BOOLEANS, QueryParams, SearchTerm
+from scheduling.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
+from scheduling.api.query import BOOLEANS, SearchTerm
 
 
-class BookingFilter(django_filters.FilterSet):
+class GroupFilter(django_filters.FilterSet):
     """`start` and `end`: bookings whose event overlaps the range, each bound open if absent."""
 
-    state = django_filters.ChoiceFilter(choices=[(state, state) for state in STATES])
-    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
-    completed = StrictBooleanFilter()
-    start = InstantFilter(field_name="event__end", lookup_expr="gt")
-    end = InstantFilter(field_name="event__start", lookup_expr="lt")
-    updated_since = InstantFilter(field_name="updated_at", lookup_expr="gte")
+    start = BoundFilter(field_name="event__end", lookup_expr="gt")
+    end = BoundFilter(field_name="event__start", lookup_expr="lt")
 
     class Meta:
         model = Booking
         fields: list[str] = []
 
 
+class BookingFilter(GroupFilter):
+    state = ChoicesFilter(choices=[(state, state) for state in STATES])
+    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
+    completed = StrictBooleanFilter()
+    outcome = django_filters.ChoiceFilter(choices=[(outcome, outcome) for outcome in OUTCOMES])
+    resource_id = IdFilter()
+    project_id = IdFilter()
+    calendar_id = IdFilter(field_name="event__calendar_id")
+    series_id = IdFilter()
+    owner_booking_id = IdFilter()
+    customer_email = django_filters.CharFilter(method="filter_customer_email")
+
+    def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
+        """Some customer has the address, in whatever case."""
+        return rows.filter(_by_customer("email")(SearchTerm(name, value, False, False)))
+
+
 FILTER_NAMES = tuple(BookingFilter.base_filters)
+GROUP_FILTER_NAMES = tuple(GroupFilter.base_filters)
 
 
 def _one_of(column: str, choices: Any) -> Condition:
@@ -91,6 +105,9 @@ SEARCH: Mapping[str, Condition] = {
     "resource.id": by_id("resource_id"),
     "calendar.id": by_id("event__calendar_id"),
     "project.id": by_id("project_id"),
+    "owner_booking.id": by_id("owner_booking_id"),
+    "series.id": by_id("series_id"),
+    "bulk.id": by_id("bulk_id"),
     "graph": _one_of("graph", GRAPHS),
     "state": _one_of("state", STATES),
     "completed": _by_completed,
@@ -101,8 +118,12 @@ SEARCH: Mapping[str, Condition] = {
 META = "meta."
 SEARCH_FIELDS = frozenset({*SEARCH, META})
 
-ORDERS = ("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end")
-DIRECTIONS = ("asc", "desc")
+ORDERS = {
+    name: name.replace(".", "__")
+    for name in (
+        *("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end"),
+    )
+}
 
 
 def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
@@ -111,12 +132,3 @@ def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
         condition = by_meta if term.field.startswith(META) else SEARCH[term.field]
         rows = rows.filter(condition(term))
     return rows
-
-
-def read_order(query: QueryParams) -> tuple[OrderBy, OrderBy]:
-    """`orderBy` and `sortedBy`, newest first by default; the id breaks ties the same way."""
-    column = (query.choice("orderBy", ORDERS) or "created_at").replace(".", "__")
-    ascending = query.choice("sortedBy", DIRECTIONS) == "asc"
-    columns = (F(column), F("id"))
-    first, second = (one.asc() if ascending else one.desc() for one in columns)
-    return first, second

@@ -6,7 +6,7 @@ A graph is named in a booking; nothing outside this table knows one graph from a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-INITIALIZED = "initialized"
+INITIALIZED, COMPLETED = "initialized", "completed"
 # The service does it by itself when a payment does not come in time.
 TIMEOUT = "timeout"
 # Who an event notification goes to: its recipient, or the address of its call.
@@ -50,6 +50,10 @@ class Graph:
     def is_live(self, state: str) -> bool:
         """A live booking takes place: the service completes it, and reminders go out."""
         return state in self._live
+
+    def takes_place(self, state: str) -> bool:
+        """Also a booking that is over."""
+        return state == COMPLETED or self.is_live(state)
 
     def awaits_payment(self, state: str) -> bool:
         return (state, TIMEOUT) in self.steps

@@ -5,7 +5,7 @@ list is found in the narrow index, from the nearer end, and only its rows are re
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db.models import OrderBy, QuerySet, Sum
 
@@ -16,11 +16,11 @@ from scheduling.api.pagination import Page
 SHALLOW = 500  # up to here the ids cost more than they save
 
 
-def tallied_total(app: App, state: str | None) -> int:
-    """How many bookings the app has, or has in that state: exact."""
+def tallied_total(app: App, states: Collection[str] | None) -> int:
+    """How many bookings the app has, or has in these states: exact."""
     tally = BookingTally.objects.filter(app=app)
-    if state is not None:
-        tally = tally.filter(state=state)
+    if states is not None:
+        tally = tally.filter(state__in=states)
     return tally.aggregate(total=Sum("count"))["total"] or 0
 
 

@@ -48,6 +48,10 @@ class Bulk(models.Model):
         return str(self.id)
 
 
+# Whether a customer came: said of a booking that has begun, and no state of its graph.
+OUTCOMES = ("attended", "no_show")
+
+
 class Booking(Owned):
     """An agreement that runs through a graph of states; its time is its event's.
 
@@ -86,6 +90,13 @@ class Booking(Owned):
     )
     reschedules = models.PositiveSmallIntegerField(default=0)
     meta = models.JSONField(default=dict, blank=True)
+    outcome = models.CharField(  # noqa: DJ001 (the previous release writes none)
+        max_length=8,
+        null=True,
+        blank=True,
+        choices=[(outcome, outcome) for outcome in OUTCOMES],
+        help_text="whether the customer came; empty: nobody has said",
+    )
     # Kept by the services, not by Django: an action and its log line carry the same instant.
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
@@ -157,6 +168,11 @@ class Booking(Owned):
             ),
             models.Index(
                 fields=["series"], condition=models.Q(series__isnull=False), name="booking_series"
+            ),
+            models.Index(
+                fields=["app", "outcome", "-created_at", "-id"],
+                condition=models.Q(outcome__isnull=False, deleted_at=None),
+                name="booking_outcome",
             ),
         ]
 

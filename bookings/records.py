@@ -58,6 +58,10 @@ def customer_record(customer: Customer) -> Record:
     }
 
 
+def _customers(booking: Booking, zone: str) -> list[Record]:
+    return [customer_record(customer) for customer in booking.customers.all()]
+
+
 def _attributes(booking: Booking, zone: str) -> Record:
     customers = booking.customers.all()
     return {
@@ -109,6 +113,13 @@ def _bulked_bookings(booking: Booking, zone: str) -> list[Record]:
     """The others that the bulk request related to it."""
     others = booking.bulk.shown_bookings if booking.bulk else ()
     return [_entry(other) for other in others if other.id != booking.id]
+
+
+def _seats(booking: Booking, zone: str) -> list[Record] | None:
+    """The seats of a group with their customers, in whatever state; null for other bookings."""
+    if booking.max_seats is None:
+        return None
+    return [_entry(seat) | {"customers": _customers(seat, zone)} for seat in booking.shown_seats]
 
 
 def _series(booking: Booking, zone: str) -> Record | None:
@@ -206,6 +217,12 @@ def _siblings(path: str) -> Prefetch:
     return Prefetch(path, rows.order_by("event__start", "id"), to_attr="shown_bookings")
 
 
+def _group_seats() -> Prefetch:
+    """The seats that are not deleted, in the order in which they were taken."""
+    rows = Booking.objects.filter(deleted_at=None).prefetch_related("customers")
+    return Prefetch("seats", rows.order_by("created_at", "id"), to_attr="shown_seats")
+
+
 # How many seats of a group are taken; nothing is counted for other bookings.
 CURRENT_SEATS: Mapping[str, Any] = {
     "current_seats": Case(
@@ -248,15 +265,11 @@ INCLUDES: dict[str, Include] = {
         "resource", _resource_with_calendars, ["resource"], [_calendars()]
     ),
     "user": Include("user", lambda booking, zone: resource_record(booking.resource), ["resource"]),
-    "customers": Include(
-        "customers",
-        lambda booking, zone: [customer_record(one) for one in booking.customers.all()],
-        (),
-        ["customers"],
-    ),
+    "customers": Include("customers", _customers, (), ["customers"]),
     "project": Include("project", lambda booking, zone: _project(booking), ["project"]),
     "project.resources": Include("project", _project_with_resources, ["project"], [_resources()]),
     "meta": Include("meta", lambda booking, zone: booking.meta),
+    "outcome": Include("outcome", lambda booking, zone: booking.outcome),
     "logs": Include(
         "logs", lambda booking, zone: [_log(change) for change in booking.logs.all()], (), ["logs"]
     ),
@@ -272,6 +285,7 @@ INCLUDES: dict[str, Include] = {
         ["event_notifications"],
     ),
     "owner_booking": Include("owner_booking", _owner_booking, ["owner_booking"]),
+    "seats": Include("seats", _seats, (), [_group_seats()]),
     "bulked_bookings": Include(
         "bulked_bookings", _bulked_bookings, ["bulk"], [_siblings("bulk__bookings")]
     ),
@@ -295,6 +309,7 @@ WHOLE = (
     "customers",
     "project",
     "meta",
+    "outcome",
     "available_actions",
     "customer_action_links",
     "event_notifications",
@@ -346,3 +361,13 @@ def booking_record(booking: Booking, includes: Collection[Include], zone: str) -
     for include in includes:
         record[include.key] = include.write(booking, zone)
     return record
+
+
+def changed_record(booking: Booking, includes: Collection[Include], zone: str) -> Record:
+    """What the request that made or changed a booking is answered: also where and when it is."""
+    return booking_record(booking, includes, zone) | {
+        "resource_id": str(booking.resource_id),
+        "project_id": str(booking.project_id) if booking.project_id else None,
+        "start": format_instant(booking.event.start, zone),
+        "end": format_instant(booking.event.end, zone),
+    }

@@ -14,7 +14,7 @@ from availability.schemas import (
     RESOURCE_EXAMPLE,
 )
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import StateChange
+from bookings.models import OUTCOMES, StateChange
 from scheduling.api.components import FLAG, FREE, ID, STAMP, TEXT, TIME, component
 
 PUBLIC_RESOURCE = component(
@@ -28,6 +28,11 @@ PUBLIC_RESOURCE = component(
     {key: RESOURCE_EXAMPLE[key] for key in ("id", "name", "image", "timezone")},
 )
 _STATE = {"type": "string", "enum": list(STATES)}
+OUTCOME = {
+    "type": ["string", "null"],
+    "enum": [*OUTCOMES, None],
+    "description": "Whether the customer came; null: nobody has said.",
+}
 _EVENT_INFO = {
     "start": TIME,
     "end": TIME,
@@ -299,7 +304,8 @@ BOOKING = component(
     "Booking",
     {
         "type": "object",
-        "description": "Six fields, and what `include` asks for.",
+        "description": "Six fields, and what `include` asks for. The answer to the request that"
+        " made or changed it adds `resource_id`, `project_id`, `start` and `end`.",
         "required": list(BOOKING_EXAMPLE),
         "properties": {
             "id": ID,
@@ -308,6 +314,10 @@ BOOKING = component(
             "completed": FLAG | {"description": "No action is left."},
             "created_at": STAMP,
             "updated_at": STAMP,
+            "resource_id": ID,
+            "project_id": {"anyOf": [ID, {"type": "null"}]},
+            "start": TIME,
+            "end": TIME,
             "attributes": ATTRIBUTES,
             "event": {"anyOf": [EVENT, _PUBLIC_EVENT]},
             "calendar": CALENDAR,
@@ -319,6 +329,7 @@ BOOKING = component(
             "customers": {"type": "array", "items": CUSTOMER},
             "project": {"anyOf": [_PROJECT, {"type": "null"}]},
             "meta": FREE,
+            "outcome": OUTCOME,
             "logs": {"type": "array", "items": LOG, "description": "Oldest first."},
             "available_actions": {"type": "array", "items": TEXT},
             "customer_action_links": {
@@ -331,6 +342,22 @@ BOOKING = component(
                 "anyOf": [_ENTRY, {"type": "null"}],
                 "description": "Of a seat: the group's own booking.",
             },
+            "seats": {
+                "anyOf": [
+                    {
+                        "type": "array",
+                        "items": {
+                            "allOf": [_ENTRY],
+                            "type": "object",
+                            "required": ["customers"],
+                            "properties": {"customers": {"type": "array", "items": CUSTOMER}},
+                        },
+                    },
+                    {"type": "null"},
+                ],
+                "description": "Of a group, in whatever state, in the order of their making; null"
+                " for every other booking.",
+            },
             "bulked_bookings": {
                 "type": "array",
                 "items": _ENTRY,
@@ -342,6 +369,12 @@ BOOKING = component(
     },
     BOOKING_EXAMPLE,
 )
+CHANGED_EXAMPLE = BOOKING_EXAMPLE | {
+    "resource_id": RESOURCE_EXAMPLE["id"],
+    "project_id": None,
+    "start": "2026-11-23T09:00:00+01:00",
+    "end": "2026-11-23T09:30:00+01:00",
+}
 WHOLE_BOOKING_EXAMPLE = BOOKING_EXAMPLE | {
     "attributes": {
         "event_info": {
@@ -370,6 +403,7 @@ WHOLE_BOOKING_EXAMPLE = BOOKING_EXAMPLE | {
     "customers": [CUSTOMER_EXAMPLE],
     "project": None,
     "meta": {},
+    "outcome": None,
     "available_actions": ["cancel", "cancel_by_customer", "complete"],
     "customer_action_links": {
         "cancel_by_customer": "https://bookings.example.com/v2/bookings/"

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps_config.serializers import notifications_field
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
+from bookings.models import OUTCOMES
 from bookings.recurrence import MAX_LENGTH
 from bookings.services import ON_CONFLICT, SCOPES
 from scheduling.api.bodies import read_values_as
@@ -87,6 +88,25 @@ class CustomerSerializer(ObjectSerializer):
             raise serializers.ValidationError({"meta": [f"Must have at most {META_KEYS} keys."]})
         texts = {key: given.get(key) or "" for key in ("phone", "voip", "timezone")}
         return {**given, **texts, "meta": MetaField().run_validation(meta)}
+
+
+class CustomerChangeSerializer(ObjectSerializer):
+    """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
+
+    id = IdField(help_text="Which one; absent: the one at this position.", **OPTIONAL)
+    name = OneLineField(200, **OPTIONAL)
+    email = EmailField(**OPTIONAL)
+    phone = OneLineField(200, allow_blank=True, **CLEARABLE)
+    voip = OneLineField(200, allow_blank=True, **CLEARABLE)
+    timezone = ZoneField(allow_blank=True, **CLEARABLE)
+    meta = MetaField(**CLEARABLE)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        others = {key: value for key, value in data.items() if key not in self.fields}
+        meta = {**others, **(given.pop("meta", None) or {})}
+        texts = {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
+        return {**given, **texts, **({"meta": meta} if meta else {})}
 
 
 class BookingSettingsSerializer(ObjectSerializer):
@@ -370,7 +390,30 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
 class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
+    customer = CustomerChangeSerializer(help_text="The first of them.", **OPTIONAL)
+    customers = ListOf(
+        CustomerChangeSerializer(),
+        MAX_CUSTOMERS,
+        help_text="By `id`, else by position; none is added or removed.",
+        **OPTIONAL,
+    )
+    what = OneLineField(200, **OPTIONAL)
+    where = OneLineField(200, allow_blank=True, **CLEARABLE)
+    description = TextField(8000, allow_blank=True, **CLEARABLE)
     meta = MetaField(**OPTIONAL)
+    outcome = serializers.ChoiceField(
+        OUTCOMES,
+        help_text="Whether the customer came, once the booking has begun; null takes it back.",
+        **CLEARABLE,
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "customer" in given and "customers" in given:
+            raise serializers.ValidationError({"customers": ["Give `customer` or `customers`."]})
+        if "customer" in given:
+            given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
+        texts = {name: given[name] or "" for name in ("where", "description") if name in given}
+        return given | texts
 
 
 class AddressSerializer(ObjectSerializer):

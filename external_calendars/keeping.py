@@ -12,6 +12,7 @@ from availability.models import Event
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import Object
 from external_calendars.reading import LAST, Occurrence, Unreadable, read_object
+from scheduling.api.changes import transaction_start
 from scheduling.api.sql import insert_rows
 
 # What recurs is laid out, and events are kept, from so long ago to so far ahead.
@@ -208,7 +209,6 @@ def _bring_events(connection: Connection, time: Mapping[str, Sequence[Occurrence
     new: list[Event] = []
     changed: list[Event] = []
     gone: list[Event] = []
-    now = timezone.now()
     for uid, occurrences in time.items():
         missing, spare = _differing(there[uid], occurrences)
         for occurrence in missing:
@@ -221,7 +221,7 @@ def _bring_events(connection: Connection, time: Mapping[str, Sequence[Occurrence
                 changed.append(row)
             for name, value in zip(VALUES, _values(occurrence), strict=True):
                 setattr(row, name, list(value) if name == "participants" else value)
-            row.updated_at = now
+            row.updated_at = transaction_start()
         gone += spare
     if gone:
         Event.objects.filter(id__in=[row.id for row in gone]).delete()

@@ -13,6 +13,13 @@ from notifications.models import Delivery
 from notifications.planning import event_of, new_delivery, plans
 from scheduling.api.sql import raw_id
 
+WRITTEN_CHANGES = frozenset(
+    {
+        *("what", "where", "description"),
+        *("customer name", "customer email", "customer phone"),
+    }
+)
+
 
 @plans
 def plan_writes(steps: Sequence[Step]) -> Mapping[Step, Sequence[Delivery]]:
@@ -33,6 +40,8 @@ def plan_writes(steps: Sequence[Step]) -> Mapping[Step, Sequence[Delivery]]:
         step = told[event_id]
         for copy in copies:
             values = copy.delivery_values(step.change.created_at)
+            if step.edit and step.edit.former_addresses:
+                values["content"] |= {"former": list(step.edit.former_addresses)}
             row = new_delivery(step, kind=event_of(step), **values)
             row.booking_id = copy.booking_id
             planned[step].append(row)
@@ -40,7 +49,10 @@ def plan_writes(steps: Sequence[Step]) -> Mapping[Step, Sequence[Delivery]]:
 
 
 def _changes_copies(step: Step) -> bool:
-    """It takes place now, or does no more. What is over stays as it is."""
+    """It takes place now, or does no more. What is over stays as it is, and so do entries that say
+    nothing of what has changed."""
+    if step.edit and step.edit.names.isdisjoint(WRITTEN_CHANGES):
+        return False
     graph, change = GRAPHS[step.booking.graph], step.change
     was_live = graph.is_live(change.from_state)
     return graph.is_live(change.to_state) or (was_live and change.to_state != COMPLETED)

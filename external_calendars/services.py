@@ -24,6 +24,7 @@ from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import NO_WRITE_ACCESS, TROUBLES, Access, Found, Trouble
 from external_calendars.writing import hurry, plan_missing
 from notifications.waking import ask_after_commit
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import AlreadyExists, Invalid, NotFound
 
 MOST_CONNECTED = 10  # of a resource
@@ -246,7 +247,7 @@ def _set_found(calendar: Calendar, connection: Connection, found: Found, access:
 
 def _dethrone(resource: Resource, now: datetime) -> None:
     rows = Calendar.objects.filter(resource=resource, provider_primary=True)
-    rows.update(provider_primary=False, updated_at=now)
+    rows.update(provider_primary=False, updated_at=transaction_start())
 
 
 def _start_over(connection: Connection, now: datetime) -> None:

@@ -101,7 +101,7 @@ class Writes:
             uid=written.uid,
             href=written.href or self.seen.get((calendar.id, written.uid), ""),
             etag=written.etag,
-            entry=self._entry(app, booking, event, calendar, written.uid) if is_wanted else None,
+            entry=self._entry(app, row, event, calendar, written.uid) if is_wanted else None,
             is_afresh=is_afresh,
         )
         return partial(carry_out, copy, keep)
@@ -110,9 +110,8 @@ class Writes:
         """Nothing of it is kept before it was sent."""
 
     # --- What is to stand there -------------------------------------------------------------------
-    def _entry(
-        self, app: App, booking: Booking, event: Event, calendar: Calendar, uid: str
-    ) -> Entry:
+    def _entry(self, app: App, row: Delivery, event: Event, calendar: Calendar, uid: str) -> Entry:
+        booking = self.bookings[row.booking_id]
         everybody = _customers(booking, only_standing=False)
         customers = [one for one in _customers(booking) if one.email]
         guests, organizer = self._guests(app, booking, event, customers)
@@ -128,7 +127,7 @@ class Writes:
             description=_description(event, customers, is_shared=len(guests) > 1),
             organizer=organizer,
             guests=guests,
-            known=lower(one.email for one in everybody),
+            known=lower([*(one.email for one in everybody), *row.content.get("former", ())]),
         )
 
     def _guests(

@@ -28,6 +28,7 @@ from availability.whole_days import find_shifted
 from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, oldest_uncompleted, seconds_since
 from notifications.models import Delivery, Endpoint, Webhook
+from scheduling.api.changes import MAX_TRANSACTION_AGE, oldest_transaction_age
 from scheduling.api.reencryption import CURRENT, OLDER, UNREADABLE, look_at_secrets
 from scheduling.api.sql import accepts_writes, database_now
 
@@ -150,6 +151,15 @@ def look_at_clocks() -> Finding:
     if abs(skew) > MOST_SKEW:
         return Finding(FAIL, seen, "Set both clocks by NTP.")
     return Finding(OK, seen)
+
+
+def look_at_transactions() -> Finding:
+    """A long one holds back what listings with `updated_since` show."""
+    age, limit = oldest_transaction_age().total_seconds(), MAX_TRANSACTION_AGE.total_seconds()
+    if age <= limit:
+        return Finding(OK, f"none is older than {readable(limit)}")
+    seen = f"the oldest is open for {readable(age)}: changes since then are not listed"
+    return Finding(FAIL, seen, "End it: pg_stat_activity names its process.")
 
 
 # --- Who works ------------------------------------------------------------------------------------
@@ -332,6 +342,7 @@ CHECKS = (
     ),
     Check("migrations", look_at_migrations, "Run manage.py migrate."),
     Check("clocks", look_at_clocks, "Look at the database."),
+    Check("transactions", look_at_transactions, "Look at the database."),
     Check(
         "broker",
         look_at_broker,

@@ -1,28 +1,9 @@
 """How a listing of deliveries is narrowed (api.md section 8)."""
 
-import uuid
-from typing import Any
-
 import django_filters
-from django import forms
 
 from notifications.models import Delivery
-from scheduling.api.fields import CANONICAL_ID
-
-
-class IdFormField(forms.Field):
-    """A UUID with its hyphens."""
-
-    def to_python(self, value: Any) -> uuid.UUID | None:
-        if value in self.empty_values:
-            return None
-        if not CANONICAL_ID.fullmatch(value):
-            raise forms.ValidationError("Must be a UUID.")
-        return uuid.UUID(value)
-
-
-class IdFilter(django_filters.Filter):
-    field_class = IdFormField
+from scheduling.api.filters import IdFilter
 
 
 class DeliveryFilter(django_filters.FilterSet):

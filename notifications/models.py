@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from apps_config.history import History
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
+from scheduling.api.changes import UpdatedAtField
 from scheduling.api.ids import new_id
 from scheduling.api.reencryption import keeps_secrets
 
@@ -56,6 +57,12 @@ class Webhook(models.Model):
     )
     graph = models.CharField(max_length=32, blank=True, help_text="empty: any")
     states = models.JSONField(default=list, blank=True, help_text="empty: any")
+    kinds = models.JSONField(
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="such as booking.updated; empty: all but that",
+    )
     expected_response_code = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="empty: any 2xx"
     )
@@ -72,7 +79,7 @@ class Webhook(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = UpdatedAtField()
 
     objects = WebhookQuerySet.as_manager()
     history = History(leave_out=["updated_at", *WEBHOOK_SECRETS])

@@ -112,7 +112,7 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
     if has_left or _is_mail_to(row, erasure):
         row.content = {}
         return before != {}
-    gone = WRITTEN if is_bare else ()
+    gone = (*(WRITTEN if is_bare else ()), *(("former",) if row.is_final else ()))
     marks = erasure.marks[row.booking_id]
     row.content = {
         key: marks.cut(value) if key in TEXTS else value

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
-from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER
+from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange
 from bookings.records import INCLUDES, WHOLE, booking_record, with_includes
 from bookings.services import Step, listens
@@ -24,7 +24,9 @@ from notifications.waking import wake_after_commit
 from scheduling.api.instants import format_instant
 from scheduling.api.sql import insert_rows, raw_id
 
-RESCHEDULED = "rescheduled"
+RESCHEDULED, UPDATED = "rescheduled", "updated"
+# What a webhook can be told, as its calls name it.
+KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
 # Whom a state is mailed to; the tentative state of payment graphs says nothing yet.
 MAILS: Mapping[str, tuple[str, ...]] = {
     "tentative": (OWNER, CUSTOMER),
@@ -36,7 +38,10 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     "cancelled_by_customer": (OWNER, CUSTOMER),
     "unpaid": (CUSTOMER,),
     RESCHEDULED: (CUSTOMER, OWNER),
+    UPDATED: (CUSTOMER, OWNER),
 }
+# Of an update these are mailed to all, and a new address to whom it belongs.
+MAILED_CHANGES = frozenset({"what", "where"})
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -81,7 +86,10 @@ def plan_deliveries(steps: Sequence[Step]) -> None:
 
 
 def event_of(step: Step) -> str:
-    """What happened, as mails and calls name it: the new state, or that the booking was moved."""
+    """What happened, as mails and calls name it: the new state, or that the booking was moved or
+    changed otherwise."""
+    if step.edit:
+        return UPDATED
     return RESCHEDULED if step.moved_from else step.change.to_state
 
 
@@ -125,6 +133,8 @@ def _companies(steps: Sequence[Step]) -> dict[UUID, list[Step]]:
 def _state_mails(step: Step, event: str, company: Sequence[Step]) -> Iterator[Delivery]:
     graph = step.booking.graph
     is_draft = step.change.to_state == INITIALIZED
+    if step.edit and not _mails_update(step):
+        return
     if is_draft or (event == "tentative" and graph not in TENTATIVE_GRAPHS):
         return
     recipients = [one for one in MAILS.get(event, ()) if company and one not in step.told]
@@ -145,9 +155,21 @@ def _state_mails(step: Step, event: str, company: Sequence[Step]) -> Iterator[De
             )
 
 
+def _mails_update(step: Step) -> bool:
+    """What is over is nobody's news."""
+    booking, now = step.booking, step.change.created_at
+    is_ahead = not booking.completed and booking.event.end > now
+    return is_ahead and bool(step.edit.readdressed or step.edit.names & MAILED_CHANGES)
+
+
 def _addressees(step: Step, recipient: str) -> list[Customer | None]:
-    """Each customer gets a mail; the owner, whose address is looked up when it is sent, one."""
-    return list(step.customers) if recipient == CUSTOMER else [None]
+    """Each customer gets a mail; the owner, whose address is looked up when it is sent, one. Where
+    only addresses have changed, nobody else's entry has."""
+    if recipient != CUSTOMER:
+        return [None]
+    if step.edit and step.edit.names.isdisjoint(MAILED_CHANGES):
+        return [one for one in step.customers if one.id in step.edit.readdressed]
+    return list(step.customers)
 
 
 def _facts(step: Step, company: Sequence[Step]) -> dict[str, Any]:
@@ -159,7 +181,7 @@ def _facts(step: Step, company: Sequence[Step]) -> dict[str, Any]:
         "what": event.what,
         "where": event.where,
         "from_state": change.from_state,
-        "message": change.message,
+        "message": "" if step.edit else change.message,
     }
     if step.moved_from:
         old_start, old_end = step.moved_from
@@ -203,7 +225,8 @@ class _Calls:
     """One call of each step for each subscription to its booking's graph and state.
 
     A move is told to those who want the state that the booking is in, and to those who want
-    `rescheduled`. What is needed is read once for all steps.
+    `rescheduled`; an update to those whose `kinds` name it. What is needed is read once for all
+    steps.
     """
 
     def __init__(self, steps: Sequence[Step]) -> None:
@@ -222,6 +245,7 @@ class _Calls:
             for webhook in self.webhooks
             if webhook.graph in ("", booking.graph)
             and (not webhook.states or wanted & set(webhook.states))
+            and (f"booking.{event}" in webhook.kinds if webhook.kinds else event != UPDATED)
         ]
 
     def of(self, step: Step, event: str) -> list[Delivery]:

@@ -22,6 +22,7 @@ def webhook_record(webhook: Webhook) -> Record:
         "method": webhook.method,
         "graph": webhook.graph or None,
         "states": webhook.states,
+        "kinds": webhook.kinds,
         "expected_response_code": webhook.expected_response_code,
         "active": webhook.active,
         "description": webhook.description,

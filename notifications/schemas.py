@@ -3,6 +3,7 @@
 from bookings.graphs import GRAPHS
 from bookings.schemas import BOOKING_EXAMPLE, WHOLE_BOOKING_EXAMPLE
 from notifications.models import Delivery, Webhook
+from notifications.planning import KINDS
 from notifications.serializers.webhooks import CODES, EVENTS
 from scheduling.api.components import FLAG, ID, STAMP, TEXT, component, nullable, text_of
 
@@ -15,6 +16,7 @@ WEBHOOK_EXAMPLE = {
     "method": "post",
     "graph": None,
     "states": ["confirmed", "cancelled", "rescheduled"],
+    "kinds": [],
     "expected_response_code": None,
     "active": True,
     "description": "Our calendar display",
@@ -39,6 +41,12 @@ WEBHOOK = component(
                 "items": {"type": "string", "enum": list(EVENTS)},
                 "description": "Empty: any. A move is told to who wants `rescheduled` and to who"
                 " wants the state that the booking is in.",
+            },
+            "kinds": {
+                "type": "array",
+                "items": {"type": "string", "enum": list(KINDS)},
+                "description": "Only calls of these kinds, as `Service-Event` names them; empty:"
+                " all but `booking.updated`.",
             },
             "expected_response_code": _CODE | {"description": "null: any 2xx."},
             "active": FLAG,

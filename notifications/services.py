@@ -25,6 +25,7 @@ from notifications.planning import REMINDER_GRACE, render_bodies
 from notifications.relevance import outdated_reason
 from notifications.signing import new_secret
 from notifications.waking import wake_after_commit
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Invalid, NotFound, Outdated
 from scheduling.api.ids import least_id, new_id
 from scheduling.api.secrets import SecretUnreadable, decrypt_text, encrypt_text
@@ -213,7 +214,7 @@ def _note_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: dateti
 def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
     """Switch it off, once, and mail the owner why."""
     switched_off = Webhook.objects.filter(id=webhook.id, active=True, deleted_at=None).update(
-        active=False, disabled_reason=reason, updated_at=now
+        active=False, disabled_reason=reason, updated_at=transaction_start()
     )
     if switched_off:
         record_changes(Webhook.objects.filter(id=webhook.id), "~")

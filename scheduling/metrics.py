@@ -25,6 +25,7 @@ from notifications.heartbeat import beat_seen_at
 from notifications.lateness import oldest_late, seconds_since
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.queue import LEASE
+from scheduling.api.changes import oldest_transaction_age
 from scheduling.api.errors import Refusal, Unavailable
 from scheduling.api.sql import database_now
 from scheduling.api.views import ApiView
@@ -106,6 +107,11 @@ def gauges(now: datetime) -> Iterator[Gauge]:
         "calendars_sync_age_seconds",
         "For how long the one that is looked at and waits longest has not been in step.",
         max_seconds_behind(now),
+    )
+    yield _single(
+        "transaction_age_seconds",
+        "Of the oldest open transaction: changes since its start are not listed yet.",
+        oldest_transaction_age().total_seconds(),
     )
     yield Gauge("bookings_total", "Bookings that are not deleted.", _bookings())
     seen_at = beat_seen_at()

@@ -282,6 +282,7 @@ CORS_EXPOSE_HEADERS = [
     "X-RateLimit-Reset",
     "Retry-After",
     "Idempotent-Replayed",
+    "Service-Complete-Until",
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------

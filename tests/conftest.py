@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
+from django.utils import timezone
 
 from apps_config import authentication
+from scheduling.api import changes
 from scheduling.api.rates import RateWindow
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard
@@ -46,8 +48,9 @@ def network_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[NetworkGuard]:
 
 
 @pytest.fixture
-def clock(time_machine: Any) -> Any:
-    """The clock stands still at NOW; `clock.shift(60)` moves it on."""
+def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The clock stands still at NOW, also that of transactions; `clock.shift(60)` moves it on."""
+    monkeypatch.setattr(changes, "start_on_postgresql", timezone.now)
     time_machine.move_to(NOW, tick=False)
     return time_machine
 

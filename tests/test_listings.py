@@ -105,3 +105,52 @@ def test_each_page_of_each_listing_whole(tenant: Tenant, listing: str) -> None:
         assert [row["id"] for row in rows] == sorted({row["id"] for row in rows}, reverse=True)
     if listing in SINGLES:
         assert rows == [owner.get(f"{short}/{row['id']}").data for row in rows]
+
+
+# listing -> the field of the default order, where it is not `created_at`
+DEFAULT_ORDER = {
+    "/v2/customers": "last_booking_at",
+    "/v2/projects/{project_id}/resources": "position",
+}
+# Their records have no `updated_at`.
+WITHOUT_CHANGES = {
+    "/v2/credentials",
+    "/v2/deliveries",
+    "/v2/webhooks/{webhook_id}/deliveries",
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_each_listing_in_both_directions(tenant: Tenant, listing: str) -> None:
+    owner, ids = make_world(tenant)
+    path = listing.format(**ids).removeprefix("/v2")
+    field = DEFAULT_ORDER.get(listing, "created_at")
+    query = {**LISTINGS[listing], "orderBy": field}
+
+    down, up = (
+        owner.get(f"{path}?{urlencode({**query, 'sortedBy': direction})}").data
+        for direction in ("desc", "asc")
+    )
+    refused = owner.get(f"{path}?{urlencode({**LISTINGS[listing], 'orderBy': 'secret'})}")
+
+    assert len(down) > 1
+    if listing == "/v2/customers":  # by address where the times are equal
+        assert up == down
+    else:
+        assert up == down[::-1]
+    assert (refused.status, list(refused.json["errors"])) == (422, ["orderBy"])
+
+
+@pytest.mark.parametrize("listing", sorted(LISTINGS.keys() - WITHOUT_CHANGES))
+def test_what_has_changed_since(tenant: Tenant, listing: str, clock: Any) -> None:
+    owner, ids = make_world(tenant)
+    path = listing.format(**ids).removeprefix("/v2")
+    everything = owner.get(f"{path}?{urlencode(LISTINGS[listing])}").data
+
+    def changed(since: str) -> list[Any]:
+        return owner.get(f"{path}?{urlencode({**LISTINGS[listing], 'updated_since': since})}").data
+
+    assert changed("now") == changed("2026-11-20") == everything
+    clock.shift(60)
+    assert changed("now") == []
+    assert changed("-1 min") == everything

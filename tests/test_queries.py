@@ -131,7 +131,7 @@ def make_deliveries(tenant: Tenant, count: int) -> None:
 
 
 def make_groups(tenant: Tenant, count: int) -> None:
-    """Each with seats left, and with up to three taken."""
+    """Each with seats left, and with one to three taken."""
     for number, resource in enumerate(make_resources(tenant, count)):
         group = make_group(
             tenant,
@@ -140,7 +140,7 @@ def make_groups(tenant: Tenant, count: int) -> None:
             start=START.isoformat(),
             end=(START + timedelta(hours=1)).isoformat(),
         )
-        for _ in range(min(number, 3)):
+        for _ in range(min(number + 1, 3)):
             seat_in(tenant, group)
 
 

@@ -18,24 +18,29 @@ from availability.services import (
     create_calendar,
     delete_calendar,
 )
-from availability.views.scoped import LISTING, NEWEST_FIRST, ResourceScopedView, found
+from availability.views.scoped import BY_NAME, CHANGES, ResourceScopedView, found
 from scheduling.api.bodies import read_body_as
 from scheduling.api.errors import Invalid
+from scheduling.api.ordering import UPDATED_SINCE, order_query
 from scheduling.api.schema import described, one, page_of, search_of
 
 
 class CalendarsView(ResourceScopedView):
     paginated = True
-    query_names = {"GET": LISTING}
+    query_names = {"GET": CHANGES}
 
     @described(
         summary="List calendars",
         response=page_of(CALENDAR),
-        query={"search": search_of(CALENDAR_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}")},
+        query={
+            "search": search_of(CALENDAR_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}"),
+            **order_query(BY_NAME),
+            "updated_since": UPDATED_SINCE,
+        },
     )
     def get(self, request: Any) -> Response:
         terms = self.query.search(CALENDAR_SEARCH)
-        rows = apply_search(self.calendars(), terms, CALENDAR_SEARCH).order_by(*NEWEST_FIRST)
+        rows = self.listed(apply_search(self.calendars(), terms, CALENDAR_SEARCH), BY_NAME)
         return self.list_page(request, rows, calendar_record)
 
     @described(

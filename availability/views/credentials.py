@@ -15,10 +15,11 @@ from availability.models import Resource
 from availability.records import credential_record, log_in_record
 from availability.schemas import CREDENTIAL, CREDENTIAL_EXAMPLE, LOG_IN, RESOURCE_EXAMPLE
 from availability.serializers.credentials import LogInSerializer, NewCredentialSerializer
-from availability.views.scoped import LISTING, NEWEST_FIRST, found
+from availability.views.scoped import LISTING, found
 from scheduling.api.bodies import read_body_as
 from scheduling.api.errors import Invalid, Unauthenticated
 from scheduling.api.headers import service_header
+from scheduling.api.ordering import order_query, read_order
 from scheduling.api.rates import client_address
 from scheduling.api.schema import described, one, page_of, search_of
 
@@ -41,6 +42,9 @@ class CredentialScopedView(TenantView):
         return Credential.objects.filter(app=self.app)
 
 
+ORDERS = {"created_at": "created_at"}
+
+
 class CredentialsView(CredentialScopedView):
     paginated = True
     secret_methods = frozenset({"POST"})
@@ -51,11 +55,15 @@ class CredentialsView(CredentialScopedView):
         description="Of the app and its resources, also those that were revoked. Only a widget"
         " key's text is shown (`key`): it stands in public pages anyway.",
         response=page_of(CREDENTIAL),
-        query={"search": search_of(CREDENTIAL_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}")},
+        query={
+            "search": search_of(CREDENTIAL_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}"),
+            **order_query(ORDERS),
+        },
     )
     def get(self, request: Any) -> Response:
         terms = self.query.search(CREDENTIAL_SEARCH)
-        rows = apply_search(self.credentials(), terms, CREDENTIAL_SEARCH).order_by(*NEWEST_FIRST)
+        rows = apply_search(self.credentials(), terms, CREDENTIAL_SEARCH)
+        rows = rows.order_by(*read_order(self.query, ORDERS))
         return self.list_page(request, rows, credential_record)
 
     @described(

@@ -22,32 +22,36 @@ from availability.services import (
     create_event,
     delete_event,
 )
-from availability.views.scoped import LISTING, NEWEST_FIRST, ResourceScopedView, found
+from availability.views.scoped import CHANGES, STAMPS, ResourceScopedView, found
 from scheduling.api.bodies import read_body_as
 from scheduling.api.errors import Invalid
-from scheduling.api.fields import INSTANT_SCHEMA
+from scheduling.api.ordering import BOUND, UPDATED_SINCE, order_query
 from scheduling.api.schema import described, one, page_of, search_of
+
+ORDERS = STAMPS | {"start": "start", "end": "end"}
 
 
 class EventsView(ResourceScopedView):
     paginated = True
-    query_names = {"GET": (*LISTING, "start", "end")}
+    query_names = {"GET": (*CHANGES, "start", "end")}
 
     @described(
         summary="List the events that overlap a range",
         response=page_of(EVENT),
         description="What only touches the range is left out.",
         query={
-            "start": INSTANT_SCHEMA | {"required": True, "examples": ["2026-12-01T00:00:00+01:00"]},
-            "end": INSTANT_SCHEMA | {"required": True, "examples": ["2026-12-31T00:00:00+01:00"]},
+            "start": BOUND | {"required": True, "examples": ["2026-12-01T00:00:00+01:00"]},
+            "end": BOUND | {"required": True, "examples": ["2026-12-31T00:00:00+01:00"]},
             "search": search_of(EVENT_SEARCH, f"calendar.id:{CALENDAR_EXAMPLE['id']}"),
+            **order_query(ORDERS),
+            "updated_since": UPDATED_SINCE,
         },
     )
     def get(self, request: Any) -> Response:
         start, end = self._range()
         terms = self.query.search(EVENT_SEARCH)
         rows = apply_search(self.events().overlapping(start, end), terms, EVENT_SEARCH)
-        rows = rows.order_by(*NEWEST_FIRST)
+        rows = self.listed(rows, ORDERS)
         return self.list_page(request, rows, lambda row: event_record(row, self.zone))
 
     @described(
@@ -79,8 +83,8 @@ class EventsView(ResourceScopedView):
         return Response({"data": event_record(event, self.zone)}, status=201)
 
     def _range(self) -> tuple[Any, Any]:
-        start = self.query.instant("start", self.input_zone)
-        end = self.query.instant("end", self.input_zone)
+        start = self.query.bound("start", self.input_zone, self.now)
+        end = self.query.bound("end", self.input_zone, self.now)
         missing = {
             name: ["Is needed."] for name, value in (("start", start), ("end", end)) if not value
         }

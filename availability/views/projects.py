@@ -36,9 +36,10 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.scoped import LISTING, NEWEST_FIRST, RESOURCE_INCLUDE, found
+from availability.views.scoped import BY_NAME, CHANGES, RESOURCE_INCLUDE, found
 from scheduling.api.bodies import read_body_as, read_values_as
 from scheduling.api.components import ID
+from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query
 from scheduling.api.pagination import PAGE_NAMES
 from scheduling.api.schema import described, include_of, one, page_of, search_of
 
@@ -74,17 +75,22 @@ class ProjectScopedView(TenantView):
 
 class ProjectsView(ProjectScopedView):
     paginated = True
-    query_names = {"GET": (*LISTING, "include"), "POST": ("include",)}
+    query_names = {"GET": (*CHANGES, "include"), "POST": ("include",)}
 
     @described(
         summary="List projects",
         response=page_of(PROJECT),
-        query={"search": search_of(PROJECT_SEARCH, "slug:check-up"), **PROJECT_INCLUDE},
+        query={
+            "search": search_of(PROJECT_SEARCH, "slug:check-up"),
+            **PROJECT_INCLUDE,
+            **order_query(BY_NAME),
+            "updated_since": UPDATED_SINCE,
+        },
     )
     def get(self, request: Any) -> Response:
         includes = self.includes()
         terms = self.query.search(PROJECT_SEARCH)
-        rows = apply_search(self.projects(), terms, PROJECT_SEARCH).order_by(*NEWEST_FIRST)
+        rows = self.listed(apply_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME)
         rows = with_project_rows(rows)
         return self.list_page(request, rows, lambda row: project_record(row, includes))
 
@@ -141,21 +147,29 @@ class ProjectView(ProjectScopedView):
         return Response(status=204)
 
 
+MEMBERS = (*PAGE_NAMES, *ORDER_NAMES, "updated_since")
+BY_POSITION = {"position": "project_resources__position", **BY_NAME}
+
+
 class ProjectResourcesView(ProjectScopedView):
     paginated = True
-    query_names = {"GET": (*PAGE_NAMES, "include"), "PUT": ("include",), "POST": ("include",)}
+    query_names = {"GET": (*MEMBERS, "include"), "PUT": ("include",), "POST": ("include",)}
 
     @described(
         summary="The resources of a project, in its order",
         response=page_of(RESOURCE),
-        query=RESOURCE_INCLUDE,
+        query={
+            **RESOURCE_INCLUDE,
+            **order_query(BY_POSITION),
+            "updated_since": UPDATED_SINCE,
+        },
     )
     def get(self, request: Any, project_id: uuid.UUID) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         rows = Resource.objects.for_app(self.app).filter(
             project_resources__project=self.find_project(project_id)
         )
-        rows = rows.order_by("project_resources__position", "project_resources__id")
+        rows = self.listed(rows, BY_POSITION, "position", ascending=True)
         rows = with_resource_includes(rows, includes)
         return self.list_page(request, rows, lambda row: resource_record(row, includes))
 

@@ -20,8 +20,8 @@ from availability.services import (
     delete_resource,
 )
 from availability.views.scoped import (
-    LISTING,
-    NEWEST_FIRST,
+    BY_NAME,
+    CHANGES,
     RESOURCE_INCLUDE,
     ResourceScopedView,
     found,
@@ -29,6 +29,7 @@ from availability.views.scoped import (
 from scheduling.api.bodies import read_body_as
 from scheduling.api.components import text_of
 from scheduling.api.instants import zone
+from scheduling.api.ordering import UPDATED_SINCE, order_query
 from scheduling.api.schema import described, one, page_of, search_of
 
 NEW_RESOURCE_EXAMPLE = RESOURCE_EXAMPLE | {
@@ -42,17 +43,22 @@ class ResourcesView(ResourceScopedView):
     paginated = True
     secret_methods = frozenset({"POST"})
     resource_methods = frozenset({"GET"})
-    query_names = {"GET": (*LISTING, "include"), "POST": ("include",)}
+    query_names = {"GET": (*CHANGES, "include"), "POST": ("include",)}
 
     @described(
         summary="List resources",
         response=page_of(RESOURCE),
-        query={"search": search_of(RESOURCE_SEARCH, "name:Dr*"), **RESOURCE_INCLUDE},
+        query={
+            "search": search_of(RESOURCE_SEARCH, "name:Dr*"),
+            **RESOURCE_INCLUDE,
+            **order_query(BY_NAME),
+            "updated_since": UPDATED_SINCE,
+        },
     )
     def get(self, request: Any) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         terms = self.query.search(RESOURCE_SEARCH)
-        rows = apply_search(self.resources(), terms, RESOURCE_SEARCH).order_by(*NEWEST_FIRST)
+        rows = self.listed(apply_search(self.resources(), terms, RESOURCE_SEARCH), BY_NAME)
         rows = with_resource_includes(rows, includes)
         return self.list_page(request, rows, lambda row: resource_record(row, includes))
 

@@ -6,13 +6,16 @@ from apps_config.endpoints import TenantView
 from availability.models import Calendar, Event, Resource
 from availability.records import RESOURCE_INCLUDES
 from scheduling.api.errors import NotFound
+from scheduling.api.ordering import ORDER_NAMES
 from scheduling.api.pagination import PAGE_NAMES
 from scheduling.api.schema import include_of
 
 EVERY_METHOD = frozenset({"GET", "POST", "PUT", "DELETE"})
-LISTING = (*PAGE_NAMES, "search")
+LISTING = (*PAGE_NAMES, "search", *ORDER_NAMES)
+CHANGES = (*LISTING, "updated_since")
+STAMPS = {name: name for name in ("created_at", "updated_at")}
+BY_NAME = STAMPS | {"name": "name"}
 RESOURCE_INCLUDE = {"include": include_of(RESOURCE_INCLUDES)}
-NEWEST_FIRST = ("-created_at", "-id")
 
 
 def found(row: Any, model: str) -> Any:

@@ -6,7 +6,7 @@ deliveries.
 
 from bookings.people.erasing import Erasure, erase_person
 from bookings.people.exporting import write_export
-from bookings.people.listing import CUSTOMER_SEARCH, list_people
+from bookings.people.listing import CUSTOMER_SEARCH, PEOPLE_ORDERS, list_people
 from bookings.people.marks import Marks
 from bookings.people.parts import Part, adds_part, hears_of_erasures
 from bookings.people.retention import due, purge
@@ -14,6 +14,7 @@ from bookings.people.rows import Person
 
 __all__ = [
     "CUSTOMER_SEARCH",
+    "PEOPLE_ORDERS",
     "Erasure",
     "Marks",
     "Part",

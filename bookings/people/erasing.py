@@ -20,6 +20,7 @@ from bookings.models import Booking, BookingNotification, Customer, StateChange
 from bookings.people.marks import Marks
 from bookings.people.parts import ERASURE_LISTENERS, PARTS, Erasure
 from bookings.people.rows import EVENT_TEXTS, Person
+from scheduling.api.changes import transaction_start
 from scheduling.api.slices import save_alike, slices_of
 
 BATCH = 100  # bookings
@@ -136,7 +137,7 @@ def _emptied_event(
 
 def _save_events(changes: Mapping[uuid.UUID, Mapping[str, Any]], now: datetime) -> None:
     save_alike(Event, changes)
-    Event.objects.filter(id__in=changes).update(updated_at=now)
+    Event.objects.filter(id__in=changes).update(updated_at=transaction_start())
 
 
 def _cut_from_events(ids: Collection[uuid.UUID], marks: Marks, now: datetime) -> None:
@@ -155,7 +156,7 @@ def _empty_bookings(erasure: Erasure, emptied: Collection[uuid.UUID]) -> None:
         if left != meta:
             changes[booking_id] = {"meta": left}
     save_alike(Booking, changes)
-    Booking.objects.filter(id__in=emptied).update(updated_at=erasure.now)
+    Booking.objects.filter(id__in=emptied).update(updated_at=transaction_start())
     reminders = {}
     for row in BookingNotification.objects.filter(booking__in=emptied):
         texts = {"subject": row.subject, "url": row.url}

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Window
+from django.db.models import Count, F, Max, Min, OrderBy, Q, QuerySet, Window
 from django.db.models.functions import RowNumber, Upper
 
 from apps_config.models import App
 from availability.filters import Condition, by_text
-from bookings.models import Customer
+from bookings.models import Booking, Customer
 from scheduling.api.instants import format_stamp
 from scheduling.api.pagination import Page
 from scheduling.api.query import SearchTerm
@@ -21,12 +21,28 @@ CUSTOMER_SEARCH: Mapping[str, Condition] = {
 }
 
 
-def list_people(
-    app: App, terms: Sequence[SearchTerm], page: Page, now: datetime
-) -> tuple[int, list[Record]]:
-    """How many there are, and those of the page: who booked last comes first. Three queries.
+# By what the lines can be sorted: their columns.
+PEOPLE_ORDERS = {
+    "last_booking_at": "last",
+    "first_booking_at": "first",
+    "bookings": "bookings",
+    "email": "address",
+}
 
-    A line is shown where one of its bookings matches, and counts all of them.
+
+def list_people(
+    app: App,
+    terms: Sequence[SearchTerm],
+    page: Page,
+    now: datetime,
+    *,
+    order: OrderBy,
+    changes: QuerySet[Booking] | None = None,
+) -> tuple[int, list[Record]]:
+    """How many there are, and those of the page. Three queries.
+
+    A line is shown where one of its bookings matches, and counts all of them. changes: bookings
+    of which one has to be theirs.
     """
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None)
     # By the address's index; in it only upper case is known.
@@ -35,21 +51,23 @@ def list_people(
     for term in terms:
         matching = rows.filter(CUSTOMER_SEARCH[term.field](term))
         shown = shown.filter(address__in=matching.values("address"))
+    if changes is not None:
+        changed = rows.filter(booking__in=changes)
+        shown = shown.filter(address__in=changed.values("address"))
     total = shown.aggregate(total=Count("address", distinct=True))["total"]
-    lines = list(_counted(shown, now)[page.start : page.stop])
+    lines = list(_counted(shown, now).order_by(order, "address")[page.start : page.stop])
     latest = _latest(rows, [line["address"] for line in lines])
     return total, [_record(line, latest[line["address"]]) for line in lines]
 
 
 def _counted(rows: QuerySet[Customer], now: datetime) -> QuerySet:
     is_upcoming = Q(booking__event__end__gt=now, booking__completed=False)
-    lines = rows.order_by().values("address").annotate(
+    return rows.order_by().values("address").annotate(
         bookings=Count("booking", distinct=True),
         upcoming=Count("booking", distinct=True, filter=is_upcoming),
         first=Min("booking__created_at"),
         last=Max("booking__created_at"),
     )  # fmt: skip
-    return lines.order_by("-last", "address")
 
 
 def _latest(rows: QuerySet[Customer], addresses: Sequence[str]) -> dict[str, Customer]:

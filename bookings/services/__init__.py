@@ -7,14 +7,14 @@ ids), check, write the events, the bookings and the lines of their history.
 from bookings.services.changes import (
     BATCH,
     apply_action,
-    change_meta,
     complete_ended_bookings,
     delete_booking,
     place_of,
     time_out_payments,
 )
 from bookings.services.create import NewBooking, create_booking
-from bookings.services.history import COMPLETES_AFTER, Actor, Step, listens
+from bookings.services.edit import change_booking
+from bookings.services.history import COMPLETES_AFTER, Actor, Edit, Step, listens
 from bookings.services.locks import SCOPES, THIS
 from bookings.services.making import make_booking
 from bookings.services.moving import check_may_move, offers_move, reschedule, reschedule_once
@@ -31,6 +31,7 @@ __all__ = [
     "THIS",
     "ActionNotAllowed",
     "Actor",
+    "Edit",
     "NewBooking",
     "NewHold",
     "NewSeat",
@@ -38,7 +39,7 @@ __all__ = [
     "PolicyViolated",
     "Step",
     "apply_action",
-    "change_meta",
+    "change_booking",
     "check_may_move",
     "complete_ended_bookings",
     "create_booking",

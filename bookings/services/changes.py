@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,9 +36,9 @@ from bookings.services.history import (
 )
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
+from scheduling.api.changes import transaction_start
 from scheduling.api.durations import DurationError, elapsed_seconds
 from scheduling.api.errors import Invalid, NotFound, is_outage
-from scheduling.api.merging import merge_free
 from scheduling.api.sql import update_rows
 
 logger = logging.getLogger(__name__)
@@ -185,7 +185,7 @@ def _step(
     booking.completed = graph.is_completed(booking.state)
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
     booking.expires_at = expires_at_of(graph, booking.state, now)
-    booking.updated_at = now
+    booking.updated_at = transaction_start()
     change = new_change(booking, action, from_state, actor, now, message)
     return Step(booking, change, told=told)
 
@@ -246,25 +246,13 @@ def check_notice(booking: Booking, policy: str, now: datetime) -> None:
         raise PolicyViolated(policy, limit)
 
 
-def change_meta(
-    *, app: App, booking_id: uuid.UUID, meta: Mapping[str, Any], now: datetime
-) -> Booking:
-    """Merge keys into a booking's meta; null removes a key. Raises NotFound, Invalid (too big)."""
-    with transaction.atomic():
-        booking = lock_booking(app, booking_id)
-        booking.meta = merge_free(booking.meta, meta, path="meta")
-        booking.updated_at = now
-        booking.save(update_fields=["meta", "updated_at"])
-    return booking
-
-
 def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
     """Hide a completed booking everywhere; its rows stay. Raises NotFound, ActionNotAllowed."""
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
         if not booking.completed:
             raise ActionNotAllowed(booking, "delete")
-        booking.deleted_at = booking.updated_at = now
+        booking.deleted_at, booking.updated_at = transaction_start(), transaction_start()
         booking.save(update_fields=["deleted_at", "updated_at"])
 
 

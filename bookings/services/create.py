@@ -20,6 +20,7 @@ from bookings.services.history import (
     write_steps,
 )
 from bookings.services.taking import take_time
+from scheduling.api.changes import transaction_start
 from scheduling.api.sql import insert_rows
 
 
@@ -123,7 +124,7 @@ def new_row(
         policies=dict(new.policies),
         bulk=new.bulk,
         created_at=now,
-        updated_at=now,
+        updated_at=transaction_start(),
         **more,
     )
 

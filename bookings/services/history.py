@@ -1,5 +1,6 @@
 """Who did what, who is told of it, and when a booking completes by itself."""
 
+import uuid
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -24,10 +25,23 @@ class Actor(NamedTuple):
 TIMER = Actor(name="", source="timer")
 
 
+class Edit(NamedTuple):
+    """What was changed of a booking that keeps its state and its time.
+
+    names: as its log line has them. readdressed: the customers with a new address; their old ones
+    are `former_addresses`.
+    """
+
+    names: frozenset[str]
+    readdressed: frozenset[uuid.UUID] = frozenset()
+    former_addresses: Sequence[str] = ()
+
+
 class Step:
     """One change of a booking, as it is told to the listeners inside its transaction.
 
-    moved_from: the former start and end of a booking that was moved. unmailed: the recipients
+    moved_from: the former start and end of a booking that was moved. edit: what was
+    changed where nothing else was. unmailed: the recipients
     ("customer", "owner") that the mails of this step were switched off for. told: those who hear
     of it by another step: the owner of a group by its own booking's, not by each seat's.
     """
@@ -38,6 +52,7 @@ class Step:
         change: StateChange,
         *,
         moved_from: tuple[datetime, datetime] | None = None,
+        edit: Edit | None = None,
         unmailed: Collection[str] = (),
         told: Collection[str] = (),
         customers: Sequence[Customer] | None = None,
@@ -46,6 +61,7 @@ class Step:
         self.booking = booking
         self.change = change
         self.moved_from = moved_from
+        self.edit = edit
         self.unmailed = unmailed
         self.told = told
         self._customers = customers

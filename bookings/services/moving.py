@@ -27,6 +27,7 @@ from bookings.services.history import Actor, Step, completes_at_of, new_change, 
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.refusals import ActionNotAllowed, PolicyViolated, offer_alternatives
 from scheduling.api.beforehand import asks_first
+from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Forbidden, Invalid
 from scheduling.api.instants import InstantError, check_year, wall_to_utc_or_gap_end, zone
 from scheduling.api.sql import update_rows
@@ -279,12 +280,14 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         booking.completes_at = completes_at_of(
             GRAPHS[booking.graph], booking.state, booking.event.end
         )
-        booking.updated_at = now
+        if booking.event.start > now:
+            booking.outcome = None  # that was said of its old time
+        booking.updated_at = transaction_start()
         change = new_change(booking, "reschedule", booking.state, actor, now, message)
         told = [OWNER] if booking.owner_booking_id else []
         steps.append(Step(booking, change, moved_from=move.was, told=told))
     update_rows(
         [step.booking for step in steps],
-        ["resource", "reschedules", "completes_at", "updated_at"],
+        ["resource", "reschedules", "completes_at", "outcome", "updated_at"],
     )
     write_steps(steps)

@@ -9,16 +9,16 @@ from rest_framework.response import Response
 
 from availability.placement import NotAvailable
 from bookings.models import Booking, Bulk
-from bookings.records import booking_record, with_includes
+from bookings.records import changed_record, with_includes
 from bookings.requests import read_new_booking
-from bookings.schemas import BOOKING, BOOKING_EXAMPLE, CUSTOMER_EXAMPLE
+from bookings.schemas import BOOKING, CHANGED_EXAMPLE, CUSTOMER_EXAMPLE
 from bookings.serializers import (
     ACTIONS,
     BulkChangeSerializer,
     BulkChangesSerializer,
     NewBulkSerializer,
 )
-from bookings.services import THIS, apply_action, change_meta, make_booking
+from bookings.services import THIS, apply_action, change_booking, make_booking
 from bookings.services.bulk import Outcome, change_all, related
 from bookings.views.actions import read_message
 from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
@@ -43,7 +43,7 @@ OUTCOME = component(
             "error": ERROR_OF_ONE,
         },
     },
-    {"status": 201, "booking": BOOKING_EXAMPLE},
+    {"status": 201, "booking": CHANGED_EXAMPLE},
 )
 
 
@@ -134,8 +134,13 @@ class BulkView(BookingScopedView):
             self.check_is_visible(given["id"])
             if given.get("action"):
                 return self._act(given, item)
-            return change_meta(
-                app=self.app, booking_id=given["id"], meta=given["meta"], now=self.now
+            changes = {"meta": given["meta"]}
+            return change_booking(
+                app=self.app,
+                booking_id=given["id"],
+                changes=changes,
+                actor=self.actor,
+                now=self.now,
             )
 
         return change
@@ -172,10 +177,11 @@ class BulkView(BookingScopedView):
         }
         needed = max(shown.values(), key=len, default=includes)
         if needed:
-            rows = with_includes(Booking.objects.filter(id__in=made), needed)
+            changed = Booking.objects.select_related("event").filter(id__in=made)
+            rows = with_includes(changed, needed)
             made = {booking.id: booking for booking in rows}
         records: dict[uuid.UUID, Any] = {
-            key: booking_record(booking, shown[key], self.zone) for key, booking in made.items()
+            key: changed_record(booking, shown[key], self.zone) for key, booking in made.items()
         }
         return Response(
             {

@@ -6,18 +6,27 @@ from django.http import StreamingHttpResponse
 from rest_framework.response import Response
 
 from apps_config.endpoints import TenantView
-from bookings.people import CUSTOMER_SEARCH, Person, erase_person, list_people, write_export
+from bookings.models import Booking
+from bookings.people import (
+    CUSTOMER_SEARCH,
+    PEOPLE_ORDERS,
+    Person,
+    erase_person,
+    list_people,
+    write_export,
+)
 from bookings.schemas import ERASED, EXPORT, PERSON
 from bookings.serializers import AddressSerializer
 from scheduling.api.bodies import read_body_as, read_values_as
 from scheduling.api.components import text_of
+from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query, read_order
 from scheduling.api.pagination import PAGE_NAMES, Page, envelope
 from scheduling.api.schema import described, one, page_of, search_of
 
 
 class CustomersView(TenantView):
     paginated = True
-    query_names = {"GET": (*PAGE_NAMES, "search")}
+    query_names = {"GET": (*PAGE_NAMES, *ORDER_NAMES, "search", "updated_since")}
 
     @described(
         summary="List customers",
@@ -26,12 +35,19 @@ class CustomersView(TenantView):
         " booking. A line that one of its bookings matches counts all of them; hidden bookings"
         " and customers whose data was erased do not count.",
         response=page_of(PERSON),
-        query={"search": search_of(sorted(CUSTOMER_SEARCH), "email:*@example.com")},
+        query={
+            "search": search_of(sorted(CUSTOMER_SEARCH), "email:*@example.com"),
+            **order_query(PEOPLE_ORDERS),
+            "updated_since": UPDATED_SINCE,
+        },
     )
     def get(self, request: Any) -> Response:
         page = Page.read(request)
         terms = self.query.search(CUSTOMER_SEARCH)
-        total, records = list_people(self.app, terms, page, self.now)
+        order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
+        changes = self.changed(Booking.objects.for_app(self.app))
+        changes = changes if self.complete_until else None
+        total, records = list_people(self.app, terms, page, self.now, order=order, changes=changes)
         return Response(envelope(request, page, total, records))
 
 

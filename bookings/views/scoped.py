@@ -13,7 +13,7 @@ from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
     Include,
-    booking_record,
+    changed_record,
     with_includes,
 )
 from bookings.services import Actor
@@ -22,7 +22,6 @@ from scheduling.api.schema import include_of
 
 # What a resource's key may include: not the other resources of a project.
 OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
-OWN_INCLUDES = {name: one for name, one in INCLUDES.items() if name not in OTHERS}
 INCLUDE_QUERY = {"include": include_of(INCLUDES)}
 SERIES = INCLUDES["series"]
 
@@ -38,9 +37,13 @@ class BookingScopedView(TenantView):
         only = self.caller.resource_id
         return rows.filter(resource_id=only) if only else rows
 
+    def known_includes(self) -> dict[str, Include]:
+        if self.caller.resource_id:
+            return {name: one for name, one in INCLUDES.items() if name not in OTHERS}
+        return PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
+
     def includes(self, default: tuple[str, ...] = ()) -> list[Include]:
-        known = PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
-        known = OWN_INCLUDES if self.caller.resource_id else known
+        known = self.known_includes()
         names = dict.fromkeys([*default, *self.query.include(known)])
         return [known[name] for name in names]
 
@@ -71,7 +74,9 @@ class BookingScopedView(TenantView):
         refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
 
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
+        """The answer to the request that made or changed it."""
         if includes:
-            booking = with_includes(Booking.objects.all(), includes).get(id=booking.id)
-        record = booking_record(booking, includes, self.zone)
+            rows = with_includes(Booking.objects.select_related("event"), includes)
+            booking = rows.get(id=booking.id)
+        record = changed_record(booking, includes, self.zone)
         return Response({"data": record}, status=status)

@@ -50,9 +50,11 @@ _CUSTOMERS_CHOICE = (RESCHEDULE, "cancel_by_customer")
 CHOICES: Mapping[str, Sequence[str]] = {
     "tentative_owner": _OWNERS_CHOICE,
     "rescheduled_owner": _OWNERS_CHOICE,
+    "updated_owner": _OWNERS_CHOICE,
     "tentative_customer": _CUSTOMERS_CHOICE,
     "confirmed_customer": _CUSTOMERS_CHOICE,
     "rescheduled_customer": _CUSTOMERS_CHOICE,
+    "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
 }
 URL_NAMES = {
@@ -63,7 +65,10 @@ URL_NAMES = {
 }
 # Which mails carry an invitation, and which take one back.
 INVITES = frozenset(
-    {"confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"}
+    {
+        *("confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"),
+        *("updated_customer", "updated_owner"),
+    }
 )
 TAKES_BACK = frozenset(
     {

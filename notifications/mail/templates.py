@@ -77,6 +77,7 @@ _REQUESTED = _("Requested")
 _CONFIRMED = _("Confirmed")
 _CANCELLED = _("Cancelled")
 _MOVED = _("New time")
+_UPDATED = _("Updated")
 _REMINDER = _("Reminder")
 _DEFAULT_REMINDER = _("Reminder: {{ what }}, {{ when }}")
 
@@ -164,6 +165,20 @@ DEFAULTS: Mapping[str, Default] = {
         _("New time: {{ what }} with {{ customer }}, {{ when }}"),
         _("A booking has a new time"),
         _("The booking of {{ customer }} was moved."),
+    ),
+    "updated_customer": Default(
+        NEUTRAL,
+        _UPDATED,
+        _("Updated: {{ what }}, {{ when }}"),
+        _("Your booking was updated"),
+        _("Please note the new details. The time is unchanged."),
+    ),
+    "updated_owner": Default(
+        NEUTRAL,
+        _UPDATED,
+        _("Updated: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking was updated"),
+        _("The booking of {{ customer }} has new details. The time is unchanged."),
     ),
     "reminder_customer": Default(
         NEUTRAL,

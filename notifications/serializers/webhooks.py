@@ -9,7 +9,7 @@ from apps_config.serializers import MethodField, in_any_case
 from availability.serializers.fields import CLEARABLE, OPTIONAL
 from bookings.graphs import GRAPHS, STATES
 from notifications.models import Webhook
-from notifications.planning import RESCHEDULED
+from notifications.planning import KINDS, RESCHEDULED
 from scheduling.api.fields import (
     ListOf,
     ObjectSerializer,
@@ -62,6 +62,13 @@ class WebhookSerializer(ObjectSerializer):
     states = ListOf(
         serializers.ChoiceField(EVENTS), len(EVENTS), help_text="empty: any", **OPTIONAL
     )
+    kinds = ListOf(
+        serializers.ChoiceField(KINDS),
+        len(KINDS),
+        help_text="Only calls of these kinds, as `Service-Event` names them; empty: all but"
+        " `booking.updated`.",
+        **OPTIONAL,
+    )
     expected_response_code = StatusCodeField(**CLEARABLE)
     active = StrictBooleanField(**OPTIONAL)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
@@ -69,8 +76,8 @@ class WebhookSerializer(ObjectSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         for name in given.keys() & {"graph", "description"}:
             given[name] = given[name] or ""
-        if "states" in given:
-            given["states"] = list(dict.fromkeys(given["states"]))
+        for name in given.keys() & {"states", "kinds"}:
+            given[name] = list(dict.fromkeys(given[name]))
         return given
 
 

@@ -15,11 +15,14 @@ from notifications.services import redeliver
 from notifications.views.webhooks import WebhookScopedView
 from scheduling.api.components import ID, text_of
 from scheduling.api.filters import apply_filters
+from scheduling.api.ordering import ORDER_NAMES, order_query, read_order
 from scheduling.api.pagination import PAGE_NAMES
 from scheduling.api.schema import described, one, page_of
 
-LISTING = (*PAGE_NAMES, *FILTER_NAMES)
+LISTING = (*PAGE_NAMES, *FILTER_NAMES, *ORDER_NAMES)
+ORDERS = {"created_at": "id"}  # ids are in the order of their making
 FILTERS = {
+    **order_query(ORDERS),
     "booking": ID | {"description": "Only deliveries of this booking."},
     "webhook": ID | {"description": "Only deliveries of this webhook."},
     "type": text_of(
@@ -37,8 +40,10 @@ class DeliveryScopedView(TenantView):
         return found(whole(self.deliveries()).filter(id=delivery_id).first(), "Delivery")
 
     def answer_listing(self, request: Any, rows: Any) -> Response:
-        rows = apply_filters(DeliveryFilter, self.query.values, rows, zone=self.input_zone)
-        return self.list_page(request, listed(rows), delivery_record)
+        values, zone = self.query.values, self.input_zone
+        order, _ = read_order(self.query, ORDERS)
+        rows = apply_filters(DeliveryFilter, values, rows, zone=zone, now=self.now)
+        return self.list_page(request, listed(rows).order_by(order), delivery_record)
 
 
 class DeliveriesView(DeliveryScopedView):

@@ -26,6 +26,7 @@ from notifications.services import (
     send_test,
 )
 from scheduling.api.bodies import read_body_as
+from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query
 from scheduling.api.schema import described, many, one
 
 
@@ -35,16 +36,21 @@ class WebhookScopedView(TenantView):
         return found(rows.first(), "Webhook")
 
 
+ORDERS = {name: name for name in ("created_at", "updated_at", "url")}
+
+
 class WebhooksView(TenantView):
     secret_methods = frozenset({"POST"})
+    query_names = {"GET": (*ORDER_NAMES, "updated_since")}
 
     @described(
         summary="List webhooks",
         description="All of them, newest first.",
         response=many(WEBHOOK),
+        query={**order_query(ORDERS), "updated_since": UPDATED_SINCE},
     )
     def get(self, request: Any) -> Response:
-        rows = Webhook.objects.for_app(self.app)
+        rows = self.listed(Webhook.objects.for_app(self.app), ORDERS)
         return Response({"data": [webhook_record(webhook) for webhook in rows]})
 
     @described(

@@ -10,9 +10,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scheduling.api.instants import (
+    DATE,
     InstantError,
     check_year,
     parse_instant,
+    wall_time,
     wall_to_utc_or_gap_end,
     zone,
 )
@@ -140,6 +142,28 @@ def resolve(text: str, now: datetime, zone_name: str) -> datetime:
     if is_relative(words):
         return shift(now, parse_duration(words), zone_name)
     return parse_instant(text.strip(), zone_name)
+
+
+def resolve_bound(text: str, now: datetime, zone_name: str) -> datetime:
+    """The instant that a bound of a listing means: as `resolve`, or a date for its midnight.
+
+    A midnight that the zone skips means the gap's end. Raises InstantError.
+    """
+    words = text.strip()
+    try:
+        if DATE.fullmatch(words):
+            year, month, day = (int(part) for part in words.split("-"))
+            midnight = wall_time(year, month, day, 0, 0, 0)
+            return check_year(wall_to_utc_or_gap_end(midnight, zone_name))
+        return resolve(words, now, zone_name)
+    except DurationError:
+        raise InstantError(NO_BOUND) from None
+
+
+NO_BOUND = (
+    "Must be a date, a date and time such as 2026-11-20T10:30:00+01:00, `now`, or relative to now"
+    " such as -2 days."
+)
 
 
 def next_midnight(now: datetime, zone_name: str) -> datetime:

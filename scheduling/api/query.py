@@ -9,9 +9,10 @@ from urllib.parse import unquote_to_bytes
 
 from django.http import HttpRequest
 
+from scheduling.api.durations import resolve_bound
 from scheduling.api.errors import Invalid, Malformed
 from scheduling.api.fields import CANONICAL_ID
-from scheduling.api.instants import InstantError, parse_instant
+from scheduling.api.instants import InstantError
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 MOST_TERMS = 20
@@ -78,13 +79,14 @@ class QueryParams:
             raise Invalid.at(name, f"Must be one of {', '.join(choices)}.")
         return value
 
-    def instant(self, name: str, zone_name: str) -> datetime | None:
-        """An aware UTC datetime; text without an offset is wall time in `zone_name`."""
+    def bound(self, name: str, zone_name: str, now: datetime) -> datetime | None:
+        """An aware UTC datetime: of an instant, a date, or a time relative to `now`; without an
+        offset it is wall time in `zone_name`."""
         value = self.values.get(name)
         if value is None:
             return None
         try:
-            return parse_instant(LOST_PLUS.sub(r"\1+\2", value), zone_name)
+            return resolve_bound(LOST_PLUS.sub(r"\1+\2", value), now, zone_name)
         except InstantError as exc:
             raise Invalid.at(name, str(exc)) from None
 

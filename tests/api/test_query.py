@@ -1,5 +1,5 @@
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import RequestFactory
@@ -32,11 +32,26 @@ def params(query, *known):
         ("", "choice", (("asc", "desc"),), None),
         (f"a={ID}", "identifier", (), ID),
         ("", "identifier", (), None),
-        ("a=2026-11-20T11:00:00%2B01:00", "instant", ("UTC",), AT_10),
-        ("a=2026-11-20T11:00:00+01:00", "instant", ("UTC",), AT_10),
-        ("a=2026-11-20+11:00:00", "instant", ("Europe/Berlin",), AT_10),
-        ("a=2026-11-20+11:00", "instant", ("Europe/Berlin",), AT_10),
-        ("", "instant", ("UTC",), None),
+        ("a=2026-11-20T11:00:00%2B01:00", "bound", ("UTC", AT_10), AT_10),
+        ("a=2026-11-20T11:00:00+01:00", "bound", ("UTC", AT_10), AT_10),
+        ("a=2026-11-20+11:00:00", "bound", ("Europe/Berlin", AT_10), AT_10),
+        ("a=2026-11-20+11:00", "bound", ("Europe/Berlin", AT_10), AT_10),
+        ("", "bound", ("UTC", AT_10), None),
+        ("a=now", "bound", ("UTC", AT_10), AT_10),
+        ("a=1 hour", "bound", ("UTC", AT_10 - timedelta(hours=1)), AT_10),
+        ("a=-1 day", "bound", ("UTC", AT_10 + timedelta(days=1)), AT_10),
+        (
+            "a=2026-11-20",
+            "bound",
+            ("Europe/Berlin", AT_10),
+            AT_10.replace(hour=0) - timedelta(hours=1),
+        ),
+        (
+            "a=2026-09-06",
+            "bound",
+            ("America/Santiago", AT_10),
+            datetime(2026, 9, 6, 4, tzinfo=UTC),
+        ),  # a midnight that the zone skips
     ],
 )
 def test_getters(query, getter, arguments, value):
@@ -49,7 +64,10 @@ def test_getters(query, getter, arguments, value):
         ("a=yes", "boolean", (), "Must be one of true, 1, false, 0."),
         ("a=up", "choice", (("asc", "desc"),), "Must be one of asc, desc."),
         ("a=7", "identifier", (), "Must be a UUID."),
-        ("a=2026", "instant", ("UTC",),
+        ("a=2026", "bound", ("UTC", AT_10),
+         "Must be a date, a date and time such as 2026-11-20T10:30:00+01:00, `now`, or relative to"
+         " now such as -2 days."),
+        ("a=2026-11", "bound", ("UTC", AT_10),
          "Must be a date and time such as 2026-11-20T10:30:00+01:00."),
     ],
 )  # fmt: skip

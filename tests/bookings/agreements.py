@@ -4,6 +4,7 @@ from typing import Any
 
 from bookings.links import action_url
 from bookings.models import Booking
+from scheduling.api.instants import format_instant
 from tests.world import STAMP, Answer, Tenant
 
 MONDAY = "2026-11-23"  # three days after NOW
@@ -47,6 +48,17 @@ def entry(booking: Any, state: str, graph: str = "instant", **given: Any) -> dic
         "created_at": STAMP,
         "updated_at": STAMP,
         **given,
+    }
+
+
+def answered(booking: Any, state: str, graph: str = "instant", **given: Any) -> dict[str, Any]:
+    """A booking as the request that made or changed it is answered."""
+    row = Booking.objects.select_related("event").get(id=booking["id"])
+    return entry(booking, state, graph, **given) | {
+        "resource_id": str(row.resource_id),
+        "project_id": str(row.project_id) if row.project_id else None,
+        "start": format_instant(row.event.start),
+        "end": format_instant(row.event.end),
     }
 
 

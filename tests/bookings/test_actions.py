@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking, StateChange
-from tests.bookings.agreements import NINE, act, entry, shown, steps, taken, whole
-from tests.world import STAMP, Caller, Tenant
+from tests.bookings.agreements import MONDAY, NINE, act, answered, shown, span, steps, taken, whole
+from tests.world import STAMP, Caller, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
 pytestmark = pytest.mark.usefixtures("clock")
@@ -61,7 +61,7 @@ def test_the_input_stands_under_the_actions_name(
 
     answer = tenant.call(method, f"/bookings/{booking['id']}/cancel", body)
 
-    expected = entry(booking, "cancelled", updated_at=LATER)
+    expected = answered(booking, "cancelled", updated_at=LATER)
     assert (answer.status, answer.json) == (200, {"data": expected})
     made, cancelled = whole(tenant, booking)["logs"]
     assert made["created_at"] == STAMP
@@ -106,7 +106,7 @@ def test_inputs_that_are_wrong(
 def test_includes_of_the_answer(tenant: Tenant, booking: Any) -> None:
     answer = tenant.put(f"/bookings/{booking['id']}/cancel?include=available_actions,meta")
 
-    assert answer.json == {"data": entry(booking, "cancelled", available_actions=[], meta={})}
+    assert answer.json == {"data": answered(booking, "cancelled", available_actions=[], meta={})}
 
 
 @pytest.mark.parametrize("query", ["include=all", "includes=meta"])
@@ -224,7 +224,7 @@ def test_of_two_drafts_one_is_confirmed(tenant: Tenant, ada: Any) -> None:
 
     answers = [act(tenant, draft, "confirm") for draft in drafts]
 
-    assert (answers[0].status, answers[0].json) == (200, {"data": entry(drafts[0], "confirmed")})
+    assert (answers[0].status, answers[0].json) == (200, {"data": answered(drafts[0], "confirmed")})
     assert (answers[1].status, answers[1].error) == (409, TAKEN)
     assert whole(tenant, drafts[1])["state"] == "initialized"
     assert steps(tenant, drafts[1]) == [("initialized", "create", "initialized")]
@@ -238,7 +238,7 @@ def test_confirming_what_may_overlap_blocks_the_others(tenant: Tenant, ada: Any)
 
     done, refused = (act(tenant, one, "confirm") for one in (draft, other))
 
-    assert (done.status, done.json) == (200, {"data": entry(draft, "confirmed")})
+    assert (done.status, done.json) == (200, {"data": answered(draft, "confirmed")})
     both = {"conflicts": [shown("09:00", "10:00")] * 2}  # the event and the booking
     assert (refused.status, refused.error) == (409, TAKEN | both)
 
@@ -248,7 +248,7 @@ def test_a_draft_may_be_saved_again(tenant: Tenant, ada: Any) -> None:
 
     answer = act(tenant, draft, "create")
 
-    assert (answer.status, answer.json) == (200, {"data": entry(draft, "initialized")})
+    assert (answer.status, answer.json) == (200, {"data": answered(draft, "initialized")})
 
 
 # --- PUT /bookings/:id ----------------------------------------------------------------------------
@@ -262,7 +262,7 @@ def test_a_draft_may_be_saved_again(tenant: Tenant, ada: Any) -> None:
         ({"meta": []}, {"a": 1, "b": {"c": 2}}),
         ({"meta": {"a": None, "d": [1]}}, {"b": {"c": 2}, "d": [1]}),
         ({"meta": {"b": {"c": None, "e": 3}}}, {"a": 1, "b": {"e": 3}}),
-        ({"meta": {"x": "y"}, "state": "completed", "graph": "x"},
+        ({"meta": {"x": "y"}, "state": "confirmed", "graph": "instant"},
          {"a": 1, "b": {"c": 2}, "x": "y"}),
     ],
 )  # fmt: skip
@@ -274,10 +274,12 @@ def test_meta_is_merged(
 
     answer = tenant.put(f"/bookings/{booking['id']}?include=meta", body)
 
-    expected = entry(booking, "confirmed", updated_at=LATER, meta=meta)
+    expected = answered(booking, "confirmed", updated_at=LATER, meta=meta)
     assert (answer.status, answer.json) == (200, {"data": expected})
-    assert whole(tenant, booking)["meta"] == meta
-    assert len(whole(tenant, booking)["logs"]) == 1
+    found = whole(tenant, booking)
+    assert found["meta"] == meta
+    is_changed = meta != {"a": 1, "b": {"c": 2}}
+    assert [log["action"] for log in found["logs"][1:]] == ["update"] * is_changed
 
 
 @pytest.mark.parametrize(
@@ -359,3 +361,87 @@ def test_a_removed_booking_is_hidden_and_its_rows_stay(
         "Meeting",
         2,
     )
+
+
+# --- outcome --------------------------------------------------------------------------------------
+def listed(tenant: Tenant, outcome: str) -> list[str]:
+    answer = tenant.get(f"/bookings?outcome={outcome}")
+    assert answer.json["total"] == len(answer.data)
+    return [row["id"] for row in answer.data]
+
+
+@pytest.mark.parametrize("completed", [False, True])
+def test_a_booking_that_has_begun_has_an_outcome(
+    tenant: Tenant, booking: Any, clock: Any, completed: bool
+) -> None:
+    path = f"/bookings/{booking['id']}"
+    if completed:
+        act(tenant, booking, "complete")
+    clock.move_to(at(f"{MONDAY} 09:00"))
+    before = whole(tenant, booking)
+    answers, lists = [], []
+
+    for outcome in ("no_show", "attended", None):
+        answers.append(tenant.put(f"{path}?include=outcome", {"outcome": outcome}))
+        lists.append([listed(tenant, one) for one in ("no_show", "attended")])
+
+    stamp = {"updated_at": f"{MONDAY}T09:00:00+0000"}
+    state = "completed" if completed else "confirmed"
+    assert before["outcome"] is None
+    assert [(answer.status, answer.data) for answer in answers] == [
+        (200, answered(booking, state, outcome=outcome, **stamp))
+        for outcome in ("no_show", "attended", None)
+    ]
+    assert lists == [[[booking["id"]], []], [[], [booking["id"]]], [[], []]]
+    after = whole(tenant, booking)
+    assert (after["state"], after["available_actions"]) == (
+        before["state"],
+        before["available_actions"],
+    )
+
+
+def test_before_its_start_a_booking_has_no_outcome(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
+    clock.move_to(at(f"{MONDAY} 08:59:59"))
+
+    answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended", "meta": {"a": 1}})
+
+    assert (answer.status, answer.json["code"], answer.json["errors"]) == (
+        *(422, "invalid"),
+        {"outcome": ["The booking has not begun yet."]},
+    )
+    found = whole(tenant, booking)
+    assert (found["outcome"], found["meta"]) == (None, {})
+
+
+def test_what_does_not_take_place_has_no_outcome(tenant: Tenant, booking: Any, clock: Any) -> None:
+    act(tenant, booking, "cancel")
+    clock.move_to(at(f"{MONDAY} 10:00"))
+
+    answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "no_show"})
+
+    assert answer.json["errors"] == {"outcome": ["A booking that is cancelled has none."]}
+    assert whole(tenant, booking)["outcome"] is None
+
+
+@pytest.mark.parametrize("outcome", ["late", "", 1, ["attended"]])
+def test_an_outcome_that_is_none(tenant: Tenant, booking: Any, clock: Any, outcome: Any) -> None:
+    clock.move_to(at(f"{MONDAY} 10:00"))
+
+    answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": outcome})
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["outcome"])
+    assert tenant.get("/bookings?outcome=late").json["errors"].keys() == {"outcome"}
+    assert whole(tenant, booking)["outcome"] is None
+
+
+def test_a_move_into_the_future_takes_the_outcome_back(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
+    clock.move_to(at(f"{MONDAY} 10:00"))
+    tenant.put(f"/bookings/{booking['id']}", {"outcome": "no_show"})
+
+    tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
+
+    assert whole(tenant, booking)["outcome"] is None

@@ -9,7 +9,17 @@ import pytest
 from django.db import OperationalError, connection
 
 from bookings.models import Booking, Bulk
-from tests.bookings.agreements import ACTIONS_OF, MARTY, NINE, act, entry, shown, span, steps
+from tests.bookings.agreements import (
+    ACTIONS_OF,
+    MARTY,
+    NINE,
+    act,
+    answered,
+    entry,
+    shown,
+    span,
+    steps,
+)
 from tests.bookings.group_world import make_group
 from tests.world import Answer, Caller, Tenant
 
@@ -70,7 +80,7 @@ def change(tenant: Caller, *changes: Any, query: str = "", **given: Any) -> Answ
 
 def made(*items: Any, state: str = "confirmed", status: int = 201) -> list[Any]:
     """What is answered of bookings that went well."""
-    return [{"status": status, "booking": entry(item["booking"], state)} for item in items]
+    return [{"status": status, "booking": answered(item["booking"], state)} for item in items]
 
 
 def invalid(place: str, path: str, text: str) -> dict[str, Any]:
@@ -110,7 +120,10 @@ def test_each_is_made_for_itself(tenant: Tenant, ada: Any) -> None:
                 TAKEN,
                 invalid("bookings.2.", "customer.email", "This field is required."),
                 invalid("bookings.3.", "resource_id", "There is no such resource."),
-                {"status": 201, "booking": entry(last["booking"], "tentative", "confirm_decline")},
+                {
+                    "status": 201,
+                    "booking": answered(last["booking"], "tentative", "confirm_decline"),
+                },
             ]
         },
     )
@@ -169,7 +182,7 @@ def test_includes_are_for_each(tenant: Tenant, ada: Any) -> None:
         tenant.get(f"/bookings/{item['booking']['id']}").data["event"] for item in answer.data
     ]
     assert answer.data == [
-        {"status": 201, "booking": entry(item["booking"], "confirmed", event=event)}
+        {"status": 201, "booking": answered(item["booking"], "confirmed", event=event)}
         for item, event in zip(answer.data, records, strict=True)
     ]
     assert [event["start"] for event in records] == [
@@ -189,14 +202,14 @@ def test_a_group_and_a_series_can_be_among_them(tenant: Tenant, ada: Any, bob: A
 
     taken_seat, _, first = answer.data
     assert answer.data == [
-        {"status": 201, "booking": entry(taken_seat["booking"], "confirmed", "group_customer")},
+        {"status": 201, "booking": answered(taken_seat["booking"], "confirmed", "group_customer")},
         {
             "status": 409,
             "error": {"error": "Every seat of the group is taken.", "code": "group_full"},
         },
         {
             "status": 201,
-            "booking": entry(first["booking"], "confirmed", series=first["booking"]["series"]),
+            "booking": answered(first["booking"], "confirmed", series=first["booking"]["series"]),
         },
     ]
     assert first["booking"]["series"] == {
@@ -265,7 +278,7 @@ def test_an_action_on_one_is_done_to_all(tenant: Tenant, ada: Any) -> None:
 
     answer = act(tenant, first, "cancel", {"cancel": {"message": "Ill."}})
 
-    assert (answer.status, answer.json) == (200, {"data": entry(first, "cancelled")})
+    assert (answer.status, answer.json) == (200, {"data": answered(first, "cancelled")})
     assert tenant.get("/bookings?orderBy=event.start&sortedBy=asc").data == [
         entry(first, "cancelled"),
         entry(second, "cancelled"),
@@ -301,7 +314,7 @@ def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
     )
     assert (alone.status, alone.json) == (
         200,
-        {"data": entry(request, "confirmed", "confirm_decline")},
+        {"data": answered(request, "confirmed", "confirm_decline")},
     )
     assert states() == ["confirmed", "confirmed"]
     assert steps(tenant, request) == [
@@ -348,8 +361,8 @@ def test_each_is_changed_for_itself(tenant: Tenant, make_tenant: MakeTenant, ada
     )
 
     assert answer.data == [
-        {"status": 200, "booking": entry(first, "confirmed")},
-        {"status": 200, "booking": entry(second, "cancelled")},
+        {"status": 200, "booking": answered(first, "confirmed")},
+        {"status": 200, "booking": answered(second, "cancelled")},
         {
             "status": 409,
             "error": {
@@ -361,7 +374,7 @@ def test_each_is_changed_for_itself(tenant: Tenant, make_tenant: MakeTenant, ada
         },
         NOT_FOUND,
         NOT_FOUND,
-        {"status": 200, "booking": entry(third, "completed")},
+        {"status": 200, "booking": answered(third, "completed")},
     ]
     assert tenant.get(f"/bookings/{first['id']}").data["meta"] == {"invoice": "4711"}
     logs = tenant.get(f"/bookings/{second['id']}?include=logs").data["logs"]
@@ -392,7 +405,7 @@ def test_a_bad_change_is_named_by_its_path(
     answer = change(tenant, {"id": booking["id"], "meta": {"a": 1}}, {"id": booking["id"], **given})
 
     well, bad = answer.data
-    assert well == {"status": 200, "booking": entry(booking, "confirmed")}
+    assert well == {"status": 200, "booking": answered(booking, "confirmed")}
     assert (bad["status"], list(bad["error"]["errors"])) == (
         *(422, [f"bookings.1.{path}" for path in paths]),
     )
@@ -420,7 +433,7 @@ def test_changes_can_stop_or_be_taken_back(tenant: Tenant, ada: Any) -> None:
             "available_actions": [],
         },
     }
-    cancelled = {"status": 200, "booking": entry(first, "cancelled")}
+    cancelled = {"status": 200, "booking": answered(first, "cancelled")}
     assert (back.status, back.json) == (200, {"data": [NOT_KEPT, refused, NOT_KEPT]})
     assert after_back == ["confirmed"] * 3
     assert (stopped.status, stopped.json) == (200, {"data": [cancelled, refused, NOT_ATTEMPTED]})
@@ -440,8 +453,8 @@ def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any)
     )
 
     assert [alone.json, together.json] == [
-        {"data": [{"status": 200, "booking": entry(first, "cancelled_by_customer")}]},
-        {"data": [{"status": 200, "booking": entry(second, "cancelled")}]},
+        {"data": [{"status": 200, "booking": answered(first, "cancelled_by_customer")}]},
+        {"data": [{"status": 200, "booking": answered(second, "cancelled")}]},
     ]
     assert after == ["cancelled_by_customer", "confirmed", "confirmed"]
     assert states() == ["cancelled_by_customer", "cancelled", "cancelled"]
@@ -457,8 +470,8 @@ def test_a_change_reaches_as_far_into_its_series_as_it_says(tenant: Tenant, ada:
     rest = change(tenant, {"id": second["id"], "action": "cancel", "scope": "following"})
 
     assert [alone.json, rest.json] == [
-        {"data": [{"status": 200, "booking": entry(third, "cancelled_by_customer")}]},
-        {"data": [{"status": 200, "booking": entry(second, "cancelled")}]},
+        {"data": [{"status": 200, "booking": answered(third, "cancelled_by_customer")}]},
+        {"data": [{"status": 200, "booking": answered(second, "cancelled")}]},
     ]
     assert states() == ["confirmed", "cancelled", "cancelled_by_customer", "cancelled"]
 
@@ -471,7 +484,7 @@ def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: An
     changed = change(key, *({"id": one["id"], "action": "cancel"} for one in (others, own)))
     added = make(key, body(bob, 12), body(ada, 12))
 
-    assert changed.data == [NOT_FOUND, {"status": 200, "booking": entry(own, "cancelled")}]
+    assert changed.data == [NOT_FOUND, {"status": 200, "booking": answered(own, "cancelled")}]
     assert added.data == [
         invalid("bookings.0.", "resource_id", "There is no such resource."),
         *made(added.data[1]),

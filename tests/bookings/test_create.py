@@ -8,7 +8,17 @@ import pytest
 
 from availability.models import Event
 from bookings.models import Booking, BookingNotification, Customer, StateChange
-from tests.bookings.agreements import MARTY, MONDAY, NINE, entry, shown, taken, whole
+from tests.bookings.agreements import (
+    MARTY,
+    MONDAY,
+    NINE,
+    answered,
+    entry,
+    shown,
+    span,
+    taken,
+    whole,
+)
 from tests.world import BERLIN, STAMP, Answer, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -71,7 +81,7 @@ def test_the_briefs_booking(tenant: Tenant, calendar: str) -> None:
 
     answer = tenant.post("/bookings", body)
 
-    expected = entry(answer.data, "tentative", "confirm_decline")
+    expected = answered(answer.data, "tentative", "confirm_decline")
     assert (answer.status, answer.json) == (201, {"data": expected})
     customer = {"id": str(Customer.objects.get().id), **body["customer"], "meta": {}}
     assert attributes_of(tenant, answer) == {
@@ -487,7 +497,7 @@ def test_what_is_missing_without_a_project(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(resource_id=ada["id"], **NINE)
 
     booking = whole(tenant, answer.data)
-    assert answer.data == entry(answer.data, "confirmed")
+    assert answer.data == answered(answer.data, "confirmed")
     assert booking["attributes"]["event_info"] == {
         **shown("09:00", "10:00"),
         "what": "Meeting",
@@ -543,7 +553,7 @@ def test_defaults_of_the_project(
     booking = whole(tenant, answer.data)
     info = booking["attributes"]["event_info"]
     graph, state, what, where, description = expected
-    assert answer.data == entry(answer.data, state, graph)
+    assert answer.data == answered(answer.data, state, graph)
     assert info == {
         **shown("09:00", "10:00"),
         **{"what": what, "where": where, "description": description},
@@ -787,7 +797,7 @@ def test_includes_of_the_answer(tenant: Tenant, ada: Any) -> None:
     assert (answer.status, answer.json) == (
         201,
         {
-            "data": entry(
+            "data": answered(
                 answer.data,
                 "confirmed",
                 meta={"a": 1},
@@ -814,7 +824,7 @@ def test_unknown_keys_are_ignored(tenant: Tenant, ada: Any) -> None:
 
     answer = tenant.book(resource_id=ada["id"], **NINE, **ignored)
 
-    assert answer.data == entry(answer.data, "confirmed")
+    assert answer.data == answered(answer.data, "confirmed")
 
 
 # --- Overlaps, where nothing is enforced ----------------------------------------------------------
@@ -926,7 +936,7 @@ def test_who_may_overlap_still_blocks_the_others(
 
     assert [answer.status for answer in answers] == [201, status]
     if status == 201:
-        assert answers[1].json == {"data": entry(answers[1].data, "confirmed")}
+        assert answers[1].json == {"data": answered(answers[1].data, "confirmed")}
     else:
         assert answers[1].error == {
             "error": "The time is taken.",
@@ -989,3 +999,25 @@ def test_making_is_the_first_line_of_the_history(tenant: Tenant, ada: Any) -> No
     assert found[0] == [{**line, "actor": "owner@example.com", "source": "api"}]
     assert found[1] == [{**line, "actor": found[1][0]["actor"], "source": "widget"}]
     assert found[1][0]["actor"].startswith("widget key ")
+
+
+def test_the_answer_says_where_and_when(tenant: Tenant, ada: Any) -> None:
+    project = tenant.make_project(ada["id"])["id"]
+    headers = {"Service-Timezone": BERLIN}
+    body = {"what": "Check-up", "customer": MARTY, "project_id": project, **NINE}
+    place = {"resource_id": ada["id"], "project_id": project}
+    times = {"start": f"{MONDAY}T10:00:00+01:00", "end": f"{MONDAY}T11:00:00+01:00"}
+
+    answer = tenant.post("/bookings", body, **headers)
+    path = f"/bookings/{answer.data['id']}"
+    moved = tenant.post(f"{path}/reschedule", span("11:00", "12:00"))
+    cancelled = tenant.put(f"{path}/cancel", **headers)
+
+    assert (answer.status, answer.data) == (
+        201,
+        {**entry(answer.data, "confirmed"), **place, **times},
+    )
+    new = shown("11:00", "12:00")
+    assert moved.data == {**entry(answer.data, "confirmed"), **place, **new}
+    later = {"start": f"{MONDAY}T12:00:00+01:00", "end": f"{MONDAY}T13:00:00+01:00"}
+    assert cancelled.data == {**entry(answer.data, "cancelled"), **place, **later}

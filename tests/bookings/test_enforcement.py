@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking
-from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, whole
+from tests.bookings.agreements import MONDAY, NINE, act, answered, shown, span, whole
 from tests.world import BERLIN, Answer, Tenant, at, hours
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -298,7 +298,7 @@ def test_the_grid_of_starts_is_not_enforced(tenant: Tenant) -> None:
 
     answer = desk.book(span("09:17", "10:17"))
 
-    assert (answer.status, answer.json) == (201, {"data": entry(answer.data, "confirmed")})
+    assert (answer.status, answer.json) == (201, {"data": answered(answer.data, "confirmed")})
 
 
 @pytest.mark.parametrize(("ignored", "status"), [(True, 201), (False, 409)])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bookings.graphs import GRAPHS, STATES
-from tests.bookings.agreements import ACTIONS_OF, NINE, act, entry, steps, taken, whole
+from tests.bookings.agreements import ACTIONS_OF, NINE, act, answered, steps, taken, whole
 from tests.bookings.group_world import make_group, seat_in
 from tests.world import Tenant
 
@@ -229,7 +229,7 @@ def test_every_action_in_every_state(tenant: Tenant, graph: str, state: str, act
 
     final = following or state
     if following:
-        assert (answer.status, answer.json) == (200, {"data": entry(booking, following, graph)})
+        assert (answer.status, answer.json) == (200, {"data": answered(booking, following, graph)})
         assert steps(tenant, booking) == [*before, (state, action, following)]
     else:
         assert (answer.status, answer.error) == (
@@ -259,7 +259,7 @@ def test_every_action_as_a_start(tenant: Tenant, graph: str, action: str | None)
 
     state = rows.get(("initialized", action or start))
     if state:
-        assert (answer.status, answer.json) == (201, {"data": entry(answer.data, state, graph)})
+        assert (answer.status, answer.json) == (201, {"data": answered(answer.data, state, graph)})
         assert steps(tenant, answer.data) == [("initialized", action or start, state)]
         assert taken(tenant, resource) == (["09:00-10:00"] if state in BLOCKING[graph][0] else [])
     else:

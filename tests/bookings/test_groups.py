@@ -15,6 +15,7 @@ from tests.bookings.agreements import (
     MONDAY,
     NINE,
     act,
+    answered,
     entry,
     links,
     shown,
@@ -74,7 +75,7 @@ def test_a_group_is_an_owners_booking_without_a_customer(tenant: Tenant, ada: An
 
     found = whole(tenant, answer.data)
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "tentative", "group_owner")}),
+        *(201, {"data": answered(answer.data, "tentative", "group_owner")}),
     )
     assert found["attributes"] == {
         "event_info": {
@@ -164,7 +165,7 @@ def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: A
     found = whole(tenant, answer.data)
     owner = whole(tenant, group)
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+        *(201, {"data": answered(answer.data, "confirmed", "group_customer")}),
     )
     customer = {
         "id": found["customers"][0]["id"],
@@ -183,6 +184,7 @@ def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: A
         "customers": [customer],
         "project": None,
         "meta": {},
+        "outcome": None,
         "available_actions": ["cancel_by_customer", "cancel_by_owner", "complete"],
         "customer_action_links": links(answer.data),
         "event_notifications": [],
@@ -446,7 +448,7 @@ def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> No
     named = take_seat(widget, group, BOB)
 
     assert (answer.status, answer.json) == (
-        *(201, {"data": entry(answer.data, "confirmed", "group_customer")}),
+        *(201, {"data": answered(answer.data, "confirmed", "group_customer")}),
     )
     assert named.status == 201
     assert refused(take_seat(widget, group, CYD)) == (409, FULL)
@@ -527,7 +529,7 @@ def test_a_cancelled_group_cancels_its_seats(tenant: Tenant, ada: Any, group: An
     answer = act(tenant, group, "cancel", {"cancel": {"message": "We are ill."}})
 
     assert (answer.status, answer.json) == (
-        *(200, {"data": entry(group, "cancelled", "group_owner")}),
+        *(200, {"data": answered(group, "cancelled", "group_owner")}),
     )
     assert states(tenant, gone, kept) == ["cancelled_by_customer", "cancelled_by_owner"]
     assert [
@@ -596,7 +598,7 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
     )
 
     assert (answer.status, answer.json) == (
-        *(200, {"data": entry(group, "tentative", "group_owner")}),
+        *(200, {"data": answered(group, "tentative", "group_owner")}),
     )
     found = whole(tenant, seat)
     assert (found["event"], found["resource"]["id"]) == (whole(tenant, group)["event"], bob["id"])
@@ -838,7 +840,7 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
 
     assert refused(full) == (409, FULL)
     assert (paid.status, paid.json) == (
-        *(200, {"data": entry(seat, "paid", "group_customer_payment")}),
+        *(200, {"data": answered(seat, "paid", "group_customer_payment")}),
     )
     assert time_out_payments(now=NOW + timedelta(days=1)) == 0
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
@@ -878,3 +880,97 @@ def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group:
     assert states(tenant, group, seat) == ["completed", "tentative"]
     assert time_out_payments(now=NOW + timedelta(minutes=5)) == 1
     assert states(tenant, seat) == ["unpaid"]
+
+
+# --- include=seats, search, range and order -------------------------------------------------------
+def test_the_seats_of_a_group_can_be_included(tenant: Tenant, ada: Any, group: Any) -> None:
+    ann, bob = seat_in(tenant, group, ANN), seat_in(tenant, group, BOB)
+    act(tenant, ann, "cancel_by_customer")
+    cyd = seat_in(tenant, group, CYD)
+    deleted = seat_in(tenant, make_group(tenant, ada, **span("11:00", "12:00")), ANN)
+    act(tenant, deleted, "complete")
+    tenant.delete(f"/bookings/{deleted['id']}")
+
+    rows = {row["id"]: row for row in tenant.get("/bookings?include=seats").data}
+
+    expected = [
+        entry(seat, state, "group_customer") | {"customers": whole(tenant, seat)["customers"]}
+        for seat, state in ((ann, "cancelled_by_customer"), (bob, "confirmed"), (cyd, "confirmed"))
+    ]
+    assert rows[group["id"]] == {**entry(group, "tentative", "group_owner"), "seats": expected}
+    assert [rows[one["id"]]["seats"] for one in (ann, bob, cyd)] == [None] * 3
+    assert sorted(str(row["seats"]) for row in rows.values()).count("[]") == 1
+    single = tenant.get(f"/bookings/groups/{group['id']}?include=seats").data
+    assert single["seats"] == expected
+
+
+def test_a_widget_key_includes_no_seats(tenant: Tenant, group: Any) -> None:
+    seat_in(tenant, group)
+
+    answer = tenant.widget().get("/bookings/groups?include=seats")
+
+    assert refused(answer) == invalid(include="seats can't be included.")
+
+
+def test_bookings_are_searched_by_group_series_and_bulk(tenant: Tenant, ada: Any) -> None:
+    group = make_group(tenant, ada)
+    seat = seat_in(tenant, group)
+    weekly = tenant.book(
+        resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=2", **span("12:00", "13:00")
+    ).data
+    body = {"resource_id": ada["id"], "what": "A", "customer": MARTY, **span("14:00", "15:00")}
+    bulk = tenant.post("/bookings/bulk", {"bookings": [body], "relate_bookings": True}).data
+    bulk_id = Booking.objects.get(id=bulk[0]["booking"]["id"]).bulk_id
+    occurrences = [one["booking_id"] for one in weekly["series"]["occurrences"]]
+
+    def found(search: str) -> list[str]:
+        answer = tenant.get(f"/bookings?search={search}")
+        assert answer.json["total"] == len(answer.data)
+        return sorted(row["id"] for row in answer.data)
+
+    assert found(f"owner_booking.id:{group['id']}") == [seat["id"]]
+    assert found(f"series.id:{weekly['series']['id']}") == sorted(occurrences)
+    assert found(f"bulk.id:{bulk_id}") == [bulk[0]["booking"]["id"]]
+    assert found(f"owner_booking.id:{uuid.uuid4()}") == []
+    assert refused(tenant.get("/bookings?search=series.id:x")) == invalid(
+        search="series.id must be a UUID."
+    )
+
+
+def test_groups_take_a_range_and_an_order(tenant: Tenant, ada: Any) -> None:
+    at_ten, at_nine, at_noon = (
+        make_group(tenant, ada, **span(start, end))["id"]
+        for start, end in (("10:00", "11:00"), ("09:00", "10:00"), ("12:00", "13:00"))
+    )
+
+    def found(query: str) -> list[str]:
+        return [one["id"] for one in tenant.get(f"/bookings/groups?{query}").data]
+
+    assert found("") == [at_noon, at_nine, at_ten]
+    assert found("orderBy=event.start&sortedBy=asc") == [at_nine, at_ten, at_noon]
+    assert found(f"start={MONDAY}T10:00:00Z&end={MONDAY}T12:00:00Z") == [at_ten]
+    assert found(f"start={MONDAY}T10:30:00Z&orderBy=event.end") == [at_noon, at_ten]
+    refusals = [
+        refused(tenant.get(f"/bookings/groups?{query}")) for query in ("orderBy=what", "start=x")
+    ]
+    assert [(status, list(error["errors"])) for status, error in refusals] == [
+        (422, ["orderBy"]),
+        (422, ["start"]),
+    ]
+
+
+def test_a_widget_key_sees_no_group_that_has_begun(tenant: Tenant, group: Any, clock: Any) -> None:
+    widget = tenant.widget()
+
+    def found(caller: Caller) -> list[str]:
+        answer = caller.get("/bookings/groups")
+        assert answer.json["total"] == len(answer.data)
+        return [one["id"] for one in answer.data]
+
+    clock.move_to(at(f"{MONDAY} 08:59:59"))
+    before = found(widget), found(tenant)
+    clock.move_to(at(f"{MONDAY} 09:00"))
+
+    assert before == ([group["id"]], [group["id"]])
+    assert (found(widget), found(tenant)) == ([], [group["id"]])
+    assert widget.get(f"/bookings/groups/{group['id']}").status == 200

@@ -69,7 +69,7 @@ def book(tenant: Tenant, clock: Any) -> Book:
 
 # --- Pages ----------------------------------------------------------------------------------------
 def test_the_briefs_page_two_of_five(tenant: Tenant, book: Book) -> None:
-    made = [book(what) for what in "ABCDE"][::-1]
+    two = [book(what) for what in "ABCDE"][1::-1]
 
     answer = tenant.get("/bookings?limit=3&page=2")
 
@@ -86,7 +86,10 @@ def test_the_briefs_page_two_of_five(tenant: Tenant, book: Book) -> None:
             "prev_page_url": f"{BASE}?limit=3&page=1",
             "from": 4,
             "to": 5,
-            "data": made[3:],
+            "data": [
+                entry(one, "confirmed", created_at=one["created_at"], updated_at=one["updated_at"])
+                for one in two
+            ],
         },
     )
 
@@ -225,9 +228,23 @@ def test_filters_of_state(tenant: Tenant, mixed: list[Any]) -> None:
         ({"state": ""}, {"state": ["May not be empty."]}),
         (
             {"start": "soon"},
-            {"start": ["Must be a date and time such as 2026-11-20T10:30:00+01:00."]},
+            {
+                "start": [
+                    "Must be a date, a date and time such as 2026-11-20T10:30:00+01:00, `now`, or"
+                    " relative to now such as -2 days."
+                ]
+            },
         ),
         ({"end": ""}, {"end": ["May not be empty."]}),
+        ({"start": "2026-02-30"}, {"start": ["There is no such date or time."]}),
+        (
+            {"state": "confirmed,open"},
+            {"state": ["Select a valid choice. open is not one of the available choices."]},
+        ),
+        ({"state": "confirmed,"}, {"state": ["May not have an empty place."]}),
+        ({"resource_id": "5"}, {"resource_id": ["Must be a UUID."]}),
+        ({"series_id": ""}, {"series_id": ["May not be empty."]}),
+        ({"customer_email": ""}, {"customer_email": ["May not be empty."]}),
         (
             {"updated_since": "2026-02-30 00:00:00"},
             {"updated_since": ["There is no such date or time."]},
@@ -267,6 +284,14 @@ TIME_QUERIES = [
     ({"start": f"{MONDAY} 02:30:00", "end": f"{MONDAY} 02:31:00"}, ["B"]),
     ({"start": "2026-11-24T00:00:00Z"}, []),
     ({"end": "2026-11-23T00:00:00Z"}, []),
+    ({"start": MONDAY, "end": "2026-11-24"}, ["C", "B", "A"]),
+    ({"end": MONDAY}, []),
+    ({"start": "now", "end": "2 days"}, []),
+    ({"start": "now", "end": "4 days"}, ["C", "B", "A"]),
+    ({"start": "tomorrow"}, ["C", "B", "A"]),
+    ({"updated_since": "now"}, ["C"]),
+    ({"updated_since": "-1 sec"}, ["C", "B"]),
+    ({"updated_since": "2026-11-20"}, ["C", "B", "A"]),
     ({"updated_since": "2026-11-20T09:30:02Z"}, ["C", "B"]),
     ({"updated_since": "2026-11-20 09:30:03"}, ["C"]),
     ({"updated_since": "2026-11-20T09:30:04Z"}, []),
@@ -703,3 +728,54 @@ def test_other_apps_are_not_listed(tenant: Tenant, make_tenant: MakeTenant, book
     ]
 
     assert answers == [["Mine"], ["Foreign"], [], ["Mine"]]
+
+
+# --- Filters beside `search` ----------------------------------------------------------------------
+def test_filters_by_what_a_booking_belongs_to(tenant: Tenant, book: Book) -> None:
+    bob = tenant.make_resource("Bob")
+    project = tenant.make_project(bob["id"])["id"]
+    book("A")
+    book("B", project_id=project)
+    group = book("C", resource_id=bob["id"], graph="group_owner", settings={"max_seats": 2})
+    book.tenant.post(
+        "/bookings",
+        {
+            "graph": "group_customer",
+            "related": {"owner_booking_id": group["id"]},
+            "customer": {"name": "Ann", "email": "Ann@Example.com"},
+        },
+    )
+    series = book("D", recurrence="FREQ=DAILY;COUNT=2")["series"]["id"]
+    calendar = book.resource["calendars"][0]["id"]
+
+    lists = {
+        f"{name}={value}": found(tenant, orderBy="event.start", sortedBy="asc", **{name: value})
+        for name, value in (
+            ("resource_id", book.resource["id"]),
+            ("resource_id", str(uuid.uuid4())),
+            ("project_id", project),
+            ("calendar_id", calendar),
+            ("owner_booking_id", group["id"]),
+            ("series_id", series),
+            ("customer_email", "aNN@example.COM"),
+            ("customer_email", "ann@example"),
+            ("state", "tentative,cancelled"),
+            ("state", "tentative,confirmed"),
+        )
+    }
+
+    assert list(lists.values()) == [
+        ["A", "D", "D"],
+        [],
+        ["B"],
+        ["A", "D", "D"],
+        ["C"],
+        ["D", "D"],
+        ["C"],
+        [],
+        ["C"],
+        ["A", "B", "C", "C", "D", "D"],
+    ]
+    assert found(
+        tenant, state="confirmed", resource_id=bob["id"], search=f"project.id:{project}"
+    ) == ["B"]

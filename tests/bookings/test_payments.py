@@ -9,7 +9,7 @@ from bookings import tasks
 from bookings.models import Booking
 from bookings.services import complete_ended_bookings, time_out_payments
 from notifications.models import Delivery
-from tests.bookings.agreements import MONDAY, NINE, act, entry, span, steps, taken, whole
+from tests.bookings.agreements import MONDAY, NINE, act, answered, span, steps, taken, whole
 from tests.world import NOW, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -46,7 +46,7 @@ def deliveries(**only: Any) -> list[tuple[str, str, str]]:
 def test_an_unpaid_booking_keeps_its_time(tenant: Tenant, ada: Any, booking: Any) -> None:
     found = whole(tenant, booking)
 
-    assert booking == entry(booking, "tentative", "instant_payment")
+    assert booking == answered(booking, "tentative", "instant_payment")
     assert (row(booking).expires_at, row(booking).completes_at) == (NOW + WAIT, None)
     assert (found["available_actions"], found["customer_action_links"]) == (
         *(["pay", "timeout", "cancel"], {}),
@@ -59,7 +59,7 @@ def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
     answer = act(tenant, booking, "pay")
 
     assert (answer.status, answer.json) == (
-        *(200, {"data": entry(booking, "paid", "instant_payment")}),
+        *(200, {"data": answered(booking, "paid", "instant_payment")}),
     )
     assert (row(booking).expires_at, row(booking).completes_at) == (*(None, at(f"{MONDAY} 11:00")),)
     assert time_out_payments(now=NOW + timedelta(days=1)) == 0

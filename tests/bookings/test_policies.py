@@ -6,7 +6,7 @@ import pytest
 
 from bookings.models import Booking
 from bookings.services import offers_move
-from tests.bookings.agreements import MONDAY, NINE, entry, shown, span, whole
+from tests.bookings.agreements import MONDAY, NINE, answered, shown, span, whole
 from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -95,7 +95,7 @@ def test_staff_cancel_when_they_want(tenant: Tenant, clock: Any, caller: str, ac
 
     now = {"updated_at": f"{MONDAY}T09:30:00+0000"}
     state = {"cancel": "cancelled", "complete": "completed"}[action]
-    assert (answer.status, answer.json) == (200, {"data": entry(desk.booking, state, **now)})
+    assert (answer.status, answer.json) == (200, {"data": answered(desk.booking, state, **now)})
 
 
 def test_a_tentative_booking_has_its_time_too(tenant: Tenant) -> None:
@@ -167,7 +167,10 @@ def test_staff_move_when_they_want(tenant: Tenant, clock: Any, caller: str) -> N
     answer = desk.move(caller)
 
     now = {"updated_at": f"{MONDAY}T08:59:00+0000"}
-    assert (answer.status, answer.json) == (200, {"data": entry(desk.booking, "confirmed", **now)})
+    assert (answer.status, answer.json) == (
+        200,
+        {"data": answered(desk.booking, "confirmed", **now)},
+    )
     assert desk.start == shown("11:00", "12:00")["start"]
 
 
@@ -224,4 +227,4 @@ def test_the_projects_policies_of_today_count(tenant: Tenant) -> None:
 
     assert desk.move("widget").json["policy"] == "min_reschedule_time"
     assert desk.act("server", "cancel_by_customer").json["policy"] == "min_cancel_time"
-    assert desk.act("server", "cancel").json == {"data": entry(desk.booking, "cancelled")}
+    assert desk.act("server", "cancel").json == {"data": answered(desk.booking, "cancelled")}

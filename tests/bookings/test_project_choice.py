@@ -8,7 +8,7 @@ import pytest
 
 from availability.models import Event
 from bookings.models import Booking
-from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken, whole
+from tests.bookings.agreements import MONDAY, NINE, act, answered, shown, span, taken, whole
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -362,7 +362,7 @@ def test_all_are_moved_together(tenant: Tenant, three: list[Any], mutual: str) -
 
     answer = tenant.post(f"/bookings/{booking['id']}/reschedule", span("09:30", "10:30"))
 
-    assert (answer.status, answer.json) == (200, {"data": entry(booking, "confirmed")})
+    assert (answer.status, answer.json) == (200, {"data": answered(booking, "confirmed")})
     assert spans_of(tenant, three) == [[("09:30-10:30", True)]] * 3
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import MARTY, NINE, entry, links, shown, span
+from tests.bookings.agreements import MARTY, NINE, answered, entry, links, shown, span
 from tests.world import BERLIN, STAMP, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -112,6 +112,7 @@ class Made:
             "customers": customers,
             "project": project,
             "meta": {"a": [1]},
+            "outcome": None,
             "logs": [
                 {
                     "from_state": "initialized",
@@ -127,6 +128,7 @@ class Made:
             "customer_action_links": links(self.booking),
             "event_notifications": [REMINDER],
             "owner_booking": None,
+            "seats": None,
             "bulked_bookings": [],
             "series": None,
             "provider_event": None,
@@ -143,6 +145,7 @@ WHOLE = (
     "customers",
     "project",
     "meta",
+    "outcome",
     "available_actions",
     "customer_action_links",
     "event_notifications",
@@ -150,7 +153,7 @@ WHOLE = (
 INCLUDES = (
     *WHOLE,
     *("user", "logs", "resource.calendars", "project.resources"),
-    *("owner_booking", "bulked_bookings", "series", "provider_event"),
+    *("owner_booking", "seats", "bulked_bookings", "series", "provider_event"),
 )
 
 
@@ -185,7 +188,10 @@ def test_each_include_everywhere(tenant: Tenant, made: Made, include: str) -> No
 
     expected = {name: records[name] for name in WHOLE} | wanted
     assert single.data == entry(made.booking, "confirmed", **expected)
-    assert others == [[entry(made.booking, "confirmed", **wanted)]] * 2
+    assert others == [
+        [entry(made.booking, "confirmed", **wanted)],
+        [answered(made.booking, "confirmed", **wanted)],
+    ]
 
 
 @pytest.mark.parametrize("include", INCLUDES)
@@ -206,7 +212,7 @@ def test_each_include_of_a_new_booking(tenant: Tenant, made: Made, include: str)
     key = key_of(include)
     assert (answer.status, answer.json) == (
         201,
-        {"data": entry(answer.data, "confirmed", **{key: shown_later[key]})},
+        {"data": answered(answer.data, "confirmed", **{key: shown_later[key]})},
     )
 
 
@@ -292,7 +298,7 @@ def test_other_forms_of_times_are_not_honoured(tenant: Tenant, made: Made, prefi
 
     assert [(answer.status, answer.json) for answer in answers] == [
         (200, tenant.get(made.path).json),
-        (200, {"data": entry(made.booking, "confirmed")}),
+        (200, {"data": answered(made.booking, "confirmed")}),
     ]
 
 

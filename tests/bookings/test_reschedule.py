@@ -11,7 +11,7 @@ from tests.bookings.agreements import (
     MONDAY,
     NINE,
     act,
-    entry,
+    answered,
     links,
     shown,
     span,
@@ -60,7 +60,7 @@ def test_a_move_keeps_the_booking(tenant: Tenant, ada: Any, booking: Any, clock:
 
     assert (answer.status, answer.json) == (
         200,
-        {"data": entry(booking, "confirmed", updated_at=LATER)},
+        {"data": answered(booking, "confirmed", updated_at=LATER)},
     )
     after = whole(tenant, booking)
     made, moved = after["logs"]
@@ -131,7 +131,7 @@ def test_a_message_is_not_needed(
 
     answer = tenant.call(method, path, {**ELEVEN, "message": message, "resource_id": None})
 
-    assert (answer.status, answer.json) == (200, {"data": entry(booking, "confirmed")})
+    assert (answer.status, answer.json) == (200, {"data": answered(booking, "confirmed")})
     assert whole(tenant, booking)["logs"][1]["message"] == ""
 
 
@@ -240,7 +240,7 @@ def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
 
     found = whole(tenant, booking)
     calendar = {"calendar_id": bob["calendars"][0]["id"]}
-    assert (answer.status, answer.json) == (200, {"data": entry(booking, "confirmed")})
+    assert (answer.status, answer.json) == (200, {"data": answered(booking, "confirmed")})
     assert found == {
         **before,
         "resource": tenant.get(f"/resources/{bob['id']}").data,
@@ -356,7 +356,7 @@ def test_who_may_overlap_may_move_over_others(tenant: Tenant, ada: Any) -> None:
 
     done, refused = move(tenant, booking, ELEVEN), move(tenant, other, span("11:30", "12:30"))
 
-    assert (done.status, done.json) == (200, {"data": entry(booking, "confirmed")})
+    assert (done.status, done.json) == (200, {"data": answered(booking, "confirmed")})
     assert (refused.status, refused.json["code"], refused.json["conflicts"]) == (
         409,
         "slot_taken",

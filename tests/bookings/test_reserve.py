@@ -10,7 +10,17 @@ from apps_config.models import IdempotencyRecord
 from availability.models import Hold
 from bookings.models import Booking
 from tests.availability.questions import refusal
-from tests.bookings.agreements import MARTY, MONDAY, NINE, act, entry, shown, span, taken, whole
+from tests.bookings.agreements import (
+    MARTY,
+    MONDAY,
+    NINE,
+    act,
+    answered,
+    shown,
+    span,
+    taken,
+    whole,
+)
 from tests.world import NOW, Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -527,7 +537,7 @@ def test_its_holder_uses_it_once(tenant: Tenant, ada: Any) -> None:
     first = book(tenant, resource_id=ada["id"], reservation_id=hold)
     second = book(tenant, resource_id=ada["id"], reservation_id=hold)
 
-    assert (first.status, first.json) == (201, {"data": entry(first.data, "confirmed")})
+    assert (first.status, first.json) == (201, {"data": answered(first.data, "confirmed")})
     assert refused(second) == (409, EXPIRED)
     assert (Hold.objects.get().used_at, Booking.objects.count()) == (NOW, 1)
     assert taken(tenant, ada["id"]) == ["09:00-10:00"]

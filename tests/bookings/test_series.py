@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.availability.questions import refusal
-from tests.bookings.agreements import MONDAY, NINE, act, entry, shown, span, taken
+from tests.bookings.agreements import MONDAY, NINE, act, answered, entry, shown, span, taken
 from tests.world import BERLIN, Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -43,7 +43,7 @@ def test_a_series_is_a_booking_for_each_occurrence(tenant: Tenant, ada: Any) -> 
     }
     assert (answer.status, answer.json) == (
         201,
-        {"data": entry(bookings[0], "confirmed", series=series)},
+        {"data": answered(bookings[0], "confirmed", series=series)},
     )
     assert bookings == [entry(booking, "confirmed") for booking in bookings]
     assert [
@@ -134,7 +134,7 @@ def test_conflicts_can_be_left_out(tenant: Tenant, ada: Any) -> None:
     }
     assert (answer.status, answer.json) == (
         201,
-        {"data": entry({"id": first}, "confirmed", series=series)},
+        {"data": answered({"id": first}, "confirmed", series=series)},
     )
     assert tenant.get(f"/bookings/{last}?include=series").data["series"] == series
 
@@ -269,7 +269,7 @@ def test_an_action_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: st
 
     answer = act(tenant, second, "cancel", {"scope": scope} if scope else None)
 
-    assert (answer.status, answer.json) == (200, {"data": entry(second, "cancelled")})
+    assert (answer.status, answer.json) == (200, {"data": answered(second, "cancelled")})
     assert [state for _, state in starts(tenant)] == CANCELLED[scope]
 
 
@@ -300,7 +300,7 @@ def test_a_move_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str) 
     )
 
     second = {"id": made[1]["booking_id"]}
-    assert (answer.status, answer.json) == (200, {"data": entry(second, "confirmed")})
+    assert (answer.status, answer.json) == (200, {"data": answered(second, "confirmed")})
     assert [start for start, _ in starts(tenant)] == [
         f"{day}T{time}:00+00:00" for day, time in MOVED[scope]
     ]
@@ -435,7 +435,7 @@ def test_a_booking_without_a_series_goes_alone(tenant: Tenant, ada: Any, scope: 
 
     answer = act(tenant, first, "cancel", {"scope": scope})
 
-    assert (answer.status, answer.json) == (200, {"data": entry(first, "cancelled")})
+    assert (answer.status, answer.json) == (200, {"data": answered(first, "cancelled")})
     assert tenant.get(f"/bookings/{second['id']}").data["state"] == "confirmed"
 
 

@@ -9,7 +9,7 @@ import pytest
 from bookings import requests
 from bookings.models import Booking
 from bookings.services import moving
-from tests.bookings.agreements import MARTY, NINE, entry, shown, span, whole
+from tests.bookings.agreements import MARTY, NINE, answered, shown, span, whole
 from tests.world import Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -53,7 +53,7 @@ def test_what_counts(tenant: Tenant, widget: Caller, ada: Any, project: str) -> 
     answer = book(widget, **given)
 
     found = whole(tenant, answer.data)
-    assert (answer.status, answer.json) == (201, {"data": entry(answer.data, "confirmed")})
+    assert (answer.status, answer.json) == (201, {"data": answered(answer.data, "confirmed")})
     assert found["attributes"]["event_info"] == {
         **shown("09:00", "10:00"),
         "what": "Check-up",
@@ -220,7 +220,7 @@ def test_rules_hold_though_the_project_does_not_enforce_them(
 
     free, bound = tenant.book(project_id=project, **NINE), book(widget, project_id=project)
 
-    assert (free.status, free.json) == (201, {"data": entry(free.data, "confirmed")})
+    assert (free.status, free.json) == (201, {"data": answered(free.data, "confirmed")})
     assert (bound.status, bound.error) == (
         409,
         {
@@ -367,7 +367,7 @@ def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project:
         "timezone": "UTC",
     }
     info = {**shown("09:00", "10:00"), "what": "Check-up", "where": ""}
-    assert answer.data == entry(
+    assert answer.data == answered(
         answer.data,
         "confirmed",
         event={"id": event["id"], "calendar_id": event["calendar_id"], **info},
@@ -416,7 +416,7 @@ def test_the_id_is_the_capability(
     answers = [caller.post(path, span("11:00", "12:00")) for caller in (stranger, widget)]
 
     assert [answer.status for answer in answers] == [404, 200]
-    assert answers[1].json == {"data": entry(booking, "confirmed")}
+    assert answers[1].json == {"data": answered(booking, "confirmed")}
 
 
 def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -> None:

@@ -738,3 +738,26 @@ def test_many_are_planned_in_as_many_statements(tenant: Tenant, ada: Any, memory
         counts.append(len(queries))
 
     assert counts[0] == counts[1]
+
+
+def test_an_update_is_written_and_forgets_the_former_address(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
+    booking = book(tenant, ada)
+    path = path_of(booking)
+    write()
+
+    tenant.put(f"/bookings/{booking['id']}", {"meta": {"a": 1}})
+    unwritten = write()
+    body = {"what": "Cleaning", "where": "Room 2", "customer": {"email": "new@example.com"}}
+    answer = tenant.put(f"/bookings/{booking['id']}", body)
+
+    assert (answer.status, unwritten, write()) == (200, 0, 1)
+    [event] = events_of(memory.text(path))
+    assert shown(memory.text(path)) == (
+        f"{booking['id']}@bookings.example.com",
+        *span_of(times()),
+        "Cleaning",
+        ["new@example.com"],
+    )
+    assert (str(event["LOCATION"]), int(event["SEQUENCE"])) == ("Room 2", 2)

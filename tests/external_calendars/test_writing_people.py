@@ -183,3 +183,19 @@ def test_without_a_calendar_to_write_to_both_have_an_entry(
         pass
 
     assert entries(mails) == {"marty@example.com": ["REQUEST"], "ada@example.com": ["REQUEST"]}
+
+
+def test_a_former_address_is_forgotten_with_the_person(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
+) -> None:
+    booking = book(tenant, ada)
+    write()
+    tenant.put(f"/bookings/{booking['id']}", {"customer": {"email": "new@example.com"}})
+    former = [row.content.get("former") for row in Delivery.objects.filter(kind="updated")]
+    write()
+
+    tenant.post("/customers/erase", {"email": "new@example.com"})
+
+    rows = Delivery.objects.filter(type="calendar")
+    assert former.count(["marty@example.com"]) == 1
+    assert [row for row in rows if "former" in row.content] == []

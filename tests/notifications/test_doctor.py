@@ -37,6 +37,7 @@ NAMES = [
     "database",
     "migrations",
     "clocks",
+    "transactions",
     "broker",
     "workers",
     "beat",
@@ -118,7 +119,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
     took = time.monotonic() - began
 
     failed = ["database", "broker", "workers", "e-mail server"]
-    unseen = ["migrations", "clocks", "beat", "overdue emails", "overdue webhooks"]
+    unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
     unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address"]
     assert levels == {
@@ -415,3 +416,20 @@ def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> Non
 
     assert (found.level, "secret" in found.seen) == ("FAIL", False)
     assert found.fix.startswith("Start Redis")
+
+
+def test_a_transaction_that_stays_open_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    ages = [timedelta(seconds=60), timedelta(seconds=61)]
+    found = []
+    for age in ages:
+        monkeypatch.setattr(doctor, "oldest_transaction_age", lambda age=age: age)
+        found.append(doctor.look_at_transactions())
+
+    assert found == [
+        Finding(doctor.OK, "none is older than 60 s"),
+        Finding(
+            doctor.FAIL,
+            "the oldest is open for 61 s: changes since then are not listed",
+            "End it: pg_stat_activity names its process.",
+        ),
+    ]

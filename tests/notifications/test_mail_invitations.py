@@ -23,6 +23,8 @@ REQUESTS = {
     "confirmed_owner",
     "rescheduled_customer",
     "rescheduled_owner",
+    "updated_customer",
+    "updated_owner",
 }
 CANCELS = {
     "cancelled_customer",

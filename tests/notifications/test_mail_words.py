@@ -173,6 +173,27 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             OWNERS_MOVED,
         ],
     ),
+    "updated_customer": (
+        {},
+        f"Updated: Check-up, {BERLIN}",
+        [
+            "Your booking was updated",
+            HELLO,
+            "Please note the new details. The time is unchanged.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
+    "updated_owner": (
+        {},
+        f"Updated: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking was updated",
+            "Hello,",
+            "The booking of Marty McFly has new details. The time is unchanged.",
+            OWNERS,
+        ],
+    ),
     "reminder_customer": (
         {},
         f"Reminder: Check-up, {BERLIN}",

@@ -5,6 +5,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import icalendar
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -21,7 +22,7 @@ from notifications.services import create_webhook, redeliver
 from notifications.transports import CALL_DEADLINE, MAIL_DEADLINE
 from scheduling.api.errors import NotFound
 from tests.queries import Queries
-from tests.sinks import Answer, HookSink, MailSink
+from tests.sinks import Answer, HookSink, Mail, MailSink
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -817,3 +818,35 @@ def test_ids_are_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:
     assert datetime.fromtimestamp(int(hooks.calls[0].headers["webhook-timestamp"]), UTC) > (
         timezone.now() - timedelta(minutes=1)
     )
+
+
+def sequence(mail: Mail) -> tuple[str, int, str]:
+    """Method, SEQUENCE and LOCATION of the calendar entry that a mail carries."""
+    part = next(one for one in mail.message.walk() if one.get_content_type() == "text/calendar")
+    event = icalendar.Calendar.from_ical(part.get_payload(decode=True)).walk("VEVENT")[0]
+    return part.get_param("method"), int(event["SEQUENCE"]), str(event.get("LOCATION", ""))
+
+
+def test_an_update_is_mailed_once_with_a_higher_sequence(tenant: Tenant, mails: MailSink) -> None:
+    booking = book(tenant, event_notifications=[reminder(mins=60)])
+    run_pump("email")
+    before = list(mails.mails)
+    mails.mails.clear()
+
+    body = {"where": "Room 2", "customer": {"email": "new@example.com"}, "description": "Words"}
+    tenant.put(f"/bookings/{booking['id']}", body)
+    run_pump("email")
+    after = list(mails.mails)
+    mails.mails.clear()
+    make_due(kind="reminder")
+    run_pump("email")
+
+    assert [sequence(mail) for mail in before] == [("REQUEST", 0, "")] * 2
+    assert [(mail.to, mail.subject.partition(":")[0]) for mail in after] == [
+        (["new@example.com"], "Updated"),
+        (["ada@example.com"], "Updated"),
+    ]
+    assert [sequence(mail) for mail in after] == [("REQUEST", 1, "Room 2")] * 2
+    assert [mail.to for mail in mails.mails] == [["new@example.com"]]
+    assert "Room 2" in mails.mails[0].text
+    assert states(kind="reminder") == [("email", "reminder", "customer", "delivered")]

@@ -22,6 +22,7 @@ PLAIN = {
     "method": "post",
     "graph": None,
     "states": [],
+    "kinds": [],
     "expected_response_code": None,
     "active": True,
     "description": "",

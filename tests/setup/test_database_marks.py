@@ -21,7 +21,6 @@ SQL_BY_HAND = {
     "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
-    "availability/migrations/0007_event_indexes.py": ("bookings/test_enforcement",),
     "availability/placement.py": ("bookings/test_races", "bookings/test_create"),
     "availability/reading.py": ("availability/test_availability", "availability/test_explain"),
     "bookings/migrations/0002_booking_tally.py": ("bookings/test_list", "bookings/test_guard"),
@@ -36,6 +35,8 @@ SQL_BY_HAND = {
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "notifications/queue.py": ("notifications/test_pump", "notifications/test_delivery_races"),
     "notifications/results.py": ("notifications/test_pump", "notifications/test_bad_rows"),
+    "scheduling/api/changes.py": ("bookings/test_changes", "notifications/test_doctor"),
+    "scheduling/api/indexes.py": ("bookings/test_list",),
     "scheduling/api/sql.py": ("bookings/test_create", "bookings/test_series"),
 }
 CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}
