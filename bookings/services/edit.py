@@ -12,12 +12,12 @@ from apps_config.models import App
 from availability.placement import EVENT_WORDS, describe_event
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer
-from bookings.services.changes import save_all
 from bookings.services.history import Actor, Edit, Step, new_change, write_steps
 from bookings.services.locks import lock_booking, lock_seats
 from scheduling.api.changes import transaction_start
 from scheduling.api.errors import Invalid
 from scheduling.api.merging import merge_free
+from scheduling.api.sql import update_rows
 
 UPDATE = "update"
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
@@ -44,9 +44,9 @@ def change_booking(
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
-        save_all([booking], ["meta", "outcome", "updated_at"])
+        update_rows([booking], ["meta", "outcome", "updated_at"])
         if seats:
-            save_all(seats, ["updated_at"])
+            update_rows(seats, ["updated_at"])
         if edit.names:
             write_steps(_steps(booking, seats, edit, actor, now))
     return booking
