@@ -1,5 +1,6 @@
 """The service completes a live booking one hour after its end (section 5, Graphs)."""
 
+import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps_config.models import App
 from bookings import services, tasks
 from bookings.models import Booking
-from bookings.services import Step, complete_ended_bookings, history
+from bookings.services import Step, changes, complete_ended_bookings, history
 from scheduling.api.sql import database_now
 from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
@@ -110,6 +112,23 @@ def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
     done = [complete_ended_bookings(now=DUE + timedelta(hours=n)) for n in (0, 1, 2)]
 
     assert done == [0, 0, 1]
+
+
+def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
+    tenant: Tenant, booking: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock_booking = changes.lock_booking
+
+    def lock_late(app: App, booking_id: uuid.UUID) -> Booking:
+        tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
+        return lock_booking(app, booking_id)
+
+    monkeypatch.setattr(changes, "lock_booking", lock_late)
+    clock.move_to(DUE)
+
+    done = complete_ended_bookings(now=DUE)
+
+    assert (done, states()) == (0, ["confirmed"])
 
 
 def test_a_draft_that_was_moved_and_confirmed(tenant: Tenant, ada: Any) -> None:
