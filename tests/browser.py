@@ -68,7 +68,7 @@ def find_browser() -> str | None:
 
 SHIFTED_DATE = """
 {{
-  const RealDate = Date, now = () => RealDate.now() + {milliseconds};
+  const RealDate = Date, shift = {milliseconds}, now = () => RealDate.now() + shift;
   Date = class extends RealDate {{
     constructor(...given) {{ given.length ? super(...given) : super(now()); }}
     static now() {{ return now(); }}
@@ -257,9 +257,11 @@ class Browser:
         height: int = 900,
         zone: str = "",
         scheme: str = "",
+        now: str = "",
         cookies: Mapping[str, str] | None = None,
     ) -> Page:
-        """A page in a window of its own; `zone`, `scheme`: the visitor's time zone and colours."""
+        """A page in a window of its own; `zone`, `scheme`, `now`: the visitor's time zone, colours
+        and clock ("2026-11-30T02:30Z"), which begins there with each page."""
         where = {"url": "about:blank", "browserContextId": self.context_id}
         target = self.send("Target.createTarget", where)["targetId"]
         attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
@@ -278,8 +280,10 @@ class Browser:
         if scheme:
             media = {"name": "prefers-color-scheme", "value": scheme}
             page.send("Emulation.setEmulatedMedia", features=[media])
-        if shift := os.environ.get("TEST_CLOCK_SHIFT"):
-            source = SHIFTED_DATE.format(milliseconds=float(shift) * 1000)
+        if now or "TEST_CLOCK_SHIFT" in os.environ:
+            run = f"1000 * {os.environ.get('TEST_CLOCK_SHIFT')}"
+            shift = f"Date.parse({now!r}) - Date.now()" if now else run
+            source = SHIFTED_DATE.format(milliseconds=shift)
             page.send("Page.addScriptToEvaluateOnNewDocument", source=source)
         for name, value in (cookies or {}).items():
             page.send("Network.setCookie", name=name, value=value, url=url)

@@ -392,14 +392,22 @@ def test_a_taken_time_is_offered_elsewhere_while_booking(
 AUTUMN = "2030-10-27"
 
 
+@pytest.mark.parametrize(
+    "now",
+    [
+        *(f"2026-11-22T{hour}Z" for hour in ("00:30", "05:30", "12:00", "23:30")),
+        "2026-11-30T02:30Z",  # Monday in Berlin, Sunday in New York; and the last day of a month
+    ],
+)
 def test_the_device_has_another_clock(
-    visit: Open, office: Tenant, ada: Any, editor: Account
+    visit: Open, office: Tenant, ada: Any, editor: Account, now: str
 ) -> None:
-    """On the day on which Berlin sets its clock back, New York has not done so yet."""
+    """On the day on which Berlin sets its clock back, New York has not done so yet. The page stays
+    on that day, whatever the hour is in which it is looked at."""
     booking = book(office, ada, f"{AUTUMN} 10:00:00", f"{AUTUMN} 11:00:00", what="Check-up")
     ids = ada["id"]
     path = f"/admin/calendar/?resources={ids}&date={AUTUMN}&view=day"
-    found = visit(editor, path, zone="America/New_York")
+    found = visit(editor, path, zone="America/New_York", now=now)
     page = found.page
     page.wait_for("document.querySelector('.ec-event[aria-label*=\"10:00 to 11:00\"]')")
 
