@@ -643,12 +643,12 @@ LISTINGS += ["/v2/projects/{project_id}/resources", "/v2/deliveries"]
 LISTINGS += ["/v2/webhooks/{webhook_id}/deliveries"]
 QUERIES: list[tuple[str, str]] = [
     *[(f"/v2/bookings?state={value}", "state") for value in
-      ("x", "", "Confirmed", "confirmed,cancelled", "%27", "__proto__")],
+      ("x", "", "Confirmed", "confirmed,x", "confirmed,", "%27", "__proto__")],
     *[(f"/v2/bookings?graph={value}", "graph") for value in ("x", "", "INSTANT")],
     *[(f"/v2/bookings?completed={value}", "completed") for value in ("", "yes", "2", "True")],
     *[(f"/v2/bookings?{name}={value}", name) for name in ("start", "end", "updated_since")
       for value in ("", "x", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-14:00", "2026-02-30",
-                    "2026-11-20", "now", "1763632800", "2026-11-20T24:00:00Z", "9" * 500)],
+                    "yesterday", "1%20fortnight", "1763632800", "2026-11-20T24:00:00Z", "9" * 500)],
     *[(f"/v2/bookings?orderBy={value}", "orderBy") for value in
       ("", "x", "id", "event__start", "-created_at", "created_at;DROP", "?", "event.resource")],
     *[(f"/v2/bookings?sortedBy={value}", "sortedBy") for value in ("", "ASC", "random")],

@@ -22,6 +22,7 @@ CODES = {
         "hold_expired",
         "group_full",
         "in_use",
+        "outdated",
         "already_exists",
         "idempotency_in_progress",
     ],

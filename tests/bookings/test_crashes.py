@@ -53,7 +53,7 @@ def test_a_client_that_lost_the_answer_gets_the_same_booking(
     again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
 
     assert (again.status, again.headers["Idempotent-Replayed"]) == (201, "true")
-    assert made == [again.data]
+    assert made == [{name: again.data[name] for name in made[0]}]
     assert len(faulty_tenant.steps_of(again.data["id"])) == 1
     assert len(faulty_tenant.held([resource])) == 1
 

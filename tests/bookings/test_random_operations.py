@@ -105,12 +105,19 @@ def faults_of(booking: list[Any], steps: list[list[str]]) -> list[str]:
     return [name for name, is_so in holds.items() if not is_so]
 
 
+KEEP_STATE = ("reschedule", "update")
+
+
 def is_chain(steps: list[list[str]], allowed: Any) -> bool:
-    """Every step begins where the last one ended, and is one of the graph or a move."""
+    """Every step begins where the last one ended, and is one of the graph, a move or an edit."""
     states = [INITIALIZED, *(to for _, _, to in steps)]
     return all(
         start == before
-        and (to == start if action == "reschedule" else allowed.get((start, action)) == to)
+        and (
+            to == start
+            if action in ("reschedule", "update")
+            else allowed.get((start, action)) == to
+        )
         for before, (start, action, to) in zip(states, steps, strict=False)
     )
 

@@ -293,7 +293,6 @@ def test_offers_what_the_graph_allows(
         ("confirmed_customer", {"graph": "instant_payment", "state": "paid"}, True),
         ("rescheduled_customer", {"reschedules": 19, **MOVED}, True),
         ("reminder_customer", {}, True),
-        ("rescheduled_customer", {"reschedules": 20, **MOVED}, False),
         ("confirmed_customer", {"project": None}, False),
         ("confirmed_customer", {"graph": "group_customer"}, False),
         ("confirmed_customer", {"state": "completed"}, False),
