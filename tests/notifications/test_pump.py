@@ -842,9 +842,9 @@ def test_an_update_is_mailed_once_with_a_higher_sequence(tenant: Tenant, mails: 
     run_pump("email")
 
     assert [sequence(mail) for mail in before] == [("REQUEST", 0, "")] * 2
-    assert [(mail.to, mail.subject.partition(":")[0]) for mail in after] == [
-        (["new@example.com"], "Updated"),
+    assert sorted((mail.to, mail.subject.partition(":")[0]) for mail in after) == [
         (["ada@example.com"], "Updated"),
+        (["new@example.com"], "Updated"),
     ]
     assert [sequence(mail) for mail in after] == [("REQUEST", 1, "Room 2")] * 2
     assert [mail.to for mail in mails.mails] == [["new@example.com"]]
