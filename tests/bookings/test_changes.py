@@ -76,6 +76,25 @@ def naively(tenant: Tenant) -> Callable[[str], list[tuple[str, str]]]:
     return read
 
 
+# Of this database: each waiting process holds a lock of one of its tables.
+WAITERS = """
+SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid IN (
+  SELECT pid FROM pg_locks JOIN pg_database ON oid = database WHERE datname = current_database())
+"""
+
+
+def wait_for_waiters(count: int) -> None:
+    """Until so many transactions wait for a lock."""
+    deadline = time.monotonic() + 20
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute(WAITERS)
+            if cursor.fetchone()[0] >= count:
+                return
+            assert time.monotonic() < deadline, f"fewer than {count} wait"
+            time.sleep(0.01)
+
+
 def lose(tenant: Tenant) -> tuple[int, int]:
     """How many changes the two readers never see: of the API, and of the control.
 
@@ -99,7 +118,8 @@ def lose(tenant: Tenant) -> tuple[int, int]:
         Resource.objects.select_for_update().get(id=busy)
         for thread in threads:
             thread.start()
-        time.sleep(1.5)
+        wait_for_waiters(len(threads))
+        time.sleep(1.5)  # so that the other booking gets a later stamp, which is in whole seconds
         other = threading.Thread(target=book, args=(tenant, body(quiet, day)))
         other.start()
         other.join()
