@@ -1,4 +1,4 @@
-# One image for web, worker, beat and migrations; docker-compose.yml says which is which.
+# One image for web, worker, beat and migrations; docker-compose.yml sets their commands.
 FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -11,16 +11,19 @@ RUN pip install --requirement requirements.txt
 COPY manage.py ./
 COPY gunicorn.conf.py ./
 COPY scheduling scheduling
+COPY common common
 COPY apps_config apps_config
 COPY availability availability
 COPY bookings bookings
 COPY notifications notifications
 COPY external_calendars external_calendars
+COPY access access
 COPY booking_pages booking_pages
 COPY office office
+COPY ops ops
 
-# The code belongs to root: the service can't change itself, it writes to its data folder alone.
-# What the settings create on the way (a secret key of the build, say) is thrown away again.
+# The code belongs to root: the service can write only to its data folder.
+# Files that the settings create during the build (such as a secret key) are deleted again.
 RUN useradd --system --uid 10001 --home-dir /var/lib/scheduling scheduling \
     && python manage.py collectstatic --noinput --verbosity 0 \
     && rm -rf /var/lib/scheduling \

@@ -1,4 +1,4 @@
-"""Who calls: HTTP Basic, four kinds of key, one query (api.md section 3)."""
+"""Authentication: HTTP Basic with four kinds of key, one query (api.md section 3)."""
 
 import base64
 import binascii
@@ -7,12 +7,13 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import F
+from django.http import HttpRequest
 
 from apps_config.models import (
     SECRET_LENGTH,
@@ -22,15 +23,16 @@ from apps_config.models import (
     Membership,
     digest_secret,
 )
-from scheduling.api.errors import NotFound, RateLimited, Unauthenticated, tolerated_outage
-from scheduling.api.rates import RateWindow, client_address
-from scheduling.api.slices import delete_in_slices
+from common.batching import delete_in_batches
+from common.errors import NotFound, RateLimited, Unauthenticated, ignore_outage
+from common.instants import to_aware
+from common.rate_limit import RateWindow, client_address
 
 MAX_HEADER = 1024
 PURGE_SLICE = 5000
 _NOBODY_HASH = digest_secret("")
 
-# One row per membership of an access token's account; exactly one row for every other key.
+# One row per membership of an access token's account; one row for every other key.
 _LOOK_UP = """
 SELECT c.id, c.kind, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
        account.id, account.email, account.is_active,
@@ -48,7 +50,7 @@ WHERE c.prefix = %s
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A known credential and the app it acts in. `app` is None only where several would do."""
+    """An authenticated credential and its app. `app` is None only if several apps are possible."""
 
     credential_id: uuid.UUID
     kind: str
@@ -65,13 +67,13 @@ class Caller:
 
     @property
     def source(self) -> str:
-        """How the log names this door."""
+        """The name of the entry point in the log."""
         return "widget" if self.is_widget else "api"
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What the look-up found, in Python's types on every database."""
+    """A row of the look-up, in Python types on every database."""
 
     id: uuid.UUID
     kind: str
@@ -90,7 +92,9 @@ class _Row:
 
 
 def read_basic(header: str | None) -> tuple[str, str]:
-    """User and password of an Authorization header. Raises Unauthenticated for anything else."""
+    """User and password of an Authorization header. Raises Unauthenticated if it is not valid
+    Basic.
+    """
     if not header or len(header) > MAX_HEADER:
         raise Unauthenticated()
     scheme, _, encoded = header.partition(" ")
@@ -108,20 +112,20 @@ def read_basic(header: str | None) -> tuple[str, str]:
 
 
 def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> Caller:
-    """The caller behind an Authorization header and the app header.
+    """The caller for an Authorization header and the app header.
 
-    Every cause of refusal gives the same Unauthenticated; an app that the credential has nothing
-    to do with gives NotFound, as an unknown slug does.
+    Every failure raises the same Unauthenticated. An app that the credential has no access to
+    raises NotFound, as an unknown slug does.
     """
     user, password = read_basic(header)
     prefix, secret = password[:-SECRET_LENGTH], password[-SECRET_LENGTH:]
     rows = _look_up(prefix) if 0 < len(prefix) <= 40 else []
-    # The same comparison whether or not the prefix is known: time tells nothing.
+    # Compare even if the prefix is unknown, so that the response time reveals nothing.
     expected = rows[0].secret_hash if rows else _NOBODY_HASH
     matches = hmac.compare_digest(expected, digest_secret(secret))
     if not (rows and matches and _is_valid(rows[0], user, now)):
         raise Unauthenticated()
-    _note_use(rows[0], now)
+    _touch_last_used(rows[0], now)
     return _caller(rows, app_slug)
 
 
@@ -138,8 +142,21 @@ def _row(values: tuple[Any, ...]) -> _Row:
             convert(value) if convert and value is not None else value
             for convert, value in zip(_SQLITE_TYPES, values, strict=True)
         )
-    *head, app_id, slug, name, mode, app_settings, archived_at, created_at, updated_at = values
-    app = app_id and App(
+    of_key, (app_id, *of_app) = values[:-8], values[-8:]
+    return _Row(*(*of_key, _app(app_id, *of_app) if app_id else None))
+
+
+def _app(
+    app_id: uuid.UUID,
+    slug: str,
+    name: str,
+    mode: str,
+    app_settings: str,
+    archived_at: datetime | None,
+    created_at: datetime,
+    updated_at: datetime,
+) -> App:
+    app = App(
         id=app_id,
         slug=slug,
         name=name,
@@ -149,32 +166,26 @@ def _row(values: tuple[Any, ...]) -> _Row:
         created_at=created_at,
         updated_at=updated_at,
     )
-    if app:
-        app._state.adding = False
-        app._state.db = "default"
-    return _Row(*head, app=app)
-
-
-def _sqlite_instant(instant: datetime) -> datetime:
-    """SQLite keeps instants without their zone, which is UTC."""
-    return instant.replace(tzinfo=UTC)
+    app._state.adding = False
+    app._state.db = "default"
+    return app
 
 
 _SQLITE_TYPES = (
     uuid.UUID,
     None,
     None,
-    *[_sqlite_instant] * 3,
+    *[to_aware] * 3,
     uuid.UUID,
     None,
     bool,
     uuid.UUID,
     None,
-    _sqlite_instant,
+    to_aware,
     None,
     uuid.UUID,
     *[None] * 4,
-    *[_sqlite_instant] * 3,
+    *[to_aware] * 3,
 )
 
 
@@ -190,19 +201,23 @@ def _is_valid(row: _Row, user: str, now: datetime) -> bool:
     )
 
 
-def _note_use(row: _Row, now: datetime) -> None:
-    """Keep the last use, to the minute: at most one write a minute and key."""
+def _touch_last_used(row: _Row, now: datetime) -> None:
+    """Record the last use by the minute: at most one write per minute and key."""
     minute = now.replace(second=0, microsecond=0)
     if row.last_used_at is None or row.last_used_at < minute:
-        with tolerated_outage():
+        with ignore_outage():
             Credential.objects.filter(id=row.id).update(last_used_at=minute)
 
 
 def _caller(rows: list[_Row], app_slug: str | None) -> Caller:
     row = rows[0]
-    open_rows = [row for row in rows if row.app and row.app.archived_at is None]
+    memberships: tuple[tuple[str, App], ...]
     if row.kind == Credential.ACCESS:
-        memberships = tuple((row.role or Membership.VIEWER, row.app) for row in open_rows)
+        memberships = tuple(
+            (row.role or Membership.VIEWER, row.app)
+            for row in rows
+            if row.app and row.app.archived_at is None
+        )
     else:
         memberships = ((Membership.OWNER, row.app),) if row.app else ()
     named = [pair for pair in memberships if app_slug is None or pair[1].slug == app_slug]
@@ -227,14 +242,14 @@ _COUNT_FAILURE = """
 INSERT INTO apps_config_failedlogin AS failed (address, minute, count) VALUES (%s, %s, 1)
 ON CONFLICT (address, minute) DO UPDATE SET count = failed.count + 1 RETURNING count
 """
-_refused_minute: dict[str, int] = {}  # addresses over the limit, known to this process
+_refused_minute: dict[str, int] = {}  # refused minute by address, in this process
 
 
 def count_failed_login(address: str, *, now: datetime) -> None:
-    """Count a failure of this minute, over all processes; raise RateLimited past the limit.
+    """Count a failure of this minute across all processes. Raises RateLimited above the limit.
 
-    A key that is right still passes: behind one shared address a stranger's mistakes lock out
-    nobody, and 256 random bits are not found by trying.
+    A valid key still passes: failures of others behind a shared address lock nobody out, and 256
+    random bits can't be guessed.
     """
     limit = settings.FAILED_LOGINS_PER_MINUTE
     if not limit:
@@ -252,22 +267,22 @@ def count_failed_login(address: str, *, now: datetime) -> None:
         raise RateLimited(retry_after=60 - second)
 
 
-def forgive_login(address: str, *, now: datetime) -> None:
-    """Take one failure of this minute back: it was counted before the password was looked at."""
+def clear_failed_login(address: str, *, now: datetime) -> None:
+    """Undo one failure of this minute, which was counted before the password was checked."""
     minute = int(now.timestamp()) // 60
     rows = FailedLogin.objects.filter(address=address, minute=minute, count__gt=0)
     rows.update(count=F("count") - 1)
 
 
 def purge_failed_logins(*, now: datetime) -> Iterator[int]:
-    """Delete the counts of all minutes but this one and the last; yields how many at a time."""
+    """Delete the counts before the last minute; yields the size of each batch."""
     this_minute = int(now.timestamp()) // 60
     old = FailedLogin.objects.filter(minute__lt=this_minute - 1)
-    yield from delete_in_slices(old, "id", PURGE_SLICE)
+    yield from delete_in_batches(old, "id", PURGE_SLICE)
 
 
-def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:
-    """Count under the credential, of widget keys under each client address.
+def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
+    """Count a request by credential; for widget keys also by client address.
 
     Returns (allowed, remaining, seconds until the minute ends); per process, approximate.
     """
@@ -277,6 +292,6 @@ def count_request(caller: Caller, request: Any) -> tuple[bool, int, int]:
     return request_rates.hit(key)
 
 
-def count_stranger(request: Any) -> tuple[bool, int, int]:
-    """The same of a request that needs no key: under the client's address."""
+def rate_limit_anonymous(request: HttpRequest) -> tuple[bool, int, int]:
+    """Count a request without a key by client address; returns like `rate_limit_request`."""
     return request_rates.hit(client_address(request))

@@ -1,7 +1,7 @@
-"""Who changed what: each change of what an app is set up with leaves a row of history.
+"""Change history of an app's configuration: who changed what.
 
-The rows are django-simple-history's. Who acts is known at the door (the API's key, the back
-office's account) and kept for as long as the request lasts.
+The rows are django-simple-history's. The entry point (API key or back-office account) sets the
+actor for the duration of the request.
 """
 
 import uuid
@@ -17,50 +17,51 @@ from simple_history.models import HistoricalRecords
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
-    """Who is at work: an account where there is one, and the words for the log."""
+class ChangeActor:
+    """The actor of a change: an account, if there is one, and a text for the log."""
 
     account_id: uuid.UUID | None
     words: str
 
 
-_acting: ContextVar[Acting | None] = ContextVar("acting", default=None)
+_change_actor: ContextVar[ChangeActor | None] = ContextVar("acting", default=None)
 
 
 @contextmanager
-def acting_as(account_id: uuid.UUID | None, words: str) -> Iterator[None]:
-    """Changes made inside are written down as those of this account or key."""
-    token = _acting.set(Acting(account_id, words))
+def change_actor(account_id: uuid.UUID | None, words: str) -> Iterator[None]:
+    """Attribute the changes made inside the context to this account or key."""
+    token = _change_actor.set(ChangeActor(account_id, words))
     try:
         yield
     finally:
-        _acting.reset(token)
+        _change_actor.reset(token)
 
 
-class History(HistoricalRecords):
-    """A model's history. Stamps and what nobody may read stay out of it."""
+class ChangeHistory(HistoricalRecords):
+    """A model's history, without stamps and secret fields."""
 
     def __init__(self, *, leave_out: Sequence[str] = ("updated_at",)) -> None:
         super().__init__(
             excluded_fields=list(leave_out),
-            user_db_constraint=False,  # an account may go; what it did has been done
+            user_db_constraint=False,  # an account may be deleted; its history stays
         )
 
     def create_historical_record(
         self, instance: models.Model, history_type: str, using: str | None = None
     ) -> None:
-        record_changes([instance], history_type)
+        record_history([instance], history_type)
 
 
-def record_changes(rows: Collection[Any], history_type: str) -> None:
-    """History of rows of one model that were written together: `+` made, `~` changed, `-` removed.
+def record_history(rows: Collection[Any], history_type: str) -> None:
+    """Record the history of rows of one model that were written together: `+` created, `~` changed,
+    `-` deleted.
 
-    One statement however many rows there are.
+    One statement, however many rows there are.
     """
     if not rows:
         return
     history = type(next(iter(rows))).history.model
-    acting = _acting.get()
+    acting = _change_actor.get()
     history.objects.bulk_create(
         history(
             history_date=timezone.now(),

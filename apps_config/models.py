@@ -1,21 +1,22 @@
-"""The tenant: who owns what, who may come in, and what was answered to a repeated request."""
+"""The tenant: apps, accounts, memberships, credentials, notifications and idempotency records."""
 
 import hashlib
 import secrets
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.contrib.postgres.functions import TransactionNow
 from django.db import models
 from django.utils import timezone
 
-from apps_config.history import History
-from scheduling.api.changes import UpdatedAtField
-from scheduling.api.ids import new_id
+from apps_config.history import ChangeHistory
+from common.ids import new_id
+from common.updated_at import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
 
 
-class AccountManager(BaseUserManager):
+class AccountManager(BaseUserManager["Account"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
         account = self.model(email=email.strip().lower(), **fields)
         account.set_password(password)
@@ -25,12 +26,12 @@ class AccountManager(BaseUserManager):
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Account":
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
-    def get_by_natural_key(self, email: str) -> "Account":
-        return self.get(email=email.strip().lower())
+    def get_by_natural_key(self, email: str | None) -> "Account":
+        return self.get(email=(email or "").strip().lower())
 
 
 class Account(AbstractBaseUser, PermissionsMixin):
-    """A person who logs in, by e-mail (kept in lower case)."""
+    """A person who logs in with an e-mail address (stored in lower case)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     email = models.EmailField(unique=True)
@@ -52,9 +53,9 @@ class Account(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
-class AppQuerySet(models.QuerySet):
+class AppQuerySet(models.QuerySet["App"]):
     def open(self) -> "AppQuerySet":
-        """Those that are not archived."""
+        """Apps that are not archived."""
         return self.filter(archived_at=None)
 
 
@@ -63,9 +64,9 @@ class App(models.Model):
 
     LIVE, TEST = "live", "test"
     WARN, BLOCK, FOLLOW = "warn", "block", "follow"
-    # What a calendar elsewhere does to free time while it is out of step.
+    # What a stale connected calendar does to free time.
     STALE_CALENDARS = (WARN, BLOCK)
-    # What becomes of a booking whose event was moved or removed in a calendar elsewhere.
+    # What happens to a booking whose event was moved or deleted in an external calendar.
     EXTERNAL_EDITS = (WARN, FOLLOW)
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -78,7 +79,7 @@ class App(models.Model):
     updated_at = UpdatedAtField()
 
     objects = AppQuerySet.as_manager()
-    history = History()
+    history = ChangeHistory()
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -95,7 +96,7 @@ class App(models.Model):
 
     @property
     def follows_edits(self) -> bool:
-        """Whether bookings go along with what is done to them in calendars elsewhere."""
+        """Whether bookings follow the changes of their events in external calendars."""
         return self.settings.get("external_edits") == self.FOLLOW
 
     @property
@@ -104,7 +105,7 @@ class App(models.Model):
 
 
 class Membership(models.Model):
-    """What an account may do in an app: a viewer reads, an editor writes, an owner does all."""
+    """An account's role in an app: a viewer reads, an editor writes, an owner may do everything."""
 
     VIEWER, EDITOR, OWNER = "viewer", "editor", "owner"
     ROLES = (VIEWER, EDITOR, OWNER)
@@ -126,12 +127,12 @@ class Membership(models.Model):
 
 
 def digest_secret(secret: str) -> str:
-    """What is stored of a secret: SHA-256 in hex; 256 random bits need no salt, no stretching."""
+    """SHA-256 of a secret in hex, as stored; 256 random bits need neither salt nor stretching."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class Credential(models.Model):
-    """A key. Its text is `prefix` (public, for look-up) followed by 43 characters of secret."""
+    """A key. Its text is `prefix` (public, for look-up) followed by a secret of 43 characters."""
 
     SERVER, WIDGET, ACCESS, RESOURCE = "server", "widget", "access", "resource"
     KINDS = (SERVER, WIDGET, ACCESS, RESOURCE)
@@ -147,13 +148,15 @@ class Credential(models.Model):
     )
     prefix = models.CharField(max_length=40, unique=True, editable=False)
     secret_hash = models.CharField(max_length=64, editable=False)
-    # Widget keys stand in public pages: they stay readable. For all others this is empty.
+    # Widget keys are public and stay readable; empty for all others.
     public_text = models.CharField(max_length=100, blank=True, editable=False)
     description = models.CharField(max_length=200, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Recording the last use does not change it.
+    updated_at = UpdatedAtField(db_default=TransactionNow())
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -180,10 +183,11 @@ class Credential(models.Model):
 
 
 def make_key(credential: Credential, mode: str) -> str:
-    """Give an unsaved credential its prefix and hash; the returned text is never to be had again.
+    """Set prefix and hash of an unsaved credential; returns the text, which can't be recovered
+    later.
 
     A server key reads `live_api_key_<8 characters>_<43 characters>`, a widget key
-    `test_widget_key_...`, the other two have no word in front.
+    `test_widget_key_...`; the other two kinds have no leading words.
     """
     words = {Credential.SERVER: f"{mode}_api_key_", Credential.WIDGET: f"{mode}_widget_key_"}
     secret = secrets.token_urlsafe(32)
@@ -199,7 +203,7 @@ UNIT_WORDS = {"secs": "second", "mins": "minute", "hours": "hour", "days": "day"
 
 
 class EventNotification(models.Model):
-    """A reminder, by e-mail or webhook call, at a time relative to the start (api.md section 4)."""
+    """A reminder by e-mail or webhook, at a time relative to the start (api.md section 4)."""
 
     EMAIL, WEBHOOK = "email", "webhook"
     BEFORE, AFTER = "before", "after"
@@ -235,7 +239,8 @@ class EventNotification(models.Model):
         return f"{moment}, e-mail{subject} to the {self.recipient}"
 
     def as_json(self) -> dict[str, Any]:
-        """The form of the contract; keys that were not given stay out of `settings`."""
+        """The API's form; `settings` omits keys that were not given."""
+        given: dict[str, str | int | None]
         if self.type == self.EMAIL:
             given = {"recipient": self.recipient, "subject": self.subject}
         else:
@@ -251,7 +256,7 @@ class EventNotification(models.Model):
         }
 
     def values(self) -> dict[str, Any]:
-        """Its fields without its owner: what a copy for a booking is made from."""
+        """The fields without the owner, to copy for a booking."""
         return {name: getattr(self, name) for name in NOTIFICATION_FIELDS}
 
 
@@ -270,7 +275,9 @@ NOTIFICATION_FIELDS = (
 
 
 class AppNotification(EventNotification):
-    """Made for every booking of the app from then on, unless the project or booking has its own."""
+    """A notification that each later booking of the app gets, unless project or booking have their
+    own.
+    """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="event_notifications")
 
@@ -279,7 +286,7 @@ class AppNotification(EventNotification):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer to a request that carried an Idempotency-Key, written in its own transaction."""
+    """The response to a request with an Idempotency-Key, written in the request's transaction."""
 
     credential = models.ForeignKey(Credential, models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
@@ -298,7 +305,7 @@ class IdempotencyRecord(models.Model):
 
 
 class FailedLogin(models.Model):
-    """How often an address failed to log in within one minute: shared by all web processes."""
+    """The number of failed log-ins of an address within a minute, shared by all web processes."""
 
     address = models.CharField(max_length=64)
     minute = models.PositiveIntegerField(help_text="minutes since 1970, UTC")

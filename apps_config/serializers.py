@@ -1,4 +1,4 @@
-"""The shapes of the tenant's bodies (api.md section 4); fields in, fields out."""
+"""Serializers of the tenant's bodies (api.md section 4); their output is model fields."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.models import App, EventNotification
-from scheduling.api.fields import (
+from common.api.fields import (
     ONE_LINE,
     WEB_ADDRESS,
     EmailField,
@@ -33,8 +33,8 @@ class EmailSettingsSerializer(ObjectSerializer):
     subject = OneLineField(200, required=False, allow_blank=True)
 
 
-def in_any_case(words: Iterable[str]) -> str:
-    """A pattern for these words, each letter in either case."""
+def case_insensitive_pattern(words: Iterable[str]) -> str:
+    """A pattern that matches the words in any case."""
     spelt = ("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)
     return f"^({'|'.join(spelt)})$"
 
@@ -75,15 +75,15 @@ SETTINGS_OF_TYPE = {
     {
         "type": "object",
         "description": "email: `recipient` and `subject`; webhook: `url`, `method` and"
-        " `expected_response_code`. What belongs to the other type is ignored.",
+        " `expected_response_code`. Keys of the other type are ignored.",
         "properties": {
             "recipient": {"type": "string", "enum": list(EventNotification.RECIPIENTS)},
             "subject": {"type": "string", "maxLength": 200, "pattern": ONE_LINE},
             "url": {"type": "string", "maxLength": 2048, "pattern": WEB_ADDRESS},
             "method": {
                 "type": "string",
-                "description": "In any case.",
-                "pattern": in_any_case(EventNotification.METHODS),
+                "description": "Upper or lower case.",
+                "pattern": case_insensitive_pattern(EventNotification.METHODS),
                 "default": "post",
                 "examples": list(EventNotification.METHODS),
             },
@@ -92,13 +92,13 @@ SETTINGS_OF_TYPE = {
                 "minimum": 100,
                 "maximum": 599,
                 "pattern": "^[1-5][0-9]{2}$",
-                "description": "Any 2xx where it is absent.",
+                "description": "Absent: any 2xx.",
             },
         },
     }
 )
 class NotificationSettingsField(MetaField):
-    """By the rules of the notification's type, which are not known here."""
+    """The settings of a notification; EventNotificationSerializer validates them by its type."""
 
 
 class EventNotificationSerializer(ObjectSerializer):
@@ -114,7 +114,7 @@ class EventNotificationSerializer(ObjectSerializer):
         try:
             given = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            errors = dict(error.detail)
+            errors |= error.detail if isinstance(error.detail, dict) else {}
         settings = self._read_settings(data, errors)
         if errors:
             raise serializers.ValidationError(errors)
@@ -128,7 +128,7 @@ class EventNotificationSerializer(ObjectSerializer):
         }
 
     def _read_settings(self, data: Any, errors: dict[str, Any]) -> dict[str, Any]:
-        """The settings by the rules of the type, if there is a type to know them by."""
+        """Validate the settings by the rules of the type; {} if the type is invalid."""
         kind = data.get("type") if isinstance(data, dict) else None
         if not isinstance(kind, str) or kind not in SETTINGS_OF_TYPE or "settings" in errors:
             return {}
@@ -146,7 +146,7 @@ EMAIL_SWITCHES = ("disable_emails", "disableEmails", "disableEmail", "disable_em
 
 
 class AppSettingsSerializer(ObjectSerializer):
-    """The settings that are known, checked; every other key is kept as it is. Null removes."""
+    """Validates the known settings; other keys are kept as they are. Null removes a key."""
 
     disable_emails = StrictBooleanField(required=False, allow_null=True)
     from_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
@@ -161,17 +161,17 @@ class AppSettingsSerializer(ObjectSerializer):
         App.STALE_CALENDARS,
         required=False,
         allow_null=True,
-        help_text="What a connected calendar does that has been out of step for too long: `warn`"
-        " (the default): answers of availability say so; `block`: its resource has no free time"
-        " until it is in step again.",
+        help_text="The effect of a stale calendar (not synced for too long). `warn` (the"
+        " default): availability has a warning. `block`: the resource has no free time until"
+        " the next sync.",
     )
     external_edits = serializers.ChoiceField(
         App.EXTERNAL_EDITS,
         required=False,
         allow_null=True,
-        help_text="A booking that its owner moves or removes in a connected calendar: `warn` (the"
-        " default): it stays as it is, and `provider_event` says so; `follow`: it goes along, moved"
-        " or cancelled.",
+        help_text="The effect when the owner moves or removes a booking in a connected calendar."
+        " `warn` (the default): the booking is unchanged, and `provider_event` reports the"
+        " change. `follow`: the booking is moved or cancelled.",
     )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Change the tenant: apps, their notifications, their keys."""
+"""Change the tenant: apps, their notifications, keys and members."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -7,21 +7,15 @@ from typing import Any
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
-from apps_config.models import (
-    Account,
-    App,
-    AppNotification,
-    Credential,
-    Membership,
-    make_key,
-)
-from scheduling.api.errors import AlreadyExists, NotFound, Refusal
-from scheduling.api.merging import merge_free, merge_keys
+from apps_config.models import Account, App, AppNotification, Credential, Membership, make_key
+from common.api.merge_patch import merge_free, merge_keys
+from common.errors import AlreadyExists, NotFound, Refusal
+from common.updated_at import transaction_start
 
-# What the keys of POST /auth are described as, how long they last, how many a person has at once.
-LOG_IN = "POST /auth"
-LOG_IN_LASTS = timedelta(days=30)
-MOST_LOG_INS = 10
+# Keys of POST /auth: their description, lifetime and maximum number per person.
+LOG_IN_DESCRIPTION = "POST /auth"
+ACCESS_TOKEN_LIFETIME = timedelta(days=30)
+MAX_ACCESS_TOKENS = 10
 
 
 def create_app(
@@ -33,7 +27,7 @@ def create_app(
     event_notifications: Sequence[Mapping[str, Any]] = (),
     owner: Account | None = None,
 ) -> App:
-    """Make an app, with its owner if one is named. Raises AlreadyExists for a taken slug."""
+    """Create an app, with its owner if given. Raises AlreadyExists for a taken slug."""
     try:
         with transaction.atomic():
             app = App.objects.create(
@@ -50,7 +44,7 @@ def create_app(
 
 
 def change_app(app: App, given: Mapping[str, Any]) -> App:
-    """A partial change: settings are merged key by key, notifications replaced whole."""
+    """Apply a partial change: settings are merged key by key, notifications are replaced."""
     with transaction.atomic():
         app = App.objects.select_for_update(no_key=True).get(id=app.id)
         app.name = given.get("name", app.name)
@@ -62,7 +56,7 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
 
 
 def archive_app(app: App, *, now: datetime) -> None:
-    """Stop the app's keys; its data stays."""
+    """Disable the app's keys; its data stays."""
     with transaction.atomic():
         rows = App.objects.select_for_update(no_key=True).filter(id=app.id, archived_at=None)
         for row in rows:
@@ -73,10 +67,10 @@ def archive_app(app: App, *, now: datetime) -> None:
 def replace_notifications(
     model: type[models.Model], given: Sequence[Mapping[str, Any]], **owner: models.Model
 ) -> None:
-    """Put `given` in place of all notification rows of an owner (app=..., project=...)."""
+    """Replace all notification rows of an owner (app=..., project=...) by `given`."""
     model._default_manager.filter(**owner).delete()
     model._default_manager.bulk_create(
-        model(**owner, **(values | {"position": position})) for position, values in enumerate(given)
+        model(**owner, **{**values, "position": position}) for position, values in enumerate(given)
     )
 
 
@@ -88,32 +82,37 @@ def issue_key(
     expires_at: datetime | None = None,
     **holder: Any,
 ) -> tuple[Credential, str]:
-    """A fresh key of its holder (app, account, or app and resource) and its text, shown once."""
+    """Create a key for its holder (app, account, or app and resource); returns its text too, shown
+    once.
+    """
     credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
     text = make_key(credential, mode)
-    credential.save(force_insert=True)
+    with transaction.atomic():
+        credential.save(force_insert=True)
     return credential, text
 
 
-def issue_log_in_key(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
-    """The key of a log-in with a password: it lasts 30 days, and the newest ten are kept."""
+def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
+    """Create the key of a log-in with a password: it expires after 30 days; the newest ten are
+    kept.
+    """
     with transaction.atomic():
         credential, text = issue_key(
-            kind, description=LOG_IN, expires_at=now + LOG_IN_LASTS, **holder
+            kind, description=LOG_IN_DESCRIPTION, expires_at=now + ACCESS_TOKEN_LIFETIME, **holder
         )
-        own = Credential.objects.filter(kind=kind, description=LOG_IN, **holder)
-        kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MOST_LOG_INS]
+        own = Credential.objects.filter(kind=kind, description=LOG_IN_DESCRIPTION, **holder)
+        kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MAX_ACCESS_TOKENS]
         own.exclude(id__in=list(kept)).delete()
     return credential, text
 
 
 def public_key(app: App, *, now: datetime) -> str:
-    """The text of the app's newest widget key that is valid; one is made where there is none."""
+    """The text of the app's newest valid widget key; one is created if there is none."""
     text = _newest_widget_key(app, now)
     if text:
         return text
     with transaction.atomic():
-        # One at a time: the second finds what the first has made.
+        # Serialise: a concurrent call finds the key of the first.
         App.objects.select_for_update(no_key=True).get(id=app.id)
         text = _newest_widget_key(app, now)
         if text is None:
@@ -129,28 +128,33 @@ def _newest_widget_key(app: App, now: datetime) -> str | None:
     return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
 
 
-def end_log_ins(**holder: Any) -> None:
-    """Forget all keys that were given for a password which holds no more."""
-    Credential.objects.filter(description=LOG_IN, **holder).delete()
+def revoke_log_in_tokens(**holder: Any) -> None:
+    """Delete all log-in tokens of a holder whose password has changed."""
+    Credential.objects.filter(description=LOG_IN_DESCRIPTION, **holder).delete()
 
 
 def revoke_key(credential: Credential) -> None:
-    """Let a key be used no more, from now on."""
-    Credential.objects.filter(id=credential.id, revoked_at=None).update(revoked_at=timezone.now())
+    """Revoke a key, effective at once."""
+    with transaction.atomic():
+        Credential.objects.filter(id=credential.id, revoked_at=None).update(
+            revoked_at=timezone.now(), updated_at=transaction_start()
+        )
 
 
 class LastOwner(Refusal):
-    """An app keeps at least one owner."""
+    """An app must keep at least one owner."""
 
     code = "in_use"
 
     def __init__(self) -> None:
-        super().__init__("An app keeps at least one owner: make somebody else its owner first.")
+        super().__init__("An app must have at least one owner: add another owner first.")
 
 
 def add_member(*, app: App, email: str, role: str) -> Membership:
-    """Let the person with that address in. Where there is no account one is made, without a
-    password; nobody is mailed. Raises AlreadyExists for who is a member."""
+    """Add the person with this address; creates an account without a password if there is none.
+
+    No mail is sent. Raises AlreadyExists for a member.
+    """
     with transaction.atomic():
         App.objects.select_for_update(no_key=True).get(id=app.id)
         address = email.strip().lower()
@@ -158,12 +162,14 @@ def add_member(*, app: App, email: str, role: str) -> Membership:
         if account is None:
             account = Account.objects.create_user(address)
         elif Membership.objects.filter(app=app, account=account).exists():
-            raise AlreadyExists("That person is a member already.")
+            raise AlreadyExists("This person is already a member.")
         return Membership.objects.create(app=app, account=account, role=role)
 
 
 def change_role(membership: Membership, role: str) -> None:
-    """Raises LastOwner where nobody would own the app any more, NotFound for a member who went."""
+    """Change a member's role. Raises LastOwner if no owner would remain, NotFound for a removed
+    member.
+    """
     with transaction.atomic():
         locked = _lock_member(membership)
         if role != Membership.OWNER:
@@ -173,7 +179,7 @@ def change_role(membership: Membership, role: str) -> None:
 
 
 def remove_member(membership: Membership) -> None:
-    """Let somebody in no more; the account stays. Raises LastOwner, NotFound."""
+    """Remove a member; the account stays. Raises LastOwner, NotFound."""
     with transaction.atomic():
         locked = _lock_member(membership)
         _keep_an_owner(locked)
@@ -181,8 +187,11 @@ def remove_member(membership: Membership) -> None:
 
 
 def _lock_member(membership: Membership) -> Membership:
-    """The row as it is, while nobody else changes who is in the app: two owners who leave at once
-    would each see the other."""
+    """The member's present row, under a lock on the app's members.
+
+    Without the lock, two owners who leave at once would each count the other as the remaining
+    owner.
+    """
     App.objects.select_for_update(no_key=True).get(id=membership.app_id)
     row = Membership.objects.filter(pk=membership.pk).first()
     if row is None:

@@ -1,19 +1,17 @@
 """Endpoints of the tenant: /app, /apps, /apps/:slug."""
 
-from typing import Any
-
 from rest_framework.response import Response
 
 from apps_config.endpoints import TenantView
 from apps_config.models import Account, App, Credential, Membership
-from apps_config.records import APP, APP_EXAMPLE, app_record
+from apps_config.records import AppRecord, EventNotificationRecord
 from apps_config.serializers import AppSerializer, NewAppSerializer
 from apps_config.services import archive_app, change_app, create_app
-from scheduling.api.bodies import read_body_as
-from scheduling.api.errors import Forbidden, NotFound
-from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query
-from scheduling.api.pagination import PAGE_NAMES
-from scheduling.api.schema import described, one, page_of
+from common.api.ordering import order_query
+from common.api.request_body import read_body_as
+from common.api.views import ApiRequest
+from common.errors import Forbidden, NotFound
+from common.openapi.generator import data_object, describe_endpoint, page_of
 
 SLUG = {"slug": {"type": "string", "description": "The app's slug.", "examples": ["demo"]}}
 
@@ -21,46 +19,46 @@ SLUG = {"slug": {"type": "string", "description": "The app's slug.", "examples":
 class CurrentAppView(TenantView):
     """The app of the credential."""
 
+    operation_ids = {"GET": "retrieveCurrentApp"}
     tag = "apps"
 
-    @described(
+    @describe_endpoint(
         summary="The app of the credential",
-        description="For an access token with several apps: the one that Service-App names.",
-        response=one(APP),
+        description="For an access token with several apps: the app in Service-App.",
+        response=data_object(AppRecord),
     )
-    def get(self, request: Any) -> Response:
-        return Response({"data": app_record(self.app)})
+    def get(self, request: ApiRequest) -> Response:
+        return Response({"data": AppRecord.of(self.app)})
 
 
 ORDERS = {name: name for name in ("created_at", "updated_at", "name", "slug")}
 
 
 class AppsView(TenantView):
-    """The apps that the caller has a part in."""
+    """The apps that the caller is a member of."""
 
     needs_app = False
     paginated = True
-    query_names = {"GET": (*PAGE_NAMES, *ORDER_NAMES, "updated_since")}
 
     def who_may(self, method: str) -> str:
         return "access token of an owner" if method == "POST" else super().who_may(method)
 
-    @described(
+    @describe_endpoint(
         summary="List the caller's apps",
         description="A key's own app, or the apps in which the account is a member.",
-        response=page_of(APP),
-        query={**order_query(ORDERS), "updated_since": UPDATED_SINCE},
+        response=page_of(AppRecord),
+        query=order_query(ORDERS),
     )
-    def get(self, request: Any) -> Response:
+    def get(self, request: ApiRequest) -> Response:
         ids = [app.id for _, app in self.caller.memberships]
         apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
-        return self.list_page(request, self.listed(apps, ORDERS), app_record)
+        return self.list_page(request, self.listed(apps, ORDERS), AppRecord.of)
 
-    @described(
-        summary="Make an app",
+    @describe_endpoint(
+        summary="Create an app",
         description="The account becomes its owner. 409 `already_exists` for a taken slug.",
         request=NewAppSerializer,
-        response=one(APP),
+        response=data_object(AppRecord),
         status=201,
         request_examples={
             "a new app": {"slug": "harbour-dental", "name": "Harbour Dental"},
@@ -72,13 +70,14 @@ class AppsView(TenantView):
             },
         },
     )
-    def post(self, request: Any) -> Response:
+    def post(self, request: ApiRequest) -> Response:
         owns_one = any(role == Membership.OWNER for role, _ in self.caller.memberships)
-        if self.caller.kind != Credential.ACCESS or not owns_one:
+        account_id = self.caller.account_id
+        if self.caller.kind != Credential.ACCESS or account_id is None or not owns_one:
             raise Forbidden("Only an account that owns an app may make another.")
         given = read_body_as(NewAppSerializer, request)
-        app = create_app(**given, owner=Account.objects.get(id=self.caller.account_id))
-        return Response({"data": app_record(app)}, status=201)
+        app = create_app(**given, owner=Account.objects.get(id=account_id))
+        return Response({"data": AppRecord.of(app)}, status=201)
 
 
 class AppView(TenantView):
@@ -87,35 +86,36 @@ class AppView(TenantView):
     needs_app = False
     owner_methods = frozenset({"DELETE"})
 
-    @described(summary="An app", response=one(APP), path=SLUG)
-    def get(self, request: Any, slug: str) -> Response:
-        return Response({"data": app_record(self._find(slug, Membership.VIEWER))})
+    @describe_endpoint(summary="An app", response=data_object(AppRecord), path=SLUG)
+    def get(self, request: ApiRequest, slug: str) -> Response:
+        return Response({"data": AppRecord.of(self._find(slug, Membership.VIEWER))})
 
-    @described(
+    @describe_endpoint(
         summary="Change an app",
-        description="`settings` are merged key by key, null removes one;"
-        " `event_notifications` are replaced whole, `[]` clears them, and hold for bookings made"
-        " from then on.",
+        description="`settings` are merged key by key, and null removes a key."
+        " `event_notifications` are replaced, `[]` clears them; they apply to new bookings.",
         request=AppSerializer,
-        response=one(APP),
+        response=data_object(AppRecord),
         path=SLUG,
         request_examples={
-            "switch off all mails": {"settings": {"disable_emails": True}},
-            "remind the customer": {"event_notifications": APP_EXAMPLE["event_notifications"]},
+            "disable all e-mails": {"settings": {"disable_emails": True}},
+            "remind the customer": {"event_notifications": [EventNotificationRecord.example()]},
         },
     )
-    def put(self, request: Any, slug: str) -> Response:
+    def put(self, request: ApiRequest, slug: str) -> Response:
         app = self._find(slug, Membership.EDITOR)
         app = change_app(app, read_body_as(AppSerializer, request))
-        return Response({"data": app_record(app)})
+        return Response({"data": AppRecord.of(app)})
 
-    @described(summary="Archive an app: its keys stop, its data stays", status=204, path=SLUG)
-    def delete(self, request: Any, slug: str) -> Response:
+    @describe_endpoint(
+        summary="Archive an app: its keys are refused, its data stays", status=204, path=SLUG
+    )
+    def delete(self, request: ApiRequest, slug: str) -> Response:
         archive_app(self._find(slug, Membership.OWNER), now=self.now)
         return Response(status=204)
 
     def _find(self, slug: str, least_role: str) -> App:
-        """The app of that slug, if the caller has at least that role in it."""
+        """The app with this slug. Raises Forbidden below `least_role`, NotFound for non-members."""
         for role, app in self.caller.memberships:
             if app.slug == slug:
                 if Membership.ROLES.index(role) < Membership.ROLES.index(least_role):

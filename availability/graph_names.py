@@ -1,8 +1,8 @@
-"""The names that a project's `booking.graph` may have.
+"""The allowed names of a project's `booking.graph`.
 
-Filled at start-up by the room above, which knows the graphs (bookings.apps).
+Filled at start-up by `bookings.apps`, since this layer must not import the graphs.
 """
 
 GRAPH_NAMES: list[str] = []
-# Those whose bookings wait for a payment, and are made on a hosted page.
+# Graphs whose bookings await a payment on a hosted page.
 PAYMENT_GRAPHS: list[str] = []

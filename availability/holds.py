@@ -1,8 +1,8 @@
-"""Hold a time while its booking is being made: place, extend, release and use holds.
+"""Hold a time for a booking in progress: place, extend, release and use holds.
 
-A hold blocks until its `expires_at`, and no worker is needed for its end: whoever asks what blocks
-(reading.py) asks for holds that still last. All that happens to one hold queues at the lock of its
-main row; a booking or a hold that wants its time queues at the lock of the resource.
+A hold blocks until its `expires_at`, without a worker: busy-time queries (search_queries.py) skip
+expired holds. Changes of one hold are serialised by the lock on its main row; competing bookings
+and holds by the lock on the resource.
 """
 
 import uuid
@@ -13,37 +13,31 @@ from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps_config.models import App
+from availability.event_time import CONFLICTS_NAMED, SlotTaken, TimeRequest, lock_resources
 from availability.models import Event, Hold, Project
-from availability.placement import (
-    CONFLICTS_NAMED,
-    Claim,
-    SlotTaken,
-    check_claim,
-    lock_resources,
-)
-from scheduling.api.errors import NotFound, RateLimited, Refusal
-from scheduling.api.slices import delete_in_slices
-from scheduling.api.sql import insert_rows
+from common.batching import delete_in_batches
+from common.errors import NotFound, RateLimited, Refusal
+from common.sql import insert_rows
 
 DEFAULT_SECONDS = 30
-MOST_SECONDS = 3600
-OPEN_PER_ADDRESS = 5  # by widget keys
+MAX_SECONDS = 3600
+OPEN_PER_ADDRESS = 5  # of a widget key
 WIDGET_EXTENSIONS = 1
 KEPT_FOR = timedelta(days=1)
 PURGE_SLICE = 5000
 
 
 class HoldExpired(Refusal):
-    """The hold was used, given back, or it lapsed."""
+    """The hold was used or released, or has expired."""
 
     code = "hold_expired"
 
     def __init__(self) -> None:
-        super().__init__("The hold was used already, or it has lapsed.")
+        super().__init__("The hold has expired or was already used.")
 
 
 class ExtensionsUsed(Refusal):
-    """A public page may extend a hold only so often."""
+    """A public page has extended the hold as often as it may."""
 
     code = "policy"
 
@@ -54,16 +48,16 @@ class ExtensionsUsed(Refusal):
 
 
 def hold_seconds(project: Project | None) -> int:
-    """How long a hold of the project (or of none) lasts unless the request says so."""
+    """The default duration of a hold of the project, or of no project."""
     return (project and project.reservation_time) or DEFAULT_SECONDS
 
 
 def find_hold(
     app: App, reservation_id: uuid.UUID, *, resource_id: uuid.UUID | None = None
 ) -> Hold | None:
-    """The app's hold of that id, with its resource, project and companions: two queries.
+    """The app's hold with this id, with its resource, project and companions. Two queries.
 
-    `resource_id`: only if it holds the time of that resource and of no other.
+    `resource_id`: only if the hold is on that resource and no other.
     """
     holds = Hold.objects.filter(app=app, id=reservation_id, main=None)
     if resource_id:
@@ -72,12 +66,12 @@ def find_hold(
 
 
 def with_companions(hold: Hold) -> list[Hold]:
-    """A row for each resource, the main one first."""
+    """The rows of the hold, one per resource, the main one first."""
     return [hold, *hold.companions.all()]
 
 
-def place_hold(
-    claim: Claim,
+def write_hold(
+    time_request: TimeRequest,
     *,
     app: App,
     project: Project | None,
@@ -85,22 +79,20 @@ def place_hold(
     seconds: int,
     client_address: str = "",
 ) -> Hold:
-    """Check the claim on every resource and keep the time for so many seconds.
+    """Write a hold of the request's time on each resource for `seconds`; returns the main row.
 
-    Returns the row of the first resource. The caller holds the locks of the resources. Raises
-    NotAvailable or SlotTaken; then nothing was written.
+    The caller holds the locks on the resources and has checked the time request under them.
     """
-    check_claim(claim, resource_ids)
     main, *others = [
         Hold(
             app=app,
             resource_id=resource_id,
             project=project,
-            start=claim.start,
-            end=claim.end,
-            expires_at=claim.now + timedelta(seconds=seconds),
+            start=time_request.start,
+            end=time_request.end,
+            expires_at=time_request.now + timedelta(seconds=seconds),
             client_address=client_address,
-            created_at=claim.now,
+            created_at=time_request.now,
         )
         for resource_id in resource_ids
     ]
@@ -111,13 +103,13 @@ def place_hold(
 
 
 def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
-    """Raise RateLimited, until the first lapses, where an address has as many holds as it may.
+    """Raise RateLimited, until the first hold expires, if an address has too many open holds.
 
-    Inside the transaction that places the next one: requests of one address wait for each other.
+    Call it in the transaction that places the next hold: a lock serialises requests of one address.
     """
-    if connection.vendor == "postgresql":  # SQLite's transaction is alone already
+    if connection.vendor == "postgresql":  # SQLite's transaction is already exclusive
         with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURN, [f"holds {app.id} {client_address}"])
+            cursor.execute(_TURN_LOCK, [f"holds {app.id} {client_address}"])
     open_holds = Hold.objects.filter(
         app=app, client_address=client_address, main=None, used_at=None, expires_at__gt=now
     )
@@ -127,16 +119,16 @@ def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
         raise RateLimited(wait, "Too many open holds from this address.")
 
 
-_TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+_TURN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def extend_hold(
     hold: Hold, *, seconds: int, now: datetime, max_extensions: int | None = None
 ) -> Hold:
-    """Let it last so many seconds from now.
+    """Extend a hold to `seconds` from now.
 
-    Raises HoldExpired, ExtensionsUsed, NotFound; SlotTaken where an event or another hold has
-    taken the time since. The resources are locked, so that nobody takes it meanwhile.
+    Raises HoldExpired, ExtensionsUsed, NotFound; SlotTaken if an event or another hold has taken
+    the time since. Locks the resources, so that the time can't be taken concurrently.
     """
     with transaction.atomic():
         resource_ids = [row.resource_id for row in with_companions(hold)]
@@ -154,9 +146,9 @@ def extend_hold(
 def _taken_since(
     hold: Hold, resource_ids: Collection[uuid.UUID], now: datetime
 ) -> list[tuple[datetime, datetime]]:
-    """What blocks the hold's time and was made, or moved there, since the hold was made.
+    """Spans that block the hold's time and were written since the hold was placed.
 
-    What was there before is no conflict: the hold was made to overlap it.
+    Older ones do not conflict: the hold was allowed to overlap them.
     """
     events = Event.objects.filter(
         busy=True, resource_id__in=resource_ids, updated_at__gte=hold.created_at
@@ -177,20 +169,22 @@ def _taken_since(
 
 
 def release_hold(hold: Hold, *, now: datetime) -> None:
-    """Give the time back: as if it had lapsed when it was made. Raises HoldExpired, NotFound."""
+    """Release a hold: sets `expires_at` to `created_at`. Raises HoldExpired, NotFound."""
     with transaction.atomic():
         _lock_lasting(hold, now, released_is_gone=True)
         _rows_of(hold).update(expires_at=F("created_at"))
 
 
 def use_hold(hold: Hold, *, now: datetime) -> None:
-    """Use it up for the booking that is made in this transaction. Raises HoldExpired, NotFound."""
+    """Mark a hold as used by the booking of this transaction. Raises HoldExpired, NotFound."""
     _lock_lasting(hold, now)
     _rows_of(hold).update(used_at=now)
 
 
 def _lock_lasting(hold: Hold, now: datetime, *, released_is_gone: bool = False) -> Hold:
-    """The main row as it is under its lock. Raises HoldExpired where it holds nothing any more."""
+    """Lock the main row. Raises NotFound if it does not exist, HoldExpired if it no longer holds
+    time.
+    """
     locked = Hold.objects.select_for_update(no_key=True).filter(id=hold.id).first()
     if locked is None or (released_is_gone and locked.is_released):
         raise NotFound("Hold")
@@ -204,9 +198,9 @@ def _rows_of(hold: Hold) -> QuerySet[Hold]:
 
 
 def purge_lapsed(*, now: datetime) -> Iterator[int]:
-    """Delete what lapsed a day ago, used or not, a slice at a time; yields how many holds each had.
+    """Delete holds that expired a day ago, used or not, in batches; yields the size of each.
 
-    All rows of a hold end at the same time, and go together.
+    All rows of a hold expire at the same time and are deleted together.
     """
     lapsed = Hold.objects.filter(expires_at__lte=now - KEPT_FOR, main=None)
-    yield from delete_in_slices(lapsed, "expires_at", PURGE_SLICE, referring="main")
+    yield from delete_in_batches(lapsed, "expires_at", PURGE_SLICE, referring="main")

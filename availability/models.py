@@ -1,20 +1,22 @@
-"""When is there time? Resources, their calendars and events, and the rules that open them."""
+"""Resources, their calendars and events, projects, holds and constraints."""
 
 import uuid
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any
 
 from django.db import models
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Lower
 
-from apps_config.history import History
+from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification
-from scheduling.api.changes import UpdatedAtField
-from scheduling.api.ids import new_id
+from common.ids import new_id
+from common.updated_at import UpdatedAtField
 
 
 class ObjectField(models.JSONField):
-    """A JSON object. A row that holds anything else, written past the services, reads as `{}`."""
+    """A JSON object. Any other JSON value, written without the services, is read as `{}`."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -26,7 +28,7 @@ class ObjectField(models.JSONField):
 
 
 class Owned(models.Model):
-    """A row with a UUID, the two stamps, and a mark instead of a deletion."""
+    """A row with a UUID primary key and the stamps `created_at` and `updated_at`."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -37,13 +39,15 @@ class Owned(models.Model):
         ordering = ["-created_at", "-id"]
 
 
-class ResourceQuerySet(models.QuerySet):
+class ResourceQuerySet(models.QuerySet["Resource"]):
     def for_app(self, app: App | uuid.UUID) -> "ResourceQuerySet":
         return self.filter(app=app, deleted_at=None)
 
 
 class Resource(Owned):
-    """Who or what can be booked. Its time zone is the wall clock on which its rules are read."""
+    """A person or thing that can be booked. Its constraints apply to the wall clock of its time
+    zone.
+    """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="resources")
     name = models.CharField(max_length=200)
@@ -63,9 +67,11 @@ class Resource(Owned):
         help_text="hashed; for POST /auth",
     )
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Set by queries that prefetch the calendars:
+    shown_calendars: Sequence["Calendar"]
 
     objects = ResourceQuerySet.as_manager()
-    history = History(leave_out=["updated_at", "password"])
+    history = ChangeHistory(leave_out=["updated_at", "password"])
 
     class Meta(Owned.Meta):
         abstract = False
@@ -83,20 +89,21 @@ class Resource(Owned):
         return self.name
 
 
-class CalendarQuerySet(models.QuerySet):
+class CalendarQuerySet(models.QuerySet["Calendar"]):
     def for_app(self, app: App | uuid.UUID) -> "CalendarQuerySet":
         return self.filter(resource__app=app, resource__deleted_at=None, deleted_at=None)
 
     def own(self) -> "CalendarQuerySet":
-        """Those that are kept here, and nowhere else."""
+        """Calendars that are not connected to a provider."""
         return self.filter(provider=Calendar.SERVICE)
 
 
 class Calendar(Owned):
-    """A list of events of one resource. What blocks in any of them blocks the resource.
+    """A list of events of one resource. A busy event in any calendar of a resource blocks the
+    resource.
 
-    That of another provider is connected: workers keep its events here (room external_calendars),
-    so that looking for time asks no other server. `synced_at` is when both were last in step.
+    The sync (external_calendars) stores the events of a connected calendar here, so that a search
+    needs no request to a provider. `synced_at`: the last complete sync.
     """
 
     SERVICE = "service"
@@ -151,7 +158,7 @@ class Calendar(Owned):
             ),
         ]
         indexes = [
-            # Which of them are out of step: asked with every search for time.
+            # Every search for free time looks up stale calendars.
             models.Index(
                 fields=["resource", "synced_at"],
                 condition=models.Q(deleted_at=None) & ~models.Q(provider="service"),
@@ -164,32 +171,33 @@ class Calendar(Owned):
 
     @property
     def is_connected(self) -> bool:
-        """Whether it is another provider's."""
+        """Whether the calendar belongs to an external provider."""
         return self.provider != self.SERVICE
 
     @property
     def is_writable(self) -> bool:
-        """Whether bookings can be written to its provider."""
+        """Whether bookings can be mirrored to the provider."""
         return self.is_connected and self.provider_access == self.WRITER
 
 
-class EventQuerySet(models.QuerySet):
+class EventQuerySet(models.QuerySet["Event"]):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
-        """The app's, without those whose calendar, resource or booking is hidden."""
+        """The app's events, except those whose calendar, resource or booking is soft-deleted."""
         rows = self.filter(resource__app=app, resource__deleted_at=None, calendar__deleted_at=None)
-        # Of a group's event the owner's booking counts, not those of its seats: at most one row.
+        # An event of a group has the owner's booking and those of its seats: join the owner's only,
+        # so that each event is at most one row.
         own = models.FilteredRelation(
             "bookings", condition=models.Q(bookings__owner_booking__isnull=True)
         )
-        rows = rows.annotate(own_booking=own).filter(own_booking__deleted_at=None)
-        return rows.filter(main__bookings__deleted_at=None)
+        shown = rows.annotate(own_booking=own).filter(own_booking__deleted_at=None)
+        return shown.filter(main__bookings__deleted_at=None)
 
-    def overlapping(self, start: Any, end: Any) -> "EventQuerySet":
-        """Those that share an instant with the half-open range; touching is not overlapping."""
+    def overlapping(self, start: datetime, end: datetime) -> "EventQuerySet":
+        """Events that overlap [start, end); touching is not overlapping."""
         return self.filter(start__lt=end, end__gt=start)
 
     def of_completed_bookings(self) -> "EventQuerySet":
-        """Those of bookings that took place: they block nothing any more, limits count them."""
+        """Events of completed bookings: they no longer block, but count towards daily limits."""
         own = models.Q(
             bookings__state="completed",
             bookings__owner_booking=None,
@@ -204,20 +212,21 @@ class EventQuerySet(models.QuerySet):
 
 
 class Event(Owned):
-    """A stretch of time, half-open, in a calendar.
+    """A half-open stretch of time in a calendar.
 
-    `busy` stops others. `exclusive` (busy, of a normal booking) is what the database itself
-    guards: no two exclusive events of a resource overlap (migration 0002).
+    busy: it blocks its resource. exclusive (busy, of a normal booking): the database guarantees
+    that no two exclusive events of a resource overlap (migration 0002).
     """
 
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="events")
-    # The calendar's resource, kept here too: conflicts are per resource, and one index answers.
+    # Copied from the calendar: conflicts are per resource, and one index finds them.
     resource = models.ForeignKey(Resource, models.CASCADE, related_name="events")
-    # In a mutual booking the first resource's event has a companion in each other's calendar.
+    # In a mutual booking, the event of the first resource has a companion in the calendar of each
+    # other resource.
     main = models.ForeignKey(
         "self", models.CASCADE, null=True, blank=True, related_name="companions"
     )
-    # The project it was booked through: what the limit of bookings a day counts.
+    # The project of the booking, for the limit of bookings per day.
     project = models.ForeignKey(
         "Project", models.SET_NULL, null=True, blank=True, related_name="events"
     )
@@ -262,7 +271,7 @@ class Event(Owned):
             ),
         ]
         indexes = [
-            # Free time: all that blocks a resource and ends after the range begins.
+            # Free time: events that block a resource and end after the start of the range.
             models.Index(
                 fields=["resource", "end"],
                 include=["start", "all_day", "id"],
@@ -275,34 +284,43 @@ class Event(Owned):
                 condition=~models.Q(provider_id=""),
                 name="event_of_provider",
             ),
-            # What is there today, whoever's it is.
+            # Events of a day across all resources.
             models.Index(fields=["start"], name="event_start"),
             models.Index(
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=True, project__isnull=False),
                 name="event_project",
             ),
-            # The limit counts completed bookings too, whose events block no more.
+            # The daily limit also counts completed bookings, whose events no longer block.
             models.Index(
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=False, project__isnull=False),
                 name="event_project_ended",
             ),
-            # Those whose instants depend on the rules of a zone.
+            # All-day events, whose instants depend on the rules of their zone.
             models.Index(fields=["end"], condition=models.Q(all_day=True), name="event_all_day"),
         ]
 
     def __str__(self) -> str:
         return self.what
 
+    @property
+    def dates(self) -> tuple[date, date]:
+        """The dates of an all-day event; the second is exclusive. Raises ValueError for other
+        events.
+        """
+        if self.start_date is None or self.end_date is None:
+            raise ValueError("no event of whole days")
+        return self.start_date, self.end_date
 
-class ProjectQuerySet(models.QuerySet):
+
+class ProjectQuerySet(models.QuerySet["Project"]):
     def for_app(self, app: App | uuid.UUID) -> "ProjectQuerySet":
         return self.filter(app=app, deleted_at=None)
 
 
 class Project(Owned):
-    """A saved booking-page set-up: resources, availability parameters, rules, booking defaults."""
+    """A bookable service: resources, availability parameters, constraints and booking defaults."""
 
     app = models.ForeignKey(App, models.CASCADE, related_name="projects")
     slug = models.CharField(max_length=100)
@@ -321,9 +339,11 @@ class Project(Owned):
         null=True, blank=True, help_text="seconds that a hold lasts; 30 where empty"
     )
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Set by queries that prefetch the resources:
+    shown_resources: Sequence[Resource]
 
     objects = ProjectQuerySet.as_manager()
-    history = History()
+    history = ChangeHistory()
 
     class Meta(Owned.Meta):
         abstract = False
@@ -339,10 +359,10 @@ class Project(Owned):
 
 
 class Hold(models.Model):
-    """A promise of time, half-open, for a booking that is being made: it blocks until it lapses.
+    """Half-open time that is kept for a booking in progress, until `expires_at`.
 
-    It lapses by itself: whoever looks for what blocks asks for `expires_at` too. A hold over
-    several resources (mode mutual) is one row each; the others point to the first.
+    Expiry needs no job: every query for busy time checks `expires_at`. A hold on several resources
+    (mode mutual) has one row per resource; the others refer to the first as `main`.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -390,7 +410,7 @@ class Hold(models.Model):
 
     @property
     def is_released(self) -> bool:
-        """Whether it was given back: then it ends when it was made, which no other hold does."""
+        """Whether it was released, which sets `expires_at` to `created_at`."""
         return self.expires_at <= self.created_at
 
 
@@ -412,7 +432,7 @@ class ProjectResource(models.Model):
 
 
 class ProjectNotification(EventNotification):
-    """Made for every booking of the project, unless the booking has its own."""
+    """A notification that each booking of the project gets, unless the booking has its own."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="event_notifications")
 
@@ -429,7 +449,7 @@ CONSTRAINT_NAMES = tuple(
 
 
 class Constraint(models.Model):
-    """One rule for when time is open, of a resource or of a project (api.md section 7)."""
+    """One rule for when a resource or project is open (api.md section 7)."""
 
     resource = models.ForeignKey(
         Resource, models.CASCADE, null=True, blank=True, related_name="constraints"
@@ -440,11 +460,11 @@ class Constraint(models.Model):
     position = models.PositiveSmallIntegerField(default=0)
     name = models.CharField(max_length=18, choices=[(name, name) for name in CONSTRAINT_NAMES])
     day = models.CharField(max_length=9, blank=True, choices=[(day, day) for day in DAYS])
-    # As written in the contract: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
+    # As written in the API: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
     start = models.CharField(max_length=32, blank=True)
     end = models.CharField(max_length=32, blank=True)
 
-    history = History(leave_out=[])
+    history = ChangeHistory(leave_out=[])
 
     class Meta:
         ordering = ["position", "id"]
@@ -460,7 +480,7 @@ class Constraint(models.Model):
         return " ".join(word for word in (self.name, self.day, self.start, self.end) if word)
 
     def as_json(self) -> dict[str, dict[str, Any]]:
-        """The form of the contract: one key, whole hours as integers."""
+        """The API's form: an object with one key; whole hours are integers."""
         given = {"day": self.day, "start": self.start, "end": self.end}
         return {
             self.name: {

@@ -1,195 +1,388 @@
-"""How resources, calendars, events and projects are written in answers."""
+"""Resources, calendars, events and projects in answers, and the rows that their records need."""
 
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
-from apps_config.models import Account, Credential
-from availability.models import Calendar, Event, Hold, Project, Resource
-from scheduling.api.instants import format_instant, format_stamp
+from apps_config.models import Credential
+from apps_config.records import EventNotificationRecord
+from availability.models import CONSTRAINT_NAMES, Calendar, Constraint, Event, Project, Resource
+from availability.parameters import MODES
+from common.openapi.components import text_response
+from common.openapi.records import END_EXAMPLE, Id, Json, Record, Stamp, Time, example_id, field
+
+# --- Constraints ----------------------------------------------------------------------------------
+_DAY_TIME = {
+    "type": ["integer", "string"],
+    "description": "A full hour as a number, or a time as text. 24 is midnight at the end of the"
+    " day.",
+    "minimum": 0,
+    "maximum": 24,
+    "pattern": "^([01]?[0-9]|2[0-3])(:[0-5][0-9])?$|^24(:00)?$",
+    "examples": [9, "09:30"],
+}
+_DAY = text_response("Upper or lower case.", pattern="^[A-Za-z]+day$", examples=["Monday"])
+_BOUND = text_response(
+    "Wall-clock time, a date (its midnight), or an instant with its offset.",
+    pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?"
+    "(Z|[+-][0-9]{2}:?[0-9]{2})?)?$",
+    examples=["2026-08-01 00:00:00"],
+)
+# The parameters of each kind of constraint; the others have none.
+_PARAMETERS = {
+    "hours": {"start": _DAY_TIME, "end": _DAY_TIME},
+    "day": {"day": _DAY},
+    "day_and_time": {"day": _DAY, "start": _DAY_TIME, "end": _DAY_TIME},
+    "period": {"start": _BOUND, "end": _BOUND},
+}
 
 
-def _stamps(row: Any) -> dict[str, str]:
-    return {
-        "created_at": format_stamp(row.created_at),
-        "updated_at": format_stamp(row.updated_at),
-    }
+def _parameters_schema(name: str) -> Json:
+    parameters = _PARAMETERS.get(name.split("_", 1)[1])
+    if parameters is None:
+        # Clients that can't write an empty object send an empty array.
+        return {"type": ["object", "array"], "items": {}, "maxItems": 0}
+    return {"type": "object", "required": list(parameters), "properties": parameters}
 
 
-def calendar_record(calendar: Calendar) -> dict[str, Any]:
-    """Of a connected calendar also how far it is in step: its `connection` has to be read too."""
-    connection = getattr(calendar, "connection", None)
-    return {
-        "id": str(calendar.id),
-        "resource_id": str(calendar.resource_id),
-        "name": calendar.name,
-        "description": calendar.description,
-        "backgroundcolor": calendar.backgroundcolor,
-        "foregroundcolor": calendar.foregroundcolor,
-        "provider": calendar.provider,
-        "provider_id": calendar.provider_id or None,
-        "provider_access": calendar.provider_access or None,
-        "provider_primary": calendar.provider_primary,
-        "provider_sync": connection is not None and not connection.is_stopped,
-        "synced_at": _stamp(calendar.synced_at),
-        "problem": connection and connection.problem_record(),
-        "progress": connection and connection.progress_record(),
-        "unread": connection.unread if connection else 0,
-        **_stamps(calendar),
-    }
+class ConstraintRecord(
+    Record,
+    minProperties=1,
+    maxProperties=1,
+    properties={name: _parameters_schema(name) for name in CONSTRAINT_NAMES},
+    additionalProperties=False,
+    examples=[{"allow_day_and_time": {"day": "Monday", "start": 9, "end": "17:30"}}],
+):
+    """A rule for when time is open, on the wall clock of each resource: one key, the rule's name,
+    with its parameters. Allow rules of the same kind in one list form a union (Monday, Tuesday).
+    Different kinds and different lists form an intersection (weekdays, 9 to 17). Block rules apply
+    last. Without rules, time is always open. If `start` is later than `end`, the rule runs over
+    midnight."""
+
+    @classmethod
+    def of(cls, row: Constraint, *_: Any) -> Json:
+        return row.as_json()
 
 
-def credential_record(credential: Credential) -> dict[str, Any]:
-    """Without its secret, unless everybody may read that."""
-    shown = {"key": credential.public_text} if credential.public_text else {}
-    return {
-        "id": str(credential.id),
-        "kind": credential.kind,
-        "prefix": credential.prefix,
-        **shown,
-        "description": credential.description,
-        "resource_id": credential.resource_id and str(credential.resource_id),
-        "expires_at": _stamp(credential.expires_at),
-        "revoked_at": _stamp(credential.revoked_at),
-        "last_used_at": _stamp(credential.last_used_at),
-        "created_at": format_stamp(credential.created_at),
-    }
+MAX_CONSTRAINTS = 200
 
 
-def _stamp(instant: datetime | None) -> str | None:
-    return instant and format_stamp(instant)
+# --- Calendars ------------------------------------------------------------------------------------
+class ProblemRecord(Record):
+    code: str = field("A stable code for programs.")
+    text: str = field("A text for people.")
+    since: Stamp
 
 
-def log_in_record(person: Account | Resource, credential: Credential, key: str) -> dict[str, Any]:
-    return {
-        "kind": credential.kind,
-        "id": str(person.id),
-        "name": person.name,
-        "email": person.email,
-        "api_token": key,
-        "expires_at": _stamp(credential.expires_at),
-    }
+class ProgressRecord(Record):
+    done: int = field(minimum=0)
+    total: int = field(minimum=0)
 
 
-def shown_calendars() -> QuerySet[Calendar]:
-    """The rows that `calendar_record` needs, of whichever resource, the oldest first."""
+def _of_connection(read: Callable[[Any], Any], default: Any = None) -> Callable[[Calendar], Any]:
+    """What is read of a connected calendar's connection; the default where it is kept here."""
+
+    def of(calendar: Calendar) -> Any:
+        connection = getattr(calendar, "connection", None)
+        return read(connection) if connection else default
+
+    return of
+
+
+class CalendarRecord(Record):
+    id: Id = field(example=example_id(12))
+    resource_id: Id = field(example=example_id(11))
+    name: str = field(example="Bookings")
+    description: str
+    backgroundcolor: str
+    foregroundcolor: str
+    provider: str = field(
+        "`service` for a calendar of the service, otherwise the kind of provider.",
+        example=Calendar.SERVICE,
+    )
+    provider_id: str | None = field(
+        "The calendar's URL at the provider; for a feed only its server, because its URL is a"
+        " secret."
+    )
+    provider_access: str | None = field(
+        "The access at the provider; null for a calendar of the service.", enum=Calendar.ACCESS
+    )
+    provider_primary: bool = field("The resource's bookings are written to this calendar.")
+    provider_sync: bool = field(
+        "The calendar is connected and synced.",
+        of=_of_connection(lambda connection: not connection.is_stopped, default=False),
+    )
+    synced_at: Stamp | None = field("The start of the last successful sync.")
+    problem: ProblemRecord | None = field(
+        "Why syncs fail; null without a problem.",
+        of=_of_connection(lambda connection: connection.problem_record()),
+    )
+    progress: ProgressRecord | None = field(
+        "The progress of the current sync, in objects.",
+        of=_of_connection(lambda connection: connection.progress_record()),
+    )
+    unread: int = field(
+        "The number of unreadable objects in the last sync.",
+        of=_of_connection(lambda connection: connection.unread, default=0),
+        minimum=0,
+    )
+    created_at: Stamp
+    updated_at: Stamp
+
+
+def visible_calendars() -> QuerySet[Calendar]:
+    """The rows that `CalendarRecord` needs, of whichever resource, the oldest first."""
     calendars = Calendar.objects.filter(deleted_at=None).select_related("connection")
     return calendars.order_by("created_at", "id")
 
 
+# --- Resources ------------------------------------------------------------------------------------
+class ResourceRecord(Record):
+    id: Id = field(example=example_id(11))
+    name: str = field(example="Dr. Ada Berg")
+    first_name: str = field(example="Ada")
+    last_name: str = field(example="Berg")
+    email: str | None = field(example="ada@example.com")
+    image: str
+    timezone: str = field("The IANA zone of the resource's rules.", example="Europe/Berlin")
+    tags: list[str] = field(example=["dentist"])
+    meta: Json = field(example={"room": "2"})
+    created_at: Stamp
+    updated_at: Stamp
+    calendars: list[CalendarRecord] = field(
+        "With include=calendars, and in the answer of POST /v2/resources.",
+        optional=True,
+        of="shown_calendars",
+    )
+    availability_constraints: list[ConstraintRecord] = field(
+        optional=True, of="constraints", maxItems=MAX_CONSTRAINTS
+    )
+    api_token: str = field(
+        "The resource's own key: only in the answer of POST /v2/resources.",
+        optional=True,
+        example="1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    )
+
+
 RESOURCE_INCLUDES = ("calendars", "availability_constraints")
+RESOURCE_EXAMPLE = ResourceRecord.example()
 
 
 def with_resource_includes(
     resources: QuerySet[Resource], includes: Collection[str]
 ) -> QuerySet[Resource]:
-    """The rows that `resource_record` needs for the includes: one query each."""
+    """The rows that `ResourceRecord` needs for the includes: one query each."""
     if "calendars" in includes:
-        resources = resources.prefetch_related(
-            Prefetch("calendars", shown_calendars(), to_attr="shown_calendars")
-        )
+        calendars: Prefetch = Prefetch("calendars", visible_calendars(), to_attr="shown_calendars")
+        resources = resources.prefetch_related(calendars)
     if "availability_constraints" in includes:
         resources = resources.prefetch_related("constraints")
     return resources
 
 
-def resource_record(resource: Resource, includes: Collection[str] = ()) -> dict[str, Any]:
-    record = {
-        "id": str(resource.id),
-        "name": resource.name,
-        "first_name": resource.first_name,
-        "last_name": resource.last_name,
-        "email": resource.email,
-        "image": resource.image,
-        "timezone": resource.timezone,
-        "tags": resource.tags,
-        "meta": resource.meta,
-        **_stamps(resource),
-    }
-    if "calendars" in includes:
-        record["calendars"] = [calendar_record(one) for one in resource.shown_calendars]
-    if "availability_constraints" in includes:
-        record["availability_constraints"] = [one.as_json() for one in resource.constraints.all()]
-    return record
+class PublicResourceRecord(Record):
+    "A resource, as widget keys see it."
+
+    id: Id = field(example=RESOURCE_EXAMPLE["id"])
+    name: str = field(example=RESOURCE_EXAMPLE["name"])
+    image: str
+    timezone: str = field(example=RESOURCE_EXAMPLE["timezone"])
 
 
-def public_resource_record(resource: Resource) -> dict[str, Any]:
-    """What a widget key sees of a resource: it stands in a public page."""
-    return {
-        "id": str(resource.id),
-        "name": resource.name,
-        "image": resource.image,
-        "timezone": resource.timezone,
-    }
+class ResourceZoneRecord(Record):
+    timezone: str = field(example="Europe/Berlin")
+    utc_offset: float = field("The current offset in hours.", example=1)
 
 
-def hold_record(
-    hold: Hold, resource: Resource, zone: str, *, is_public: bool = False
-) -> dict[str, Any]:
-    """`zone`: in which the times are written. `is_public`: as a widget key sees it."""
-    return {
-        "reservation_id": str(hold.id),
-        "start": format_instant(hold.start, zone),
-        "end": format_instant(hold.end, zone),
-        "resource": public_resource_record(resource) if is_public else resource_record(resource),
-        "expires_at": format_instant(hold.expires_at, zone),
-    }
+# --- Keys -----------------------------------------------------------------------------------------
+class CredentialRecord(Record, shows=["key"]):
+    id: Id = field(example=example_id(15))
+    kind: str = field(enum=["server", "widget", "resource"], example="widget")
+    prefix: str = field(
+        "The beginning of the key, which identifies it.",
+        example="live_widget_key_1c2d3e4f_",
+    )
+    key: str = field(
+        "The full key: always for widget keys, for other keys only in the answer of POST.",
+        optional=True,
+        of="public_text",
+        example="live_widget_key_1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    )
+    description: str = field(example="www.example.com")
+    resource_id: Id | None = field("The resource of the key; null for keys of the app.")
+    expires_at: Stamp | None
+    revoked_at: Stamp | None
+    last_used_at: Stamp | None = field("Rounded to the minute.", example="2026-11-20T09:30:00+0000")
+    created_at: Stamp
+    updated_at: Stamp = field("Using the key does not change this time.")
+
+    @classmethod
+    def of(cls, row: Credential, *_: Any) -> Json:
+        """Without its secret, unless everybody may read that."""
+        return super().of(row, include=("key",) if row.public_text else ())
 
 
-def event_record(event: Event, zone: str) -> dict[str, Any]:
-    """`zone`: in which the times are written; whole days are shown in the resource's own."""
-    zone = event.resource.timezone if event.all_day else zone
-    return {
-        "id": str(event.id),
-        "calendar_id": str(event.calendar_id),
-        "what": event.what,
-        "where": event.where,
-        "description": event.description,
-        "start": format_instant(event.start, zone),
-        "end": format_instant(event.end, zone),
-        "allDay": event.all_day,
-        "rsvp": event.rsvp,
-        "participants": event.participants,
-        "busy": event.busy,
-        "provider_id": event.provider_id or None,
-        **_stamps(event),
-    }
+class LogInRecord(Record):
+    kind: str = field(of="credential.kind", enum=["access", "resource"])
+    id: Id = field("The id of the account or resource.", of="person.id", example=example_id(2))
+    name: str = field(of="person.name", example="Ada Berg")
+    email: str = field(of="person.email", example="owner@example.com")
+    api_token: str = field(
+        "The password of HTTP Basic, with `email` as the user name. Shown once.",
+        example="1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    )
+    expires_at: Stamp = field(of="credential.expires_at", example="2026-12-20T09:30:00+0000")
+
+
+# --- Events ---------------------------------------------------------------------------------------
+class EventRecord(Record):
+    id: Id = field(example=example_id(13))
+    calendar_id: Id = field(example=example_id(12))
+    what: str = field(example="Dentists' congress")
+    where: str = field(example="Hamburg")
+    description: str
+    start: Time = field(example="2026-12-01T09:00:00+01:00")
+    end: Time = field(example="2026-12-01T17:00:00+01:00")
+    allDay: bool = field(
+        "An all-day event: start and end are local midnights of the resource.", of="all_day"
+    )
+    rsvp: str
+    participants: list[str]
+    busy: bool = field("Blocks the time.", example=True)
+    provider_id: str | None
+    created_at: Stamp
+    updated_at: Stamp
+
+    @classmethod
+    def of(cls, row: Event, zone: str = "UTC", *_: Any) -> Json:
+        """Times in `zone`; whole days are shown in the resource's own."""
+        return super().of(row, row.resource.timezone if row.all_day else zone)
+
+
+class HoldRecord(Record):
+    reservation_id: Id = field(of="id", example=example_id(41))
+    start: Time
+    end: Time = field(example=END_EXAMPLE)
+    resource: ResourceRecord | PublicResourceRecord = field(
+        "In mode mutual, the first held resource.",
+        of=lambda hold: ResourceRecord.of(hold.resource),
+    )
+    expires_at: Time = field(
+        "The expiry, unless the hold is used or extended.", example="2026-11-20T10:30:30+01:00"
+    )
+
+
+# --- Projects -------------------------------------------------------------------------------------
+class ProjectAvailabilityRecord(Record, total=False, shows=["length", "from", "to"]):
+    """The default parameters of availability queries for this project. Absent parameters have the
+    general default."""
+
+    mode: str = field(enum=list(MODES))
+    length: str | None = field("Null: complete free intervals.", example="30 minutes")
+    from_: str = field(example="2 hours")
+    to: str = field(example="4 weeks")
+    buffer: str
+    timeslot_increments: str
+    round_to_nearest_hour: bool
+    ignore_all_day_events: bool
+
+
+class BookingDefaultsRecord(Record, total=False, shows=["graph", "what", "where"]):
+    "The default values of bookings of this project."
+
+    graph: str = field(example="instant")
+    what: str = field(example="Check-up")
+    where: str = field(example="Harbour Dental")
+    description: str
+    rescheduling_url: str
+    payment_url: str
+
+
+class CustomerFieldRecord(Record, total=False, shows=["title", "required"]):
+    title: str = field(example="Name")
+    format: str
+    required: bool = field(example=True)
+    readonly: bool
+    prefilled: Any = field("Any value.")
+    enum: list[str]
+    split_name: bool
+
+
+class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
+    """Policies apply to widget keys and to actions of customers, but not to server keys.
+    `max_reschedules` counts moves by the customer. `max_per_day` applies to everyone while
+    availability is enforced; it counts blocking bookings, completed bookings and holds."""
+
+    allow_double_bookings: bool
+    enforce_availability: bool
+    pending_blocks: bool = field("Tentative bookings block time.")
+    min_cancel_time: str = field(example="1 day")
+    min_reschedule_time: str
+    max_reschedules: int = field(minimum=0)
+    max_per_day: int = field(minimum=1)
+    check_external: bool = field("Query connected calendars directly before a booking is created.")
+
+
+RESERVATION_TIME: Any = {
+    "description": "The length of a hold in seconds. Absent: 30.",
+    "minimum": 1,
+    "maximum": 3600,
+}
+QUESTIONS = "The fields of the booking form, by key."
+
+
+def resource_ids(project: Project) -> list[str]:
+    return [str(resource.id) for resource in project.shown_resources]
+
+
+class ProjectRecord(Record):
+    id: Id = field(example=example_id(14))
+    slug: str = field(example="check-up")
+    name: str = field(example="Check-up")
+    resources: list[Id | ResourceRecord] = field(
+        "Ids, or complete resources with include=resources.",
+        of=resource_ids,
+        example=[RESOURCE_EXAMPLE["id"]],
+    )
+    availability: ProjectAvailabilityRecord
+    availability_constraints: list[ConstraintRecord] = field(
+        of="constraints",
+        maxItems=MAX_CONSTRAINTS,
+        example=[{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}],
+    )
+    booking: BookingDefaultsRecord
+    customer_fields: dict[str, CustomerFieldRecord] = field(
+        QUESTIONS, example={"name": CustomerFieldRecord.example()}
+    )
+    ui: Json
+    event_notifications: list[EventNotificationRecord] | None = field(
+        "Null: the app's.",
+        of=lambda project: project.event_notifications if project.replaces_notifications else None,
+        example=[EventNotificationRecord.example()],
+    )
+    settings: ProjectSettingsRecord
+    reservation_time: int | None = field(**RESERVATION_TIME)
+    meta: Json
+    created_at: Stamp
+    updated_at: Stamp
+
+    @classmethod
+    def of(cls, row: Project, _: str = "", include: Collection[str] | None = None) -> Json:
+        record = super().of(row)
+        if include and "resources" in include:
+            record["resources"] = [ResourceRecord.of(each) for each in row.shown_resources]
+        return record
 
 
 PROJECT_INCLUDES = ("resources", "availability_constraints")
+PROJECT_EXAMPLE = ProjectRecord.example()
 
 
 def with_project_rows(projects: QuerySet[Project]) -> QuerySet[Project]:
-    """The rows that `project_record` needs: one query each, whatever the number of projects."""
-    shown = Resource.objects.filter(deleted_at=None).order_by(
+    """The rows that `ProjectRecord` needs: one query each, whatever the number of projects."""
+    rows = Resource.objects.filter(deleted_at=None).order_by(
         "project_resources__position", "project_resources__id"
     )
-    return projects.prefetch_related(
-        Prefetch("resources", shown, to_attr="shown_resources"),
-        "constraints",
-        "event_notifications",
-    )
-
-
-def project_record(project: Project, includes: Collection[str] = ()) -> dict[str, Any]:
-    resources: Sequence[Resource] = project.shown_resources
-    whole = "resources" in includes
-    notifications = [one.as_json() for one in project.event_notifications.all()]
-    return {
-        "id": str(project.id),
-        "slug": project.slug,
-        "name": project.name,
-        "resources": [resource_record(one) if whole else str(one.id) for one in resources],
-        "availability": project.availability,
-        "availability_constraints": [one.as_json() for one in project.constraints.all()],
-        "booking": project.booking,
-        "customer_fields": project.customer_fields,
-        "ui": project.ui,
-        "event_notifications": notifications if project.replaces_notifications else None,
-        "settings": project.settings,
-        "reservation_time": project.reservation_time,
-        "meta": project.meta,
-        **_stamps(project),
-    }
+    shown: Prefetch = Prefetch("resources", rows, to_attr="shown_resources")
+    return projects.prefetch_related(shown, "constraints", "event_notifications")

@@ -1,81 +1,89 @@
-"""Find free time: read the rows, call the core. One engine for what is offered and what holds."""
+"""Search for free time: fetch the rows, run the core. Slot queries and booking checks share it."""
 
 import random
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from apps_config.models import App
-from availability.core.constraints import Rule, parse_constraints
-from availability.core.explain import Busy, Reason, Segment, explain, never_open
+from availability.core.constraints import ConstraintRule, parse_constraints
+from availability.core.explain import BusyItem, Reason, Segment, explain, never_open
 from availability.core.intervals import complement
-from availability.core.slots import Agenda, Demand, Slot, TooManySlots, find_slots, free_intervals
+from availability.core.slots import (
+    ResourceTimeline,
+    Slot,
+    SlotRequest,
+    TooManySlots,
+    find_slots,
+    free_intervals,
+)
 from availability.models import Constraint, Project
-from availability.reading import (
-    OutOfStep,
+from availability.parameters import SlotParameters, is_too_long
+from availability.search_queries import (
+    DayCounts,
     Pairs,
     ResourceRow,
     RuleRow,
-    Span,
+    StaleCalendar,
+    TimeSpan,
     closed_days,
-    read_busy,
-    read_busy_events,
-    read_day_counts,
-    read_project_resources,
-    read_resources,
+    fetch_busy,
+    fetch_busy_events,
+    fetch_day_counts,
+    fetch_project_resources,
+    fetch_resources,
 )
-from availability.terms import Terms, is_too_long
-from scheduling.api.durations import DurationError
-from scheduling.api.errors import Invalid
-from scheduling.api.instants import InstantError, format_instant
+from common.durations import DurationError
+from common.errors import Invalid
+from common.instants import InstantError, format_instant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bookable:
-    """A resource as the search needs it. Compared as an object, so that it is a cheap key.
+class SearchResource:
+    """A resource as the search needs it. Compares by identity, so that hashing is cheap.
 
-    out_of_step: its connected calendars of which nothing new is known for too long. is_closed: they
-    leave it no free time at all, as its app has chosen.
+    out_of_step: its stale connected calendars. is_closed: the resource has no free time because of
+    them (`App.stale_calendars` is BLOCK).
     """
 
     id: uuid.UUID
     name: str
     zone: str
-    rules: tuple[Rule, ...]
-    out_of_step: tuple[OutOfStep, ...] = ()
+    rules: tuple[ConstraintRule, ...]
+    out_of_step: tuple[StaleCalendar, ...] = ()
     is_closed: bool = False
 
-    def without_rules(self) -> "Bookable":
-        """The same where only what blocks counts."""
+    def without_rules(self) -> "SearchResource":
+        """A copy without rules: only busy time blocks it."""
         return replace(self, rules=(), is_closed=False)
 
-    def closed_in(self, span: Span) -> list[tuple[int, int]]:
+    def closed_in(self, span: TimeSpan) -> list[tuple[int, int]]:
         return [span] if self.is_closed else []
 
 
 @lru_cache(maxsize=4096)
-def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[Rule, ...]:
-    """The core's rules of constraint rows (name, day, start, end), parsed once."""
+def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[ConstraintRule, ...]:
+    """Parse constraint rows (name, day, start, end); cached."""
     return parse_constraints(
         [Constraint(name=n, day=day, start=start, end=end).as_json() for n, day, start, end in rows]
     )
 
 
-def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[Bookable]:
-    """The app's resources of these ids, in the order given; unknown ones are left out."""
-    return [_bookable(row, app) for row in read_resources(app.id, ids, now=now)]
+def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
+    """The app's resources with these ids, in the order of `ids`; unknown ids are left out."""
+    return [_bookable(row, app) for row in fetch_resources(app.id, ids, now=now)]
 
 
-def load_project_resources(app: App, project: Project, *, now: datetime) -> list[Bookable]:
-    """The resources of the app's project, in its order."""
-    return [_bookable(row, app) for row in read_project_resources(app.id, project.id, now=now)]
+def load_project_resources(app: App, project: Project, *, now: datetime) -> list[SearchResource]:
+    """The resources of the app's project, in the project's order."""
+    return [_bookable(row, app) for row in fetch_project_resources(app.id, project.id, now=now)]
 
 
-def _bookable(row: ResourceRow, app: App) -> Bookable:
-    return Bookable(
+def _bookable(row: ResourceRow, app: App) -> SearchResource:
+    return SearchResource(
         row.id,
         row.name,
         row.zone,
@@ -85,89 +93,106 @@ def _bookable(row: ResourceRow, app: App) -> Bookable:
     )
 
 
-def project_rules(project: Project) -> tuple[Rule, ...]:
-    """The project's own constraints: one query."""
+def project_rules(project: Project) -> tuple[ConstraintRule, ...]:
+    """The project's own constraints. One query."""
     return rules_from_rows(tuple(project.constraints.values_list("name", "day", "start", "end")))
 
 
-Elsewhere = Mapping[uuid.UUID, Sequence[Span]]  # by resource, what another calendar says of it
+ExternalBusy = Mapping[
+    uuid.UUID, Sequence[TimeSpan]
+]  # busy time from external calendars, by resource id
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is looked for, for whom, on which terms.
+@dataclass(frozen=True)
+class AvailabilityQuery:
+    """The parameters of a search for free time.
 
-    own: the project's terms, whose `from` and `to` a booking must keep (notice and horizon).
-    bounds: terms whose span may only be narrowed (the project's, for a widget key).
-    without: the events that don't count: those of a booking that wants to move.
-    elsewhere: what takes the time of resources beside the rows that are here.
+    own: the project's parameters, whose `from` and `to` (minimum notice and booking window) a
+    booking must keep. bounds: parameters whose range the request may only narrow (the project's,
+    for a widget key). without: ids of events and holds to ignore, such as those of a booking that
+    is being moved. elsewhere: busy time that has no rows in the database.
     """
 
-    resources: Sequence[Bookable]
-    terms: Terms
+    resources: Sequence[SearchResource]
+    terms: SlotParameters
     now: datetime
     project_id: uuid.UUID | None = None
-    own: Terms | None = None
-    bounds: Terms | None = None
+    own: SlotParameters | None = None
+    bounds: SlotParameters | None = None
     without: Collection[uuid.UUID] = ()
-    elsewhere: Elsewhere = field(default_factory=dict)
+    elsewhere: ExternalBusy = field(default_factory=dict)
 
-    def span(self, zone: str) -> Span:
-        """The range for a resource in `zone`. Raises Invalid on `from` or `to`."""
+    @cached_property
+    def spans(self) -> Mapping[str, TimeSpan]:
+        """The range by zone of the resources. Raises Invalid on `from` or `to`."""
+        return {zone: self._span(zone) for zone in self._zones}
+
+    def _span(self, zone: str) -> TimeSpan:
         start, end = self._read_span(self.terms, zone)
         if self.bounds:
-            return self._narrowed(Span(start, end), zone)
+            return self._narrowed(TimeSpan(start, end), self.bounds, zone)
         if end <= start:
-            raise Invalid.at("to", "Must lie after `from`.")
+            raise Invalid.at("to", "Must be after `from`.")
         if is_too_long(start, end, zone):
-            raise Invalid.at("to", "Must lie at most 366 days after `from`.")
-        return Span(self.terms.offered_from(start, end, zone), end)
+            raise Invalid.at("to", "Must be at most 366 days after `from`.")
+        return TimeSpan(self.terms.offered_from(start, end, zone), end)
 
-    def _narrowed(self, asked: Span, zone: str) -> Span:
-        """What of the asked range lies in that of the bounds; empty where nothing does."""
-        least, most = self._read_span(self.bounds, zone)
-        least = self.bounds.offered_from(least, most, zone)
+    def _narrowed(self, asked: TimeSpan, bounds: SlotParameters, zone: str) -> TimeSpan:
+        """The intersection of the requested range and the range of `bounds`; may be empty."""
+        least, most = self._read_span(bounds, zone)
+        least = bounds.offered_from(least, most, zone)
         start = min(max(self.terms.offered_from(*asked, zone), least), most)
-        return Span(start, max(start, min(asked.end, most)))
+        return TimeSpan(start, max(start, min(asked.end, most)))
 
-    def own_span(self, zone: str) -> Span:
-        """Notice and horizon of the project's bookings. Raises Invalid on `from`."""
-        return self._read_span(self.own, zone)
+    @cached_property
+    def own_spans(self) -> Mapping[str, TimeSpan]:
+        """The project's bookable range by zone: from the minimum notice (0: none) to the end of the
+        booking window, not rounded. Empty without a project. Raises Invalid on `from`.
+        """
+        if self.own is None:
+            return {}
+        spans = {zone: self._read_span(self.own, zone) for zone in self._zones}
+        if self.own.earliest == "now":
+            return {zone: span._replace(start=0) for zone, span in spans.items()}
+        return spans
 
-    def _read_span(self, terms: Terms, zone: str) -> Span:
+    @property
+    def _zones(self) -> set[str]:
+        return {resource.zone for resource in self.resources}
+
+    def _read_span(self, terms: SlotParameters, zone: str) -> TimeSpan:
         try:
-            return Span(*terms.span(self.now, zone))
+            return TimeSpan(*terms.span(self.now, zone))
         except (DurationError, InstantError) as error:
             raise Invalid({"from": [str(error)]}) from error
 
-    def rule_lists(self, resource: Bookable) -> tuple[tuple[Rule, ...], ...]:
+    def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
         return (resource.rules, self.terms.constraints, *self.terms.extra)
 
 
-class Prepared(NamedTuple):
-    """A query with its rows: what the core works on."""
+class PreparedSearch(NamedTuple):
+    """The input of the core."""
 
-    agendas: list[Agenda]
-    demand: Demand
+    timelines: list[ResourceTimeline]
+    slot_request: SlotRequest
 
 
-def prepare(query: Query) -> Prepared:
-    """Read what blocks; two queries at most, whatever the number of resources."""
+def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
+    """Fetch what blocks the resources. At most two queries, however many resources there are."""
     terms = query.terms
-    spans = {zone: query.span(zone) for zone in {resource.zone for resource in query.resources}}
-    whole = _whole(spans.values())
-    wide = Span(whole.start - terms.buffer, whole.end + terms.buffer)
+    whole = _whole(query.spans.values())
+    wide = TimeSpan(whole.start - terms.buffer, whole.end + terms.buffer)
     ids = [resource.id for resource in query.resources]
-    busy = read_busy(
+    busy = fetch_busy(
         ids,
         wide,
         now=query.now,
         ignore_all_day=terms.ignore_all_day_events,
         without=query.without,
     )
-    closed = _closed_days(query, whole, query.resources, query.without)
-    agendas = [
-        Agenda(
+    closed = _closed_days(query, whole)
+    timelines = [
+        ResourceTimeline(
             key=resource,
             zone=resource.zone,
             rules=query.rule_lists(resource),
@@ -175,14 +200,14 @@ def prepare(query: Query) -> Prepared:
             closed=sorted(
                 [
                     *closed.get(resource.id, []),
-                    *_outside(spans[resource.zone], whole),
+                    *_outside(query.spans[resource.zone], whole),
                     *resource.closed_in(whole),
                 ]
             ),
         )
         for resource in query.resources
     ]
-    demand = Demand(
+    slot_request = SlotRequest(
         start=whole.start,
         end=whole.end,
         length=terms.length,
@@ -190,68 +215,83 @@ def prepare(query: Query) -> Prepared:
         increment=terms.increment,
         not_before=None if terms.include_past else int(query.now.timestamp()),
     )
-    return Prepared(agendas, demand)
+    return PreparedSearch(timelines, slot_request)
 
 
-def _with_elsewhere(busy: Pairs, query: Query, resource: Bookable) -> Pairs:
+def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
     spans = query.elsewhere.get(resource.id)
     return sorted([*busy, *spans]) if spans else busy
 
 
-def _closed_days(
-    query: Query,
-    span: Span,
-    resources: Sequence[Bookable],
-    without: Collection[uuid.UUID] = (),
-) -> dict[uuid.UUID, list[tuple[int, int]]]:
+def count_days(query: AvailabilityQuery, span: TimeSpan) -> DayCounts:
+    """Bookings of the project per resource and local day; empty without a daily limit."""
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
-    zones = {resource.id: resource.zone for resource in resources}
-    counts = read_day_counts(
-        zones, span, project_id=query.project_id, now=query.now, without=without
+    zones = {resource.id: resource.zone for resource in query.resources}
+    return fetch_day_counts(
+        zones, span, project_id=query.project_id, now=query.now, without=query.without
     )
+
+
+def _closed_days(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, Pairs]:
+    counts, most = count_days(query, span), query.terms.max_per_day
+    if most is None:
+        return {}
     return {
-        resource_id: closed_days(days, zones[resource_id], query.terms.max_per_day)
-        for resource_id, days in counts.items()
+        resource.id: closed_days(counts[resource.id], resource.zone, most)
+        for resource in query.resources
+        if resource.id in counts
     }
 
 
-def _whole(spans: Collection[Span]) -> Span:
-    return Span(min(span.start for span in spans), max(span.end for span in spans))
+def _whole(spans: Collection[TimeSpan]) -> TimeSpan:
+    return TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
 
 
-def _outside(span: Span, whole: Span) -> list[tuple[int, int]]:
-    """What a resource's own range leaves of the range of all: zones differ by a few hours."""
+def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
+    """The parts of `whole` outside `span`, the range in one zone: ranges differ by a few hours."""
     edges = ((whole.start, span.start), (span.end, whole.end))
     return [(start, end) for start, end in edges if start < end]
 
 
-def search_slots(query: Query, *, mode: str | None = None) -> list[Slot]:
-    """The slots (start, end, free resources), by start. Raises Invalid on `to` for too many."""
+def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[Slot]:
+    """The slots (start, end, free resources), sorted by start.
+
+    Raises Invalid on `to` for more than 100,000 slots.
+    """
     if not query.resources:
         return []
-    prepared = prepare(query)
+    prepared = prepare_search(query)
     mode = mode or query.terms.mode
-    agendas = prepared.agendas
+    timelines = prepared.timelines
     if mode == "roundrobin_random":
-        agendas = random.sample(agendas, len(agendas))
+        timelines = random.sample(timelines, len(timelines))
     try:
-        return find_slots(mode, agendas, prepared.demand)
+        return find_slots(mode, timelines, prepared.slot_request)
     except TooManySlots as error:
         raise Invalid.at("to", "More than 100,000 slots: ask for a shorter range.") from error
 
 
-def search_first_slots(query: Query, *, mode: str, count: int) -> list[Slot]:
-    """The first slots, at most `count`: looked for in a growing part of the range, because the
-    whole of it may hold more than any answer should."""
+def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
+    """The first `count` slots, or all if there are fewer.
+
+    Searches a growing part of the range, because the whole range may have more slots than the
+    limit.
+    """
     if not query.resources:
         return []
-    agendas, demand = prepare(query)
-    whole, known, part = demand.end - demand.start, 0, 2 * count * (query.terms.length or 1)
+    timelines, slot_request = prepare_search(query)
+    whole, known, part = (
+        slot_request.end - slot_request.start,
+        0,
+        2 * count * (query.terms.length or 1),
+    )
     while True:
         part = min(part, whole)
         try:
-            slots = find_slots(mode, agendas, demand._replace(end=demand.start + part))
+            slots = find_slots(
+                mode, timelines, slot_request._replace(end=slot_request.start + part)
+            )
         except TooManySlots:
             part = (known + part) // 2
             continue
@@ -260,39 +300,39 @@ def search_first_slots(query: Query, *, mode: str, count: int) -> list[Slot]:
         known, part = part, 4 * part
 
 
-def search_unavailable(query: Query) -> list[tuple[int, int, Bookable]]:
-    """The complement of free time, per resource, by start."""
+def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchResource]]:
+    """The complement of the free time, per resource, sorted by start."""
     if not query.resources:
         return []
-    prepared = prepare(query)
+    prepared = prepare_search(query)
     found = []
-    for agenda in prepared.agendas:
-        span = query.span(agenda.zone)
-        taken = complement(free_intervals(agenda, prepared.demand), *span)
-        found += [(start, end, agenda.key) for start, end in taken]
+    for timeline in prepared.timelines:
+        free = free_intervals(timeline, prepared.slot_request)
+        taken = complement(free, *query.spans[timeline.zone])
+        found += [(start, end, timeline.key) for start, end in taken]
     return sorted(found, key=lambda row: row[:2])
 
 
 class Explanation(NamedTuple):
-    """Why a resource's time is open or not: consecutive segments over the whole range."""
+    """Why a resource's time is open or not: consecutive segments that cover the whole range."""
 
-    resource: Bookable
+    resource: SearchResource
     segments: list[Segment]
     never_open: bool
 
 
-def explain_query(query: Query) -> list[Explanation]:
-    """The whole range of the request as segments, per resource. Raises as `search_slots` does."""
+def explain_query(query: AvailabilityQuery) -> list[Explanation]:
+    """Explain the whole range of the query, per resource. Raises Invalid as `search_slots` does."""
     if not query.resources:
         return []
-    spans = {zone: query.span(zone) for zone in {resource.zone for resource in query.resources}}
-    obstacles = read_obstacles(query, query.resources, _whole(spans.values()))
+    whole = _whole(query.spans.values())
+    obstacles = Obstacles(fetch_busy_items(query, whole), _closed_days(query, whole))
     try:
         return [
             Explanation(
                 resource,
-                explain_time(query, resource, spans[resource.zone], obstacles),
-                never_open(resource.zone, query.rule_lists(resource), *spans[resource.zone]),
+                explain_time(query, resource, query.spans[resource.zone], obstacles),
+                never_open(resource.zone, query.rule_lists(resource), *query.spans[resource.zone]),
             )
             for resource in query.resources
         ]
@@ -301,49 +341,37 @@ def explain_query(query: Query) -> list[Explanation]:
 
 
 class Obstacles(NamedTuple):
-    """What stands in the way of each resource: events and holds, days closed by a limit."""
+    """What blocks each resource, by resource id: events and holds, and days closed by a daily
+    limit.
+    """
 
-    busy: dict[uuid.UUID, list[Busy]]
+    busy: dict[uuid.UUID, list[BusyItem]]
     closed: dict[uuid.UUID, list[tuple[int, int]]]
 
 
-def read_obstacles(
-    query: Query,
-    resources: Sequence[Bookable],
-    span: Span,
-    *,
-    without: Collection[uuid.UUID] = (),
-    against_events: bool = True,
-) -> Obstacles:
-    """Two queries at most. `without`: the events and holds of the booking itself. Not
-    `against_events`: a booking that may overlap asks only the rules."""
-    busy: dict[uuid.UUID, list[Busy]] = {}
-    if against_events:
-        busy = read_busy_events(
-            [resource.id for resource in resources],
-            Span(span.start - query.terms.buffer, span.end + query.terms.buffer),
-            now=query.now,
-            ignore_all_day=query.terms.ignore_all_day_events,
-            without=without,
-        )
-        add_elsewhere(busy, query)
-    return Obstacles(busy, _closed_days(query, span, resources, without))
-
-
-def add_elsewhere(busy: dict[uuid.UUID, list[Busy]], query: Query) -> None:
-    """What is elsewhere stands in the way as an event does; it has no id here."""
+def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, list[BusyItem]]:
+    """The busy items of the query's resources in the span widened by the buffer, with ids. One
+    query.
+    """
+    busy = fetch_busy_events(
+        [resource.id for resource in query.resources],
+        TimeSpan(span.start - query.terms.buffer, span.end + query.terms.buffer),
+        now=query.now,
+        ignore_all_day=query.terms.ignore_all_day_events,
+        without=query.without,
+    )
+    # Busy time from `elsewhere` blocks as an event does, but has no id.
     for resource in query.resources:
         for start, end in query.elsewhere.get(resource.id, ()):
-            busy.setdefault(resource.id, []).append(Busy(start, end, "event", None))
+            busy.setdefault(resource.id, []).append(BusyItem(start, end, "event", None))
+    return busy
 
 
 def explain_time(
-    query: Query, resource: Bookable, span: Span, obstacles: Obstacles
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> list[Segment]:
-    """One resource's time with reasons; notice and horizon unrounded, as the check takes them."""
-    notice = horizon = None
-    if query.own:
-        notice, horizon = query.own_span(resource.zone)
+    """Explain one resource's time; notice and booking window are not rounded, as in the check."""
+    notice, horizon = query.own_spans.get(resource.zone, (None, None))
     return explain(
         zone=resource.zone,
         rules=query.rule_lists(resource),
@@ -353,49 +381,73 @@ def explain_time(
         end=span.end,
         buffer=query.terms.buffer,
         past_before=None if query.terms.include_past else int(query.now.timestamp()),
-        notice_before=None if query.own is None or query.own.earliest == "now" else notice,
+        notice_before=notice,
         horizon_after=horizon,
-        throughout=[_calendar_reason(one, resource) for one in resource.out_of_step]
+        throughout=[_calendar_reason(calendar, resource) for calendar in resource.out_of_step]
         if resource.is_closed
         else [],
     )
 
 
-def _calendar_reason(calendar: OutOfStep, resource: Bookable) -> Reason:
+def _calendar_reason(calendar: StaleCalendar, resource: SearchResource) -> Reason:
     return Reason(
         "calendar",
         None,
         (),
         None,
-        out_of_step_text(calendar, resource.zone),
+        stale_calendar_text(calendar, resource.zone),
         calendar_id=calendar.id,
-        public_text=out_of_step_text(calendar, resource.zone, is_public=True),
+        public_text=stale_calendar_text(calendar, resource.zone, is_public=True),
     )
 
 
-def out_of_step_text(calendar: OutOfStep, zone: str, *, is_public: bool = False) -> str:
-    """One sentence, its time on the wall clock of `zone`; for the public without the name."""
+def stale_calendar_text(calendar: StaleCalendar, zone: str, *, is_public: bool = False) -> str:
+    """One sentence, with the time in `zone`; the public text omits the calendar's name."""
     subject = "An external calendar" if is_public else f'The external calendar "{calendar.name}"'
     if calendar.synced_at is None:
-        return f"{subject} has never been in step."
-    return f"{subject} has not been in step since {format_instant(calendar.synced_at, zone)}."
+        return f"{subject} has never synced."
+    return f"{subject} has not synced since {format_instant(calendar.synced_at, zone)}."
 
 
-def find_reasons(
-    query: Query, resource: Bookable, span: Span, obstacles: Obstacles
+def find_unavailability(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> list[Reason]:
-    """Why `span` can't be booked on `resource`; [] where it is wholly free.
+    """Why `span` can't be booked on `resource`; [] if it is entirely free.
 
-    The check of a booking, by the same core as the answer of a query.
+    Uses the same core as a slot query. Reasons cost more than a yes or no, so they are computed
+    only if the span is not free.
     """
     length = query.terms.length
     if length is not None and span.end - span.start != length:
         return [_wrong_length(length)]
+    if is_free(query, resource, span, obstacles):
+        return []
     try:
         segments = explain_time(query, resource, span, obstacles)
     except TooManySlots:
-        return [Reason("constraint", None, (), None, "Breaks more rules than can be named.")]
+        return [Reason("constraint", None, (), None, "Breaks too many rules to list.")]
     return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
+
+
+def is_free(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> bool:
+    terms, own = query.terms, query.own_spans.get(resource.zone)
+    if resource.is_closed or terms.length not in (None, span.end - span.start):
+        return False
+    if not terms.include_past and span.start < int(query.now.timestamp()):
+        return False
+    if own and (span.start < own.start or span.end > own.end):
+        return False
+    timeline = ResourceTimeline(
+        key=resource.id,
+        zone=resource.zone,
+        rules=query.rule_lists(resource),
+        busy=sorted((item.start, item.end) for item in obstacles.busy.get(resource.id, ())),
+        closed=obstacles.closed.get(resource.id, ()),
+    )
+    request = SlotRequest(*span, length=None, buffer=terms.buffer)
+    return free_intervals(timeline, request) == [span]
 
 
 def _wrong_length(length: int) -> Reason:

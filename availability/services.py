@@ -11,11 +11,12 @@ from django.db.models import Max, Q
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
 
-from apps_config.history import record_changes
+from apps_config.history import record_history
 from apps_config.models import App, Credential
-from apps_config.services import end_log_ins, issue_key, replace_notifications, revoke_key
-from availability.core.constraints import Rule, render_constraint
+from apps_config.services import issue_key, replace_notifications, revoke_key, revoke_log_in_tokens
+from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.zones import day_start
+from availability.event_time import lock_resources, lock_resources_of_calendars
 from availability.models import (
     Calendar,
     Constraint,
@@ -25,25 +26,24 @@ from availability.models import (
     ProjectResource,
     Resource,
 )
-from availability.placement import lock_calendars, lock_resources
-from availability.reading import to_datetime
-from scheduling.api.changes import transaction_start
-from scheduling.api.errors import AlreadyExists, InUse, Invalid, NotFound
-from scheduling.api.merging import merge_free, merge_keys
+from common.api.merge_patch import merge_free, merge_keys
+from common.errors import AlreadyExists, InUse, Invalid, NotFound
+from common.instants import to_datetime
+from common.updated_at import transaction_start
 
 FIRST_CALENDAR = "Bookings"
 
 
 def set_fields(row: models.Model, given: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Put the given values of these fields on the row; null empties a text field."""
+    """Set the given fields on the row; null empties a text field."""
     for name in names:
         if name in given:
             empty = None if row._meta.get_field(name).null else ""
             setattr(row, name, empty if given[name] is None else given[name])
 
 
-def replace_constraints(rules: Sequence[Rule], **owner: models.Model) -> None:
-    """Put `rules` in place of all constraints of an owner (resource=... or project=...)."""
+def replace_constraints(rules: Sequence[ConstraintRule], **owner: models.Model) -> None:
+    """Replace all constraints of an owner (resource=... or project=...) by `rules`."""
     old = list(Constraint.objects.filter(**owner))
     new = [
         Constraint(**owner, position=position, name=rule.name, **_columns(rule))
@@ -51,13 +51,13 @@ def replace_constraints(rules: Sequence[Rule], **owner: models.Model) -> None:
     ]
     if [row.as_json() for row in old] == [row.as_json() for row in new]:
         return
-    # Not row by row, as `delete` would for the sake of their history.
+    # `delete` would delete row by row, because of the history.
     Constraint.objects.filter(**owner)._raw_delete(using=router.db_for_write(Constraint))
-    record_changes(old, "-")
-    record_changes(Constraint.objects.bulk_create(new), "+")
+    record_history(old, "-")
+    record_history(Constraint.objects.bulk_create(new), "+")
 
 
-def _columns(rule: Rule) -> dict[str, str]:
+def _columns(rule: ConstraintRule) -> dict[str, str]:
     (params,) = render_constraint(rule).values()
     return {name: str(value) for name, value in params.items()}
 
@@ -67,9 +67,10 @@ RESOURCE_TEXTS = ("name", "timezone", "first_name", "last_name", "email", "image
 
 
 def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, str]:
-    """Make a resource with its first calendar and its key; the key's text is shown once.
+    """Create a resource with its first calendar and its API key; returns the key's text, shown
+    once.
 
-    Raises AlreadyExists where another resource of the app has the e-mail address.
+    Raises AlreadyExists if another resource of the app has the e-mail address.
     """
     password = hash_password(given.get("password"))
     resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
@@ -83,14 +84,16 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
 
 
 def hash_password(text: str | None) -> str:
-    """What is kept of a password: a slow hash of it, or nothing where there is none."""
+    """A slow hash of the password; "" if there is none."""
     return make_password(text) if text else ""
 
 
 def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
-    """A partial change. A new time zone moves the resource's events of whole days with it; a new
-    password ends the log-ins that were made with the old one."""
-    # Before the row is locked: it takes a while.
+    """Apply a partial change.
+
+    A new time zone moves the resource's all-day events. A new password revokes the log-in tokens.
+    """
+    # Hash before the row is locked: hashing is slow.
     password = hash_password(given["password"]) if "password" in given else None
     with transaction.atomic():
         resource = Resource.objects.select_for_update(no_key=True).get(id=resource.id)
@@ -99,7 +102,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         resource.meta = merge_free(resource.meta, given.get("meta", {}), path="meta")
         if password is not None:
             resource.password = password
-            end_log_ins(resource=resource)
+            revoke_log_in_tokens(resource=resource)
         _save_resource(resource)
         if "availability_constraints" in given:
             replace_constraints(given["availability_constraints"], resource=resource)
@@ -109,8 +112,10 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
 
 
 def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
-    """Set a password in place of the one that `resource` was read with, and end the log-ins that
-    were made with that. False, and nothing is done, where it was changed meanwhile."""
+    """Set a password if the row's password and e-mail are still those of `resource`.
+
+    Revokes the log-in tokens. Returns False, and changes nothing, if the row was changed meanwhile.
+    """
     password = hash_password(text)
     with transaction.atomic():
         rows = Resource.objects.filter(
@@ -118,7 +123,7 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         )
         is_replaced = rows.update(password=password, updated_at=transaction_start()) == 1
         if is_replaced:
-            end_log_ins(resource=resource)
+            revoke_log_in_tokens(resource=resource)
     return is_replaced
 
 
@@ -135,28 +140,26 @@ def _save_resource(resource: Resource) -> None:
 def _move_whole_days(resource: Resource) -> None:
     events = list(resource.events.filter(all_day=True))
     for event in events:
-        event.start, event.end = whole_days(
-            event.start_date, event.end_date, resource.timezone, path="timezone"
-        )
+        event.start, event.end = local_midnights(*event.dates, resource.timezone, path="timezone")
         event.updated_at = resource.updated_at
     Event.objects.bulk_update(events, ["start", "end", "updated_at"], batch_size=500)
 
 
 def delete_resource(resource: Resource, *, now: datetime) -> None:
-    """Hide a resource; its e-mail address is free again. Raises InUse while it is booked."""
+    """Soft-delete a resource, which frees its e-mail address. Raises InUse while it is booked."""
     with transaction.atomic():
         lock_resources([resource.id])
         _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
         Resource.objects.filter(id=resource.id).update(
             deleted_at=now, updated_at=transaction_start()
         )
-        record_changes(Resource.objects.filter(id=resource.id), "~")
+        record_history(Resource.objects.filter(id=resource.id), "~")
         for credential in resource.credentials.all():
             revoke_key(credential)
 
 
 def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
-    """Raise InUse while one of the events belongs to a booking that is yet to end."""
+    """Raise InUse if one of the events ends after `now` and its booking is not completed."""
     mine = Q(bookings__completed=False, bookings__deleted_at=None)
     companions = Q(main__bookings__completed=False, main__bookings__deleted_at=None)
     if events.filter(mine | companions, end__gt=now).exists():
@@ -177,23 +180,28 @@ def create_calendar(*, resource: Resource, given: Mapping[str, Any]) -> Calendar
 
 def change_calendar(calendar: Calendar, given: Mapping[str, Any]) -> Calendar:
     set_fields(calendar, given, CALENDAR_TEXTS)
-    # No more than that: another request may just be deleting it.
+    # Save only the given fields: another request may be deleting the calendar.
     with transaction.atomic():
         calendar.save(update_fields=[*(given.keys() & set(CALENDAR_TEXTS)), "updated_at"])
     return calendar
 
 
 def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
-    """Hide a calendar; events by hand in it block no more. Raises InUse for a resource's last own
-    one, and while it holds bookings that are yet to end."""
+    """Soft-delete a calendar; its events that no booking owns stop blocking.
+
+    Raises InUse for a resource's last own calendar, and while it has bookings that are not
+    completed.
+    """
     with transaction.atomic():
         lock_resources([calendar.resource_id])
         others = Calendar.objects.own().filter(resource_id=calendar.resource_id, deleted_at=None)
         if not calendar.is_connected and not others.exclude(id=calendar.id).exists():
-            raise InUse("A resource keeps at least one calendar.")
+            raise InUse("A resource must have at least one calendar.")
         _refuse_while_booked(calendar.events.all(), "The calendar", now)
-        # A booking that has ended keeps its time: it may yet be moved to a time to come.
-        calendar.events.filter(bookings=None, main=None).update(busy=False, exclusive=False)
+        # The event of a past booking keeps its time: the booking may still be rescheduled.
+        calendar.events.filter(bookings=None, main=None).update(
+            busy=False, exclusive=False, updated_at=transaction_start()
+        )
         Calendar.objects.filter(id=calendar.id).update(
             deleted_at=now, updated_at=transaction_start()
         )
@@ -204,61 +212,66 @@ EVENT_TEXTS = ("what", "where", "description", "rsvp", "participants", "busy", "
 EVENT_TIMES = ("start", "end", "start_date", "end_date")
 
 
-def whole_days(
+def local_midnights(
     first: date, last: date, zone: str, *, path: str = "start"
 ) -> tuple[datetime, datetime]:
-    """The local midnights of two dates, as instants. Raises Invalid at `path` for days that the
-    zone skipped, as Apia did with 30 December 2011."""
+    """The local midnights of two dates, as instants.
+
+    Raises Invalid at `path` for days that the zone skips (Pacific/Apia skipped 30 December 2011).
+    """
     start, end = day_start(first, zone), day_start(last, zone)
     if start == end:
-        raise Invalid.at(path, f"There is no {first} in {zone}.")
+        raise Invalid.at(path, f"{first} does not exist in {zone}.")
     return to_datetime(start), to_datetime(end)
 
 
 def create_event(*, calendar: Calendar, given: Mapping[str, Any]) -> Event:
-    """Put an event into a calendar. It is a fact, not a request: it may overlap anything.
+    """Create an event in a calendar. It may overlap anything: no rule or conflict is checked.
 
-    Raises Invalid for a calendar that is kept elsewhere, or has been deleted meanwhile.
+    Raises Invalid for a connected calendar, or one deleted meanwhile.
     """
     if calendar.is_connected:
-        raise Invalid.at("calendar_id", "Is kept elsewhere: what stands in it is changed there.")
+        raise Invalid.at(
+            "calendar_id", "This calendar is connected: change its events at the provider."
+        )
     event = Event(calendar=calendar, resource=calendar.resource)
     with transaction.atomic():
-        if not lock_calendars([calendar]):
-            raise Invalid.at("calendar_id", "There is no such calendar any more.")
+        if not lock_resources_of_calendars([calendar]):
+            raise Invalid.at("calendar_id", "The calendar no longer exists.")
         _set_event(event, given)
         event.save(force_insert=True)
     return event
 
 
 def change_event(event: Event, given: Mapping[str, Any]) -> Event:
-    """A partial change. Raises InUse for an event of a booking, or one that is kept elsewhere,
-    NotFound for one just deleted."""
+    """Apply a partial change. Raises InUse for an event of a booking or of a connected calendar,
+    and NotFound for one that has been deleted.
+    """
     _refuse_to_touch(event)
     with transaction.atomic():
         lock_resources([event.resource_id])
-        # As it is now: what others changed stays, and what they deleted is not saved back.
+        # Read the row again: concurrent changes are kept, and a deleted event is not saved back.
         rows = Event.objects.select_related("calendar", "resource").filter(id=event.id)
         rows = rows.filter(calendar__deleted_at=None, resource__deleted_at=None)
-        event = rows.select_for_update(of=("self",), no_key=True).first()
-        if event is None:
+        current = rows.select_for_update(of=("self",), no_key=True).first()
+        if current is None:
             raise NotFound("Event")
-        _set_event(event, given)
-        event.save()
-    return event
+        _set_event(current, given)
+        current.save()
+    return current
 
 
 def _set_event(event: Event, given: Mapping[str, Any]) -> None:
     set_fields(event, given, (*EVENT_TEXTS, *EVENT_TIMES))
     if event.all_day:
         zone = event.resource.timezone
-        event.start, event.end = whole_days(event.start_date, event.end_date, zone)
+        event.start, event.end = local_midnights(*event.dates, zone)
     else:
         event.start_date = event.end_date = None
 
 
 def delete_event(event: Event) -> None:
-    """Remove an event. Raises InUse for an event of a booking, or one that is kept elsewhere."""
+    """Delete an event. Raises InUse for an event of a booking or of a connected calendar."""
     _refuse_to_touch(event)
     event.delete()
 
@@ -269,7 +282,7 @@ def _refuse_to_touch(event: Event) -> None:
     if booking:
         raise InUse(f"The event belongs to booking {booking.id}.", booking_id=str(booking.id))
     if event.calendar.is_connected:
-        raise InUse("The event is kept in a calendar elsewhere: change it there.")
+        raise InUse("The event belongs to a connected calendar: change it at the provider.")
 
 
 # --- Projects -------------------------------------------------------------------------------------
@@ -278,7 +291,7 @@ PROJECT_FREE_OBJECTS = ("customer_fields", "ui", "meta")
 
 
 def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
-    """Make a project; its slug comes from the name where none is given.
+    """Create a project; without a slug, one is made from the name.
 
     Raises AlreadyExists for a taken slug, Invalid for resources that the app does not have.
     """
@@ -293,7 +306,7 @@ def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
 
 
 def change_project(project: Project, given: Mapping[str, Any]) -> Project:
-    """A partial change: objects are merged key by key, lists replaced whole."""
+    """Apply a partial change: objects are merged key by key, lists are replaced."""
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(id=project.id)
         project.name = given.get("name", project.name)
@@ -305,7 +318,7 @@ def change_project(project: Project, given: Mapping[str, Any]) -> Project:
 
 
 def _free_slug(name: str) -> str:
-    """A slug of the name; with a random tail where the plain one is taken or empty."""
+    """A slug of the name, with a random suffix if the plain one is taken or empty."""
     slug = slugify(name)[:80]
     if slug and not Project.objects.filter(slug=slug, deleted_at=None).exists():
         return slug
@@ -319,7 +332,7 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     for name in PROJECT_FREE_OBJECTS:
         merged = merge_free(getattr(project, name), given.get(name, {}), path=name)
         setattr(project, name, merged)
-    # Null is a value here, not an absence: whole free intervals.
+    # Null is a value of `length` (whole free intervals), not an absence.
     if "length" in given.get("availability", {}):
         project.availability["length"] = given["availability"]["length"]
     project.reservation_time = given.get("reservation_time", project.reservation_time)
@@ -351,27 +364,31 @@ def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
 
 
 def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -> None:
-    """The project's resources, in this order. Raises Invalid on `resources.N` for unknown ones."""
+    """Replace the project's resources, in this order. Raises Invalid on `resources.N` for unknown
+    ids.
+    """
     unique = list(dict.fromkeys(resource_ids))
     known = Resource.objects.for_app(project.app_id).filter(id__in=unique)
     found = set(known.values_list("id", flat=True))
     errors = {
         f"resources.{position}": ["There is no such resource."]
-        for position, one in enumerate(resource_ids)
-        if one not in found
+        for position, resource_id in enumerate(resource_ids)
+        if resource_id not in found
     }
     if errors:
         raise Invalid(errors)
     with transaction.atomic():
         ProjectResource.objects.filter(project=project).delete()
         ProjectResource.objects.bulk_create(
-            ProjectResource(project=project, resource_id=one, position=position)
-            for position, one in enumerate(unique)
+            ProjectResource(project=project, resource_id=resource_id, position=position)
+            for position, resource_id in enumerate(unique)
         )
 
 
 def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:
-    """Append a resource; one that is there already stays where it is. Raises Invalid."""
+    """Append a resource; does nothing if the project has it already. Raises Invalid for an unknown
+    id.
+    """
     if not Resource.objects.for_app(project.app_id).filter(id=resource_id).exists():
         raise Invalid.at("resource_id", "There is no such resource.")
     last = project.project_resources.aggregate(last=Max("position"))["last"]
@@ -383,16 +400,18 @@ def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:
 
 
 def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
-    """Raises NotFound for a resource that the project does not have."""
+    """Remove a resource from the project. Raises NotFound if the project does not have it."""
     deleted, _ = project.project_resources.filter(resource_id=resource_id).delete()
     if not deleted:
         raise NotFound("Resource")
 
 
 def delete_project(project: Project, *, now: datetime) -> None:
-    """Hide a project; its slug is free again. Raises InUse while bookings of it are yet to end."""
+    """Soft-delete a project, which frees its slug. Raises InUse if it has bookings that are not
+    completed.
+    """
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(id=project.id)
         _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
         Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=transaction_start())
-        record_changes(Project.objects.filter(id=project.id), "~")
+        record_history(Project.objects.filter(id=project.id), "~")

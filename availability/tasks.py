@@ -1,17 +1,17 @@
 from celery import shared_task
 
 from availability import holds
-from scheduling.api.slices import exhausted_within
-from scheduling.api.sql import database_now
+from common.batching import finish_within
+from common.sql import database_now
 
-PURGE_SECONDS = 20.0  # a worker that is asked to stop waits for it
+PURGE_SECONDS = 20.0  # a worker that is shutting down waits for it
 
 
 @shared_task
 def purge_holds() -> None:
-    """Delete holds that lapsed a day ago; a successor does what is left.
+    """Delete holds that expired a day ago; a follow-up task continues if time runs out.
 
-    They block no more from the moment of their end.
+    They stop blocking as soon as they expire.
     """
-    if not exhausted_within(PURGE_SECONDS, holds.purge_lapsed(now=database_now())):
+    if not finish_within(PURGE_SECONDS, holds.purge_lapsed(now=database_now())):
         purge_holds.apply_async(expires=3600, retry=False)

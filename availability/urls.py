@@ -1,10 +1,10 @@
 from django.urls import URLPattern, path
 
-from availability.views import credentials, events, pages, projects, resources, slots
+from availability.views import booking_page_config, events, projects, resources, slots
 
 
 def resource_paths(name: str) -> list[URLPattern]:
-    """The paths of resources, which are called users too."""
+    """The URL patterns of resources, which are also called users."""
     return [
         path(name, resources.ResourcesView.as_view()),
         path(f"{name}/<uuid:resource_id>", resources.ResourceView.as_view()),
@@ -13,16 +13,13 @@ def resource_paths(name: str) -> list[URLPattern]:
 
 
 urlpatterns = [
-    path("auth", credentials.AuthView.as_view()),
-    path("credentials", credentials.CredentialsView.as_view()),
-    path("credentials/<uuid:credential_id>", credentials.CredentialView.as_view()),
     *resource_paths("resources"),
     *resource_paths("users"),
     path("events", events.EventsView.as_view()),
     path("events/<uuid:event_id>", events.EventView.as_view()),
     path("projects", projects.ProjectsView.as_view()),
-    path("projects/embed/<uuid:project_id>", pages.EmbeddedPageView.as_view()),
-    path("projects/hosted/<str:project_slug>", pages.HostedPageView.as_view()),
+    path("projects/embed/<uuid:project_id>", booking_page_config.EmbeddedPageView.as_view()),
+    path("projects/hosted/<str:project_slug>", booking_page_config.HostedPageView.as_view()),
     path("projects/<uuid:project_id>", projects.ProjectView.as_view()),
     path("projects/<uuid:project_id>/resources", projects.ProjectResourcesView.as_view()),
     path(

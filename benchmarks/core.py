@@ -21,7 +21,7 @@ import portion
 
 from availability.core import constraints, slots
 from availability.core.constraints import parse_constraints
-from availability.core.slots import Agenda, Demand, find_slots
+from availability.core.slots import ResourceTimeline, SlotRequest, find_slots
 from availability.core.zones import DAY
 
 ZONE = "Europe/Berlin"
@@ -61,14 +61,14 @@ TYPICAL = make_case(28, 500)
 
 
 def with_core(case: Case) -> Slots:
-    agenda = Agenda("r", ZONE, (RULES,), case.busy)
-    demand = Demand(START, case.end, LENGTH * 60, BUFFER * 60, INCREMENT * 60)
+    agenda = ResourceTimeline("r", ZONE, (RULES,), case.busy)
+    demand = SlotRequest(START, case.end, LENGTH * 60, BUFFER * 60, INCREMENT * 60)
     return find_slots("roundrobin_prioritized", [agenda], demand)  # type: ignore[return-value]
 
 
 def with_cold_core(case: Case) -> Slots:
     """The same with nothing remembered but the zone's changes of the clock."""
-    for cached in (constraints.make_plan, constraints._expand_cached, slots._grid_cached):
+    for cached in (constraints.make_weekly_pattern, constraints._expand_cached, slots._grid_cached):
         cached.cache_clear()
     return with_core(case)
 
@@ -172,8 +172,10 @@ def measure() -> list[tuple[str, str, float, str]]:
 
 def measure_many(agendas: int = 100) -> float:
     """Milliseconds for many resources that share their rules, 500 busy stretches each."""
-    many = [Agenda(n, ZONE, (RULES,), make_case(28, 500, seed=n).busy) for n in range(agendas)]
-    demand = Demand(START, START + 28 * DAY, LENGTH * 60, BUFFER * 60, INCREMENT * 60)
+    many = [
+        ResourceTimeline(n, ZONE, (RULES,), make_case(28, 500, seed=n).busy) for n in range(agendas)
+    ]
+    demand = SlotRequest(START, START + 28 * DAY, LENGTH * 60, BUFFER * 60, INCREMENT * 60)
     times = [time_of(lambda: find_slots("roundrobin_random", many, demand)) for _ in range(ROUNDS)]
     return median(times) * 1e3
 

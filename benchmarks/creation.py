@@ -139,7 +139,7 @@ def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) 
             made[position] += 1
 
     start = time.perf_counter()
-    threads = [threading.Thread(target=work, args=(one,)) for one in range(len(resources))]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(resources))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -22,15 +22,15 @@ django.setup()
 from django.db import connection  # noqa: E402
 
 from apps_config.models import App  # noqa: E402
+from availability.event_time import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
-from availability.placement import Details  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402
 from bookings.models import Booking, BookingNotification, Customer, StateChange  # noqa: E402
-from bookings.places import Place  # noqa: E402
 from bookings.services import Actor, NewBooking, create_booking  # noqa: E402
+from bookings.target import BookingTarget  # noqa: E402
+from common.ids import new_id  # noqa: E402
 from notifications.models import Delivery, Plan  # noqa: E402
-from scheduling.api.ids import new_id  # noqa: E402
 
 ROUNDS, PER_ROUND = 9, 60
 START = datetime(2031, 1, 1, tzinfo=UTC)
@@ -55,13 +55,13 @@ def make_with_service(calendar: Calendar, app: App, number: int) -> None:
     new = NewBooking(
         start=START + HOUR * number,
         end=START + HOUR * (number + 1),
-        details=Details(what="Meeting"),
+        details=EventDetails(what="Meeting"),
         graph=GRAPHS["instant"],
         action="confirm",
         customers=[CUSTOMER],
         notifications=REMINDERS,
     )
-    place = Place(app=app, project=None, calendar=calendar, now=now)
+    place = BookingTarget(app=app, project=None, calendar=calendar, now=now)
     create_booking(new, place=place, actor=Actor("bench", "api"), now=now)
 
 

@@ -25,11 +25,11 @@ from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from apps_config.services import create_app  # noqa: E402
-from notifications import pump  # noqa: E402
-from notifications.breaker import endpoint_of  # noqa: E402
 from notifications.models import Delivery, Webhook  # noqa: E402
-from notifications.services import create_webhook, secrets_of  # noqa: E402
-from notifications.transports import send_call  # noqa: E402
+from notifications.outbox import dispatcher  # noqa: E402
+from notifications.outbox.circuit_breaker import endpoint_of  # noqa: E402
+from notifications.outbox.senders import send_call  # noqa: E402
+from notifications.webhooks.services import create_webhook, signing_secrets  # noqa: E402
 
 THREADS = 64
 ROUNDS = 5
@@ -71,7 +71,7 @@ def clear() -> None:
 def rate_of_pump(count: int) -> float:
     """Sends what is due, `count` rows, and returns how many that were a second."""
     began = time.perf_counter()
-    sent = pump.run_pump("webhook")
+    sent = dispatcher.run_dispatcher("webhook")
     spent = time.perf_counter() - began
     assert sent == count, (sent, count)
     return sent / spent
@@ -79,7 +79,7 @@ def rate_of_pump(count: int) -> float:
 
 def rate_of_pool(webhook: Webhook, count: int) -> float:
     """The same calls of the same client by as many threads, and nothing else."""
-    secrets = secrets_of(webhook, now=timezone.now())
+    secrets = signing_secrets(webhook, now=timezone.now())
 
     def call(number: int) -> bool:
         return send_call(number, "webhook.test", webhook.url, "post", BODY, None, secrets).ok
@@ -115,7 +115,9 @@ def measure_depth(url: str) -> dict[str, float]:
             fill(webhook, depth)
             until = time.monotonic() + 4
             began = time.perf_counter()
-            sent = pump.run_pump("webhook", stopping=lambda until=until: time.monotonic() > until)
+            sent = dispatcher.run_dispatcher(
+                "webhook", stopping=lambda until=until: time.monotonic() > until
+            )
             found.append(sent / (time.perf_counter() - began))
     return {str(depth): median(found) for depth, found in rates.items()}
 
@@ -123,9 +125,9 @@ def measure_depth(url: str) -> dict[str, float]:
 def main() -> Iterator[Any]:
     part, port = sys.argv[1], sys.argv[2]
     url = f"http://127.0.0.1:{port}/"
-    pump.LINGER = 0
+    dispatcher.LINGER = 0
     settings.DELIVERY_THREADS = settings.DELIVERY_ENDPOINT_CAP = THREADS
-    settings.DELIVERY_ENDPOINT_CAP = settings.DELIVERY_APP_CAP = THREADS * pump.AHEAD
+    settings.DELIVERY_ENDPOINT_CAP = settings.DELIVERY_APP_CAP = THREADS * dispatcher.AHEAD
     if part == "rate":
         yield measure_rate(url, int(sys.argv[3]))
     elif part == "depth":

@@ -56,7 +56,9 @@ def measure_connected(stage: Stage) -> list[Goal]:
     runs = {
         name: lambda body=body: client.call("POST", "/availability", body)
         for name, body in zip(
-            names, ({"resources": [one], **WEEKS} for one in filled["resources"]), strict=True
+            names,
+            ({"resources": [resource_id], **WEEKS} for resource_id in filled["resources"]),
+            strict=True,
         )
     }
     answers = {name: json.loads(run()) for name, run in runs.items()}

@@ -62,7 +62,11 @@ def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]
         )[0]
         for number in range(resources)
     ]
-    return {"key": key, "app": str(app.id), "resources": [str(one.id) for one in made]}, made
+    return {
+        "key": key,
+        "app": str(app.id),
+        "resources": [str(resource.id) for resource in made],
+    }, made
 
 
 def fill_small() -> dict[str, Any]:

@@ -56,7 +56,7 @@ def memory(run: subprocess.Popen) -> float:
     """Proportional memory of the process and all its descendants, in MB."""
     family = [psutil.Process(run.pid)]
     family += family[0].children(recursive=True)
-    return sum(one.memory_full_info().pss for one in family) / 1e6
+    return sum(process.memory_full_info().pss for process in family) / 1e6
 
 
 def measure_run() -> list[Goal]:

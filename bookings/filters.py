@@ -1,4 +1,4 @@
-"""How a listing of bookings is narrowed and ordered (api.md section 2)."""
+"""Filters, search and order of booking lists (api.md section 2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,16 +8,16 @@ from django.db.models import Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast
 from django.db.models.lookups import Exact
 
-from availability.filters import Condition, by_id, by_text
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
-from scheduling.api.errors import Invalid
-from scheduling.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
-from scheduling.api.query import BOOLEANS, SearchTerm
+from common.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
+from common.api.query import BOOLEANS, SearchTerm
+from common.api.search_conditions import Condition, match_id, match_text
+from common.errors import Invalid
 
 
 class GroupFilter(django_filters.FilterSet):
-    """`start` and `end`: bookings whose event overlaps the range, each bound open if absent."""
+    """`start` and `end`: bookings whose event overlaps the range; an absent bound is open."""
 
     start = BoundFilter(field_name="event__end", lookup_expr="gt")
     end = BoundFilter(field_name="event__start", lookup_expr="lt")
@@ -40,7 +40,7 @@ class BookingFilter(GroupFilter):
     customer_email = django_filters.CharFilter(method="filter_customer_email")
 
     def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
-        """Some customer has the address, in whatever case."""
+        """Filter by a customer's address, ignoring case."""
         return rows.filter(_by_customer("email")(SearchTerm(name, value, False, False)))
 
 
@@ -64,8 +64,8 @@ def _by_completed(term: SearchTerm) -> Q:
 
 
 def _by_customer(column: str) -> Condition:
-    """Some customer of the booking matches; a subquery, so that no booking comes twice."""
-    text = by_text(column)
+    """Match any customer of the booking; a subquery, so that no booking appears twice."""
+    text = match_text(column)
 
     def condition(term: SearchTerm) -> Q:
         customers = Customer.objects.filter(text(term))
@@ -77,11 +77,11 @@ def _by_customer(column: str) -> Condition:
 class MetaText(Func):
     """The value of a top-level key of `meta` as text: 5 as "5", true as "true".
 
-    The key is a parameter, never part of a path: it may hold quotes, dots and digits.
+    The key is a parameter, never part of a path: it may contain quotes, dots and digits.
     """
 
     output_field = TextField()
-    # With its table: what is joined for the includes has a `meta` too.
+    # With the table's name: joined tables have a `meta` too.
     template = "(bookings_booking.meta ->> %(expressions)s)"
 
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
@@ -93,21 +93,22 @@ class MetaText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def by_meta(term: SearchTerm) -> Any:
-    """Matches the text of a key exactly. A wildcard: Invalid on `search`, not ignored."""
+def by_meta(term: SearchTerm) -> Exact:
+    """Match the text of a key exactly. Raises Invalid on `search` for a wildcard."""
     if term.wildcard_left or term.wildcard_right:
-        raise Invalid.at("search", f"{term.field:.80} takes no wildcard; write \\* for a star.")
+        text = f"{term.field:.80} does not support wildcards; write \\* for a star."
+        raise Invalid.at("search", text)
     key = term.field.removeprefix(META)
     return Exact(MetaText(Cast(Value(key), TextField())), Value(term.value))
 
 
 SEARCH: Mapping[str, Condition] = {
-    "resource.id": by_id("resource_id"),
-    "calendar.id": by_id("event__calendar_id"),
-    "project.id": by_id("project_id"),
-    "owner_booking.id": by_id("owner_booking_id"),
-    "series.id": by_id("series_id"),
-    "bulk.id": by_id("bulk_id"),
+    "resource.id": match_id("resource_id"),
+    "calendar.id": match_id("event__calendar_id"),
+    "project.id": match_id("project_id"),
+    "owner_booking.id": match_id("owner_booking_id"),
+    "series.id": match_id("series_id"),
+    "bulk.id": match_id("bulk_id"),
     "graph": _one_of("graph", GRAPHS),
     "state": _one_of("state", STATES),
     "completed": _by_completed,
@@ -127,7 +128,7 @@ ORDERS = {
 
 
 def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
-    """All terms must match."""
+    """Filter by all terms."""
     for term in terms:
         condition = by_meta if term.field.startswith(META) else SEARCH[term.field]
         rows = rows.filter(condition(term))

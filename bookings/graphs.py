@@ -1,32 +1,32 @@
-"""The workflows, as data (api.md section 5): which action leads from which state to which.
+"""The graphs (workflows) as data (api.md section 5): state and action -> next state.
 
-A graph is named in a booking; nothing outside this table knows one graph from another.
+A booking stores its graph's name. No other module depends on a particular graph.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 INITIALIZED, COMPLETED = "initialized", "completed"
-# The service does it by itself when a payment does not come in time.
+# Applied by the service when a payment is overdue.
 TIMEOUT = "timeout"
-# Who an event notification goes to: its recipient, or the address of its call.
+# Recipients of event notifications; WEBHOOK: the URL of a call.
 CUSTOMER, OWNER, WEBHOOK = "customer", "owner", "webhook"
 EVERYBODY = frozenset({CUSTOMER, OWNER, WEBHOOK})
-# What the customer does: the policies of a project bind these, whoever carries them out.
+# Actions of the customer: the project's policies apply, whoever carries them out.
 CUSTOMER_ACTIONS = frozenset({"cancel_by_customer"})
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One workflow. `start` is the action of a booking that names none."""
+    """One workflow. `start` is the default action of a new booking."""
 
     name: str
     start: str
     steps: Mapping[tuple[str, str], str]  # (state, action) -> state
     blocking: frozenset[str]
-    # Blocks too where the project says `pending_blocks`.
+    # Also block if the project sets `pending_blocks`.
     blocking_if_pending: frozenset[str] = frozenset()
-    # Of a group's owner: its action -> what its seats do then. Of a seat: the states that take it.
+    # Group owner: its action -> the action of its seats. Seat: the states that occupy a seat.
     seats_follow: Mapping[str, str] = field(default_factory=dict)
     seated: frozenset[str] = frozenset()
     reminds: frozenset[str] = EVERYBODY
@@ -37,22 +37,22 @@ class Graph:
         object.__setattr__(self, "_live", live)
 
     def actions(self, state: str) -> list[str]:
-        """The actions that `state` offers, in the table's order; none: completed."""
+        """Return the actions that `state` offers, in the table's order; none: completed."""
         return [action for from_state, action in self.steps if from_state == state]
 
     def next_state(self, state: str, action: str) -> str | None:
-        """Where `action` leads from `state`; None where it is not allowed."""
+        """Return the state after `action`; None: the action is not allowed."""
         return self.steps.get((state, action))
 
     def is_completed(self, state: str) -> bool:
         return not self.actions(state)
 
     def is_live(self, state: str) -> bool:
-        """A live booking takes place: the service completes it, and reminders go out."""
+        """Whether the booking will take place: the service reminds and completes it."""
         return state in self._live
 
     def takes_place(self, state: str) -> bool:
-        """Also a booking that is over."""
+        """Whether the booking takes place or has taken place."""
         return state == COMPLETED or self.is_live(state)
 
     def awaits_payment(self, state: str) -> bool:
@@ -60,21 +60,21 @@ class Graph:
 
     @property
     def is_paid_later(self) -> bool:
-        """Whether a booking that was just made waits for its payment."""
+        """Whether a new booking awaits payment."""
         return self.awaits_payment(self.steps[INITIALIZED, self.start])
 
     @property
     def is_group(self) -> bool:
-        """An owner's booking, which has seats and no customer."""
+        """Whether this is the graph of a group's owner, whose booking has seats and no customer."""
         return bool(self.seats_follow)
 
     @property
     def is_seat(self) -> bool:
-        """A seat in a group: its time is the owner's."""
+        """Whether this is the graph of a seat in a group, which shares the owner's time."""
         return bool(self.seated)
 
     def blocks(self, state: str, *, pending_blocks: bool) -> bool:
-        """Whether a booking in `state` keeps others out of its time."""
+        """Return whether a booking in `state` blocks its time."""
         return state in self.blocking or (pending_blocks and state in self.blocking_if_pending)
 
 
@@ -173,5 +173,5 @@ STATES = tuple(
         for state in (from_state, to_state)
     )
 )
-# The states in which a seat is taken, whatever its graph.
+# The states that occupy a seat, in any graph.
 SEATED = frozenset(state for graph in GRAPHS.values() for state in graph.seated)

@@ -1,7 +1,7 @@
-"""A page of bookings: exact totals without counting, deep pages without walking there.
+"""Pages of bookings: exact totals without counting, deep pages without scanning all rows before.
 
-The total of an app, or of one state in it, is the sum of a few tally rows. A page far into the
-list is found in the narrow index, from the nearer end, and only its rows are read whole.
+The total of an app, or of its bookings in some states, is the sum of a few tally rows. A deep page
+is located in the narrow index, from the nearer end; only its rows are read completely.
 """
 
 import uuid
@@ -11,13 +11,13 @@ from django.db.models import OrderBy, QuerySet, Sum
 
 from apps_config.models import App
 from bookings.models import Booking, BookingTally
-from scheduling.api.pagination import Page
+from common.api.pagination import Page
 
-SHALLOW = 500  # up to here the ids cost more than they save
+SHALLOW = 500  # below this offset the extra query for ids is not worth it
 
 
 def tallied_total(app: App, states: Collection[str] | None) -> int:
-    """How many bookings the app has, or has in these states: exact."""
+    """Return the exact number of the app's bookings, or of those in `states`."""
     tally = BookingTally.objects.filter(app=app)
     if states is not None:
         tally = tally.filter(state__in=states)
@@ -27,7 +27,7 @@ def tallied_total(app: App, states: Collection[str] | None) -> int:
 def page_ids(
     rows: QuerySet[Booking], order: Sequence[OrderBy], page: Page, total: int
 ) -> list[uuid.UUID]:
-    """The ids of the page, in order, counted from whichever end is nearer."""
+    """Return the ids of the page in order, counted from the nearer end."""
     stop = min(page.stop, total)
     if page.start >= stop:
         return []
@@ -44,9 +44,9 @@ def page_rows(
     total: int,
     shown: QuerySet[Booking],
 ) -> list[Booking]:
-    """The bookings of the page; `shown` is `rows` with what the answer needs of them."""
+    """Return the bookings of the page; `shown` is `rows` with the joins of the response."""
     if page.start <= SHALLOW:
         return list(shown.order_by(*order)[page.start : page.stop])
     ids = page_ids(rows, order, page, total)
     found = {booking.id: booking for booking in shown.filter(id__in=ids)}
-    return [found[one] for one in ids if one in found]
+    return [found[identifier] for identifier in ids if identifier in found]

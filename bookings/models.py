@@ -1,6 +1,7 @@
-"""What was agreed, and where it stands."""
+"""Bookings, their customers and their log of state changes."""
 
 import uuid
+from collections.abc import Sequence
 
 from django.db import models
 from django.db.models import Value
@@ -8,23 +9,25 @@ from django.db.models.functions import Upper
 
 from apps_config.models import App, EventNotification
 from availability.models import Event, Owned, Project, Resource
-from scheduling.api.ids import new_id
+from common.ids import new_id
 
 
-class BookingQuerySet(models.QuerySet):
+class BookingQuerySet(models.QuerySet["Booking"]):
     def for_app(self, app: App | uuid.UUID) -> "BookingQuerySet":
         return self.filter(app=app, deleted_at=None)
 
 
 class Series(models.Model):
-    """A rule by which several bookings were made at once, one for each occurrence."""
+    """A recurrence rule that created several bookings at once, one per occurrence."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     app = models.ForeignKey(App, models.CASCADE, related_name="series")
     rrule = models.CharField(max_length=500, help_text="RFC 5545")
-    # [{start, end, reason}], as answered: what could not be booked.
+    # [{start, end, reason}] as in the response: the occurrences that were not booked.
     skipped = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField()
+    # Set by prefetches:
+    shown_bookings: Sequence["Booking"]
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -35,11 +38,13 @@ class Series(models.Model):
 
 
 class Bulk(models.Model):
-    """What the bookings of one request share that was to relate them."""
+    """Relates the bookings of one bulk request."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     app = models.ForeignKey(App, models.CASCADE, related_name="bulks")
     created_at = models.DateTimeField()
+    # Set by prefetches:
+    shown_bookings: Sequence["Booking"]
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -48,12 +53,12 @@ class Bulk(models.Model):
         return str(self.id)
 
 
-# Whether a customer came: said of a booking that has begun, and no state of its graph.
+# Whether the customer came; set once a booking has begun, independent of the graph's states.
 OUTCOMES = ("attended", "no_show")
 
 
 class Booking(Owned):
-    """An agreement that runs through a graph of states; its time is its event's.
+    """An agreement with a state in a graph; its time is its event's.
 
     A group is an owner's booking (`max_seats`) and its seats (`owner_booking`), which share the
     owner's event.
@@ -69,7 +74,7 @@ class Booking(Owned):
         "self", models.PROTECT, null=True, blank=True, related_name="seats", db_index=False
     )
     max_seats = models.PositiveSmallIntegerField(null=True, blank=True)
-    # Of a group's owner: min_cancel_time, min_booking_time, max_booking_time, as they were sent.
+    # For a group's owner: min_cancel_time, min_booking_time, max_booking_time, as sent.
     policies = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True)
     bulk = models.ForeignKey(
         Bulk, models.PROTECT, null=True, blank=True, related_name="bookings", db_index=False
@@ -97,10 +102,13 @@ class Booking(Owned):
         choices=[(outcome, outcome) for outcome in OUTCOMES],
         help_text="whether the customer came; empty: nobody has said",
     )
-    # Kept by the services, not by Django: an action and its log line carry the same instant.
+    # Set by the services, not by Django: an action and its log entry carry the same instant.
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Set by prefetches and annotations:
+    shown_seats: Sequence["Booking"]
+    current_seats: int
 
     objects = BookingQuerySet.as_manager()
 
@@ -135,19 +143,19 @@ class Booking(Owned):
                 condition=models.Q(deleted_at=None),
                 name="booking_updated",
             ),
-            # Requests that somebody has to answer.
+            # Requests that await an answer.
             models.Index(
                 fields=["graph", "-created_at", "-id"],
                 condition=models.Q(state="tentative", deleted_at=None),
                 name="booking_requests",
             ),
-            # The queue of those that complete by themselves.
+            # Bookings to complete.
             models.Index(
                 fields=["completes_at"],
                 condition=models.Q(completes_at__isnull=False),
                 name="booking_completes",
             ),
-            # And of those that time out.
+            # Payments to time out.
             models.Index(
                 fields=["expires_at"],
                 condition=models.Q(expires_at__isnull=False),
@@ -181,7 +189,7 @@ class Booking(Owned):
 
 
 class Customer(models.Model):
-    """Who booked: a snapshot of the booking's moment."""
+    """A customer of a booking: a snapshot taken when the booking was made."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="customers")
@@ -196,7 +204,7 @@ class Customer(models.Model):
     class Meta:
         ordering = ["position", "id"]
         indexes = [
-            # Case-insensitive look-ups compare in upper case.
+            # Case-insensitive lookups compare in upper case.
             models.Index(Upper("email"), name="customer_email"),
         ]
 
@@ -205,7 +213,7 @@ class Customer(models.Model):
 
 
 class StateChange(models.Model):
-    """One step of a booking: its history and what later sends are made from. Append-only."""
+    """A log entry of a booking; later deliveries are composed from it. Append-only."""
 
     SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
 
@@ -226,7 +234,7 @@ class StateChange(models.Model):
 
 
 class BookingNotification(EventNotification):
-    """A reminder of this booking: its own, else a copy of its project's or app's of that day."""
+    """A reminder of this booking: its own, else a copy of its project's or app's at creation."""
 
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="event_notifications")
 
@@ -235,10 +243,10 @@ class BookingNotification(EventNotification):
 
 
 class BookingTally(models.Model):
-    """How many bookings of an app are in a state: kept by triggers (migration 0002), read by lists.
+    """The number of an app's bookings per state, kept by triggers (migration 0002), read by lists.
 
     The exact total of a listing is the sum of a few rows instead of a count over all bookings.
-    Spread over slots, so that clients that book at once do not queue for one row.
+    Counts are spread over slots, so that concurrent clients do not wait for the lock of one row.
     """
 
     # No constraint in the database: the triggers also fire while an app is being deleted.

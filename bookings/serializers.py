@@ -10,12 +10,8 @@ from apps_config.serializers import notifications_field
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import OUTCOMES
-from bookings.recurrence import MAX_LENGTH
 from bookings.services import ON_CONFLICT, SCOPES
-from scheduling.api.bodies import read_values_as
-from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import Invalid
-from scheduling.api.fields import (
+from common.api.fields import (
     LINES,
     META_KEYS,
     DurationField,
@@ -33,6 +29,10 @@ from scheduling.api.fields import (
     ZoneField,
     array_as_object,
 )
+from common.api.request_body import read_values_as
+from common.durations import elapsed_seconds
+from common.errors import Invalid
+from common.ical.rrule import MAX_LENGTH
 
 MAX_CUSTOMERS = 50
 MAX_SEATS = 1000
@@ -70,7 +70,7 @@ class CustomerSerializer(ObjectSerializer):
     voip = OneLineField(200, allow_blank=True, **CLEARABLE)
     timezone = ZoneField(**CLEARABLE)
     language = LanguageField(
-        help_text="Of the e-mails to the customer; kept in `meta`.", **CLEARABLE
+        help_text="The language of e-mails to the customer; stored in `meta`.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
 
@@ -93,7 +93,7 @@ class CustomerSerializer(ObjectSerializer):
 class CustomerChangeSerializer(ObjectSerializer):
     """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
 
-    id = IdField(help_text="Which one; absent: the one at this position.", **OPTIONAL)
+    id = IdField(help_text="The customer's id. Absent: the customer at this position.", **OPTIONAL)
     name = OneLineField(200, **OPTIONAL)
     email = EmailField(**OPTIONAL)
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
@@ -105,31 +105,35 @@ class CustomerChangeSerializer(ObjectSerializer):
         given = super().to_internal_value(data)
         others = {key: value for key, value in data.items() if key not in self.fields}
         meta = {**others, **(given.pop("meta", None) or {})}
-        texts = {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
-        return {**given, **texts, **({"meta": meta} if meta else {})}
+        given |= {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
+        return given | ({"meta": meta} if meta else {})
 
 
 class BookingSettingsSerializer(ObjectSerializer):
     allow_double_bookings = StrictBooleanField(
-        help_text="It may overlap others, but blocks later ones. False by default.", **CLEARABLE
+        help_text="The booking may overlap others, but blocks later bookings. False by default.",
+        **CLEARABLE,
     )
     enforce_availability = StrictBooleanField(
-        help_text="The time must keep the rules of the resource and the project. True by default"
-        " with a project and for a widget key.",
+        help_text="The rules of resource and project apply. True by default with a project and"
+        " for a widget key.",
         **CLEARABLE,
     )
     max_seats = SmallIntField(
-        1, MAX_SEATS, help_text="Of a group (graph `group_owner`), which needs it.", **CLEARABLE
+        1, MAX_SEATS, help_text="Required for a group (graph `group_owner`).", **CLEARABLE
     )
     min_cancel_time = DurationField(
-        help_text="How long before a group's start its customers may still cancel their seats.",
+        help_text="The latest time before a group's start at which customers can cancel their"
+        " seats.",
         **CLEARABLE,
     )
     min_booking_time = DurationField(
-        help_text="How long before a group's start seats can last be taken.", **CLEARABLE
+        help_text="The latest time before a group's start at which seats can be booked.",
+        **CLEARABLE,
     )
     max_booking_time = DurationField(
-        help_text="How long before a group's start seats can first be taken.", **CLEARABLE
+        help_text="The earliest time before a group's start at which seats can be booked.",
+        **CLEARABLE,
     )
 
 
@@ -137,7 +141,7 @@ class BookingSettingsSerializer(ObjectSerializer):
     {
         "type": "string",
         "enum": [*GRAPHS, None],
-        "description": "`instant` by default. A widget key takes its project's.",
+        "description": "`instant` by default. With a widget key, the project's graph.",
     }
 )
 class GraphNameField(OneLineField):
@@ -145,20 +149,21 @@ class GraphNameField(OneLineField):
 
 
 class RelatedSerializer(ObjectSerializer):
-    owner_booking_id = IdField(help_text="The group in which a seat is to be taken.", **CLEARABLE)
+    owner_booking_id = IdField(help_text="The group of the seat.", **CLEARABLE)
 
 
 class TargetSerializer(ObjectSerializer):
     """Who or what is to be booked: read first, because its zone reads the times."""
 
     project_id = IdField(
-        help_text="Gives what is missing here, and without a resource picks a free one.",
+        help_text="The project defines the defaults. Without a resource, the service chooses a"
+        " free one.",
         **CLEARABLE,
     )
     resource_id = IdField(help_text="The booking goes into its first calendar.", **CLEARABLE)
     calendar_id = IdField(**CLEARABLE)
     reservation_id = IdField(
-        help_text="The hold of POST /v2/bookings/reserve that keeps this time; it is used up.",
+        help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
         **CLEARABLE,
     )
 
@@ -167,15 +172,15 @@ class BookingTargetSerializer(TargetSerializer):
     """And by which workflow: what else is needed depends on it."""
 
     graph = GraphNameField(32, **CLEARABLE)
-    related = RelatedSerializer(help_text="Needed for a seat in a group.", **CLEARABLE)
+    related = RelatedSerializer(help_text="Required for a seat in a group.", **CLEARABLE)
 
 
 @extend_schema_field(
     {
         "type": "string",
         "enum": [*START_ACTIONS, None],
-        "description": "The graph's start action by default. With `create`, `instant` makes a"
-        " draft, which blocks nothing.",
+        "description": "The graph's start action by default. In the graph `instant`, `create`"
+        " makes a draft, which does not block.",
     }
 )
 class StartActionField(OneLineField):
@@ -183,7 +188,7 @@ class StartActionField(OneLineField):
 
 
 class MailSwitchSerializer(ObjectSerializer):
-    enabled = StrictBooleanField(help_text="False: no such mail.", **CLEARABLE)
+    enabled = StrictBooleanField(help_text="False: no e-mail.", **CLEARABLE)
 
 
 class NewBookingSerializer(ObjectSerializer):
@@ -203,34 +208,36 @@ class NewBookingSerializer(ObjectSerializer):
     customers = ListOf(CustomerSerializer(), MAX_CUSTOMERS, allow_empty=False, **OPTIONAL)
     settings = BookingSettingsSerializer(**CLEARABLE)
     event_notifications = notifications_field(
-        help_text="Instead of the project's or the app's; `[]` for none.", **CLEARABLE
+        help_text="Replaces the list of project or app; `[]` means none.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
     recurrence = OneLineField(
         MAX_LENGTH,
-        help_text="RFC 5545: a booking for each occurrence of `FREQ=WEEKLY;COUNT=52`, on the"
-        " resource's wall clock. DAILY to YEARLY with COUNT or UNTIL, at most 366 within 10 years;"
-        " `start` is the first.",
+        help_text="An RFC 5545 rule such as `FREQ=WEEKLY;COUNT=52`: one booking per occurrence,"
+        " on the resource's wall clock. DAILY to YEARLY with COUNT or UNTIL, at most 366"
+        " occurrences within 10 years. `start` is the first occurrence.",
         **CLEARABLE,
     )
     on_conflict = serializers.ChoiceField(
         ON_CONFLICT,
-        help_text="An occurrence that can't be booked fails the series (the default), or is left"
-        " out.",
+        help_text="If an occurrence can't be booked: fail the series (the default) or skip the"
+        " occurrence.",
         **CLEARABLE,
     )
     notify_customer_by_email = MailSwitchSerializer(
-        help_text="Whether the customers are mailed about its making.", **CLEARABLE
+        help_text="Whether the customers get an e-mail about the new booking.", **CLEARABLE
     )
     notify_owner_by_email = MailSwitchSerializer(
-        help_text="Whether the owner is mailed about its making.", **CLEARABLE
+        help_text="Whether the owner gets an e-mail about the new booking.", **CLEARABLE
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "start" in given and "end" in given:
             check_span(given["start"], given["end"])
         if "customer" in given and "customers" in given:
-            raise serializers.ValidationError({"customers": ["Give `customer` or `customers`."]})
+            raise serializers.ValidationError(
+                {"customers": ["Send either `customer` or `customers`."]}
+            )
         if "customer" in given:
             given["customers"] = [given.pop("customer")]
         if "customers" not in given and self.needs_customer:
@@ -248,11 +255,11 @@ class NewGroupSerializer(NewBookingSerializer):
         settings = given.get("settings") or {}
         if not settings.get("max_seats"):
             raise serializers.ValidationError({"settings.max_seats": ["This field is required."]})
-        check_window(settings.get("max_booking_time"), settings.get("min_booking_time"))
+        check_seat_window(settings.get("max_booking_time"), settings.get("min_booking_time"))
         return given
 
 
-def check_window(opens: str | None, closes: str | None) -> None:
+def check_seat_window(opens: str | None, closes: str | None) -> None:
     """How long before the start seats can first be taken, and last. Raises ValidationError."""
     if opens and closes and elapsed_seconds(opens) < elapsed_seconds(closes):
         raise serializers.ValidationError(
@@ -286,7 +293,7 @@ class BookingBodySerializer(BookingTargetSerializer, NewBookingSerializer):
     """Both forms, for the API's description: FlatBody reads them."""
 
     event = BookingEventSerializer(
-        help_text="The nested form of the same keys beside it; both given and different: 422.",
+        help_text="The nested form of the keys. Different values in both forms are 422.",
         **OPTIONAL,
     )
     start = InstantField(**OPTIONAL)
@@ -310,7 +317,7 @@ class FlatBody:
         self.is_nested = event is not None
         nested = {key: value for key, value in (event or {}).items() if key in EVENT_KEYS}
         clashes = {
-            f"event.{key}": [f"Differs from `{key}` beside it."]
+            f"event.{key}": [f"Must equal the key `{key}` outside of `event`."]
             for key, value in nested.items()
             if key in body and body[key] != value
         }
@@ -341,8 +348,8 @@ class FlatBody:
 class ScopeSerializer(ObjectSerializer):
     scope = serializers.ChoiceField(
         SCOPES,
-        help_text="How much of its series goes along: `this` booking alone (the default), the"
-        " `following` with it, or `all`; what is completed stays.",
+        help_text="The affected bookings of a series: only `this` booking (the default), also the"
+        " `following`, or `all`. Completed bookings do not change.",
         **CLEARABLE,
     )
 
@@ -351,7 +358,8 @@ class ActionBodySerializer(ScopeSerializer):
     """What stands beside an action's inputs."""
 
     apply_to_bulked_bookings = StrictBooleanField(
-        help_text="Those that a bulk request related to it go along, all or none; true by default.",
+        help_text="Apply the change to the related bookings of a bulk request, to all or none."
+        " True by default.",
         **CLEARABLE,
     )
 
@@ -374,7 +382,7 @@ class ActionInputSerializer(ObjectSerializer):
 
 
 class RescheduleTargetSerializer(ObjectSerializer):
-    resource_id = IdField(help_text="Where it moves to; absent: it stays.", **CLEARABLE)
+    resource_id = IdField(help_text="The new resource. Absent: the same resource.", **CLEARABLE)
 
 
 class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
@@ -390,11 +398,11 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
 class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
-    customer = CustomerChangeSerializer(help_text="The first of them.", **OPTIONAL)
+    customer = CustomerChangeSerializer(help_text="The first customer.", **OPTIONAL)
     customers = ListOf(
         CustomerChangeSerializer(),
         MAX_CUSTOMERS,
-        help_text="By `id`, else by position; none is added or removed.",
+        help_text="Matched by `id`, else by position. Customers can't be added or removed.",
         **OPTIONAL,
     )
     what = OneLineField(200, **OPTIONAL)
@@ -403,13 +411,15 @@ class BookingChangeSerializer(ObjectSerializer):
     meta = MetaField(**OPTIONAL)
     outcome = serializers.ChoiceField(
         OUTCOMES,
-        help_text="Whether the customer came, once the booking has begun; null takes it back.",
+        help_text="Whether the customer came. Only after the booking has begun. Null clears it.",
         **CLEARABLE,
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "customer" in given and "customers" in given:
-            raise serializers.ValidationError({"customers": ["Give `customer` or `customers`."]})
+            raise serializers.ValidationError(
+                {"customers": ["Send either `customer` or `customers`."]}
+            )
         if "customer" in given:
             given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
         texts = {name: given[name] or "" for name in ("where", "description") if name in given}
@@ -427,10 +437,10 @@ MAX_BULK = 100
 
 class BulkBodySerializer(ObjectSerializer):
     stop_on_first_error = StrictBooleanField(
-        help_text="Those after one that fails are not tried.", **CLEARABLE
+        help_text="Do not attempt the bookings after the first failure.", **CLEARABLE
     )
     delete_all_on_error = StrictBooleanField(
-        help_text="Nothing stays where one fails.", **CLEARABLE
+        help_text="Roll back all bookings if one fails.", **CLEARABLE
     )
 
 
@@ -457,7 +467,7 @@ class BulkChangeSerializer(ScopeSerializer):
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if ("meta" in given) == ("action" in given):
-            raise serializers.ValidationError({"action": ["Give `meta` or an `action`."]})
+            raise serializers.ValidationError({"action": ["Send either `meta` or `action`."]})
         return given
 
 
@@ -465,7 +475,7 @@ class BulkChangeSerializer(ScopeSerializer):
     {
         "type": "object",
         "required": ["id"],
-        "description": "`meta`, or an `action` with its inputs under the action's name.",
+        "description": "`meta`, or an `action` with its input under the action's name.",
         "properties": {
             "id": {"type": "string", "format": "uuid"},
             "meta": {"type": "object", "additionalProperties": True, "maxProperties": META_KEYS},
@@ -473,11 +483,11 @@ class BulkChangeSerializer(ScopeSerializer):
             "scope": {
                 "type": ["string", "null"],
                 "enum": [*SCOPES, None],
-                "description": "How much of its series an action reaches: as in that of one.",
+                "description": "The affected bookings of a series, as for a single action.",
             },
             "apply_to_bulked_bookings": {
                 "type": ["boolean", "null"],
-                "description": "Those that were related to it go along; false by default here.",
+                "description": "Apply the action to the related bookings. False by default here.",
             },
             **dict.fromkeys(sorted(ACTIONS), ACTION_INPUT),
         },
@@ -492,7 +502,7 @@ class NewBulkSerializer(BulkBodySerializer):
 
     bookings = ListOf(BookingBodyField(), MAX_BULK, allow_empty=False)
     relate_bookings = StrictBooleanField(
-        help_text="An action on one of them is done to all.", **CLEARABLE
+        help_text="An action on one booking applies to all of them.", **CLEARABLE
     )
 
 

@@ -1,25 +1,24 @@
 from django.urls import path
 
-from bookings import external
-from bookings.views import actions, bookings, bulk, groups, people, reserve
+from bookings.views import actions, bookings, bulk, customers, email_links, group_bookings, holds
 
 urlpatterns = [
     path("bookings", bookings.BookingsView.as_view()),
-    path("bookings/reserve", reserve.ReserveView.as_view()),
-    path("bookings/reserve/extend", reserve.ExtendHoldView.as_view()),
-    path("bookings/reserve/<uuid:reservation_id>", reserve.HoldView.as_view()),
+    path("bookings/reserve", holds.ReserveView.as_view()),
+    path("bookings/reserve/extend", holds.ExtendHoldView.as_view()),
+    path("bookings/reserve/<uuid:reservation_id>", holds.HoldView.as_view()),
     path("bookings/bulk", bulk.BulkView.as_view()),
-    path("bookings/groups", groups.GroupsView.as_view()),
-    path("bookings/groups/<uuid:group_id>", groups.GroupView.as_view()),
+    path("bookings/groups", group_bookings.GroupBookingsView.as_view()),
+    path("bookings/groups/<uuid:group_id>", group_bookings.GroupBookingView.as_view()),
     path("bookings/<uuid:booking_id>", bookings.BookingView.as_view()),
     path("bookings/<uuid:booking_id>/reschedule", actions.RescheduleView.as_view()),
-    # Any text: a link that was mangled on its way is answered by a page too.
+    # Any text: a malformed link gets an HTML error page too.
     path(
         "bookings/<str:booking_id>/external_action/<str:action>",
-        external.ExternalActionView.as_view(),
+        email_links.ExternalActionView.as_view(),
     ),
     path("bookings/<uuid:booking_id>/<str:action>", actions.ActionView.as_view()),
-    path("customers", people.CustomersView.as_view()),
-    path("customers/export", people.CustomerExportView.as_view()),
-    path("customers/erase", people.CustomerEraseView.as_view()),
+    path("customers", customers.CustomersView.as_view()),
+    path("customers/export", customers.CustomerExportView.as_view()),
+    path("customers/erase", customers.CustomerEraseView.as_view()),
 ]

@@ -7,6 +7,7 @@ class ExternalCalendarsConfig(AppConfig):
     verbose_name = "External calendars"
 
     def ready(self) -> None:
-        # From their import on connected calendars are asked before a booking is made, bookings are
-        # written to them, and `doctor` asks how they are.
-        autodiscover_modules("asking", "planning", "transport", "people", "records", "health")
+        # Importing these modules registers the free/busy check and the mirroring of bookings.
+        # A module that does not exist is ignored: tests/external_calendars/test_mirror.py notices.
+        mirror = ("mirror.delivery_planning", "mirror.writer", "mirror.records")
+        autodiscover_modules("freebusy", *mirror, "personal_data")

@@ -1,4 +1,4 @@
-"""The feed of a calendar: what any calendar program reads of it, under an address of its own."""
+"""Feeds: read-only iCalendar URLs of calendars."""
 
 import hashlib
 import hmac
@@ -14,39 +14,40 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import digest_secret
+from availability.event_time import lock_resources_of_calendars
 from availability.models import Calendar, Event
-from availability.placement import lock_calendars
 from bookings.graphs import GRAPHS, INITIALIZED
+from common.errors import NotFound
 from external_calendars.models import Feed
 from notifications.mail.envelope import service_host
 from notifications.mail.invitations import PRODUCT
-from scheduling.api.errors import NotFound
 
 PAST, AHEAD = timedelta(days=31), timedelta(days=400)
 LINE = 75  # octets
 COMPLETED = "completed"
-MOST_EVENTS = 10_000  # the earliest of them, so that a feed never takes more memory than that
+MAX_EVENTS = 10_000  # the earliest ones; limits a feed's memory
 REFRESH = "PT15M"
-# A booking in one of these is called off, or not made yet: its event stands in no feed.
+# Bookings in these states are cancelled or not created yet: their events are left out.
 LEFT_OUT = {INITIALIZED} | {
     state
     for graph in GRAPHS.values()
     for state in graph.steps.values()
     if graph.is_completed(state) and state != COMPLETED
 }
-# RFC 5545 3.3.11. icalendar's own would make a line break of the `\N` in `C:\New`.
+# RFC 5545 3.3.11. icalendar's escaping would turn the `\N` in `C:\New` into a line break.
 ESCAPES = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r": None})
 
 
-# --- Its address ----------------------------------------------------------------------------------
+# --- Tokens ---------------------------------------------------------------------------------------
 def make_feed(calendar: Calendar, *, now: datetime) -> str:
-    """The token of a new feed, which is not to be had again; the one before it ends.
+    """Create a feed that replaces the calendar's old one; return its token, of which only a hash is
+    stored.
 
     Raises NotFound for a calendar that was just deleted.
     """
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
-        if not lock_calendars([calendar]):
+        if not lock_resources_of_calendars([calendar]):
             raise NotFound("Calendar")
         Feed.objects.update_or_create(
             calendar=calendar, defaults={"token_hash": digest_secret(token), "created_at": now}
@@ -55,7 +56,7 @@ def make_feed(calendar: Calendar, *, now: datetime) -> str:
 
 
 def revoke_feed(calendar: Calendar) -> None:
-    """Raises NotFound where there is none."""
+    """Delete the calendar's feed. Raises NotFound without one."""
     deleted, _ = Feed.objects.filter(calendar=calendar).delete()
     if not deleted:
         raise NotFound("Feed")
@@ -65,8 +66,8 @@ def feed_url(calendar: Calendar, token: str) -> str:
     return f"{settings.PUBLIC_URL}/v2/calendars/{calendar.id}/feed.ics?token={token}"
 
 
-def find_fed(calendar_id: uuid.UUID, token: str) -> Calendar:
-    """The calendar that the token opens, with its app. Raises NotFound for whatever is wrong."""
+def find_feed_calendar(calendar_id: uuid.UUID, token: str) -> Calendar:
+    """Return the calendar of a valid token, with its app. Raises NotFound in all other cases."""
     calendars = Calendar.objects.filter(
         id=calendar_id,
         deleted_at=None,
@@ -75,17 +76,18 @@ def find_fed(calendar_id: uuid.UUID, token: str) -> Calendar:
     )
     calendar = calendars.select_related("feed", "resource__app").first()
     kept = getattr(getattr(calendar, "feed", None), "token_hash", "")
-    # Compared in any case, so that the time it takes tells nothing.
-    if not hmac.compare_digest(kept, digest_secret(token)):
+    # Compare in any case, so that the time it takes reveals nothing.
+    is_theirs = hmac.compare_digest(kept, digest_secret(token))
+    if calendar is None or not is_theirs:
         raise NotFound("Calendar")
     return calendar
 
 
-# --- What stands in it ----------------------------------------------------------------------------
-class Entry(NamedTuple):
+# --- Events ---------------------------------------------------------------------------------------
+class FeedEvent(NamedTuple):
     id: uuid.UUID
     updated_at: datetime
-    state: str | None  # of its booking, if it has one, which runs through
+    state: str | None  # of the booking that is not cancelled, if any
     graph: str | None
     start: datetime
     end: datetime
@@ -100,28 +102,30 @@ class Entry(NamedTuple):
 
     @property
     def is_tentative(self) -> bool:
-        """It is not known yet whether the booking takes place."""
-        if self.graph is None or self.state == COMPLETED:
+        """Whether the booking is not confirmed yet."""
+        if self.graph is None or self.state is None or self.state == COMPLETED:
             return False
         return not GRAPHS[self.graph].is_live(self.state)
 
 
-def shown_events(calendar: Calendar, now: datetime) -> QuerySet[Event]:
-    """From a month ago to a year ahead, the earliest first; without what is called off."""
+def feed_events(calendar: Calendar, now: datetime) -> QuerySet:
+    """Return the events from 31 days ago to 400 days ahead, the earliest first, without those of
+    cancelled bookings.
+    """
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Event.objects.for_app(calendar.resource.app_id).filter(calendar=calendar)
     rows = rows.overlapping(today - PAST, today + AHEAD)
-    # Of a companion in a mutual booking the main event's booking decides.
+    # A companion of a mutual booking takes the state of the main event's booking.
     rows = rows.annotate(
         state=Coalesce("own_booking__state", "main__bookings__state"),
         graph=Coalesce("own_booking__graph", "main__bookings__graph"),
     )
     rows = rows.filter(Q(state=None) | ~Q(state__in=LEFT_OUT))
-    return rows.order_by("start", "id")[:MOST_EVENTS]
+    return rows.order_by("start", "id")[:MAX_EVENTS]
 
 
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
-_TIMED = Entry(
+_TIMED = FeedEvent(
     id=uuid.UUID(int=0),
     updated_at=_MOMENT,
     state="tentative",
@@ -137,31 +141,33 @@ _TIMED = Entry(
     busy=False,
     created_at=_MOMENT,
 )
-# Written as any other, so that a tag is another one where the writing is.
+# Rendered like other events, so that the ETag changes when the format does.
 SPECIMENS = (
     _TIMED,
     _TIMED._replace(all_day=True, start_date=_MOMENT.date(), end_date=_MOMENT.date(), graph=None),
 )
 
 
-def feed_tag(calendar: Calendar, now: datetime) -> str:
-    """The ETag: of what would be written and how, without reading or writing it."""
+def feed_etag(calendar: Calendar, now: datetime) -> str:
+    """Return the ETag: a hash of the format and of the events' ids, times of change and states,
+    without rendering them.
+    """
     digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS)).encode())
-    for row in shown_events(calendar, now).values_list("id", "updated_at", "state"):
+    for row in feed_events(calendar, now).values_list("id", "updated_at", "state"):
         digest.update(repr(row).encode())
     return f'"{digest.hexdigest()[:32]}"'
 
 
 def feed_text(calendar: Calendar, now: datetime) -> str:
-    """All of it as iCalendar (RFC 5545), with CRLF.
+    """Return the feed as iCalendar (RFC 5545), with CRLF.
 
     Written line by line: icalendar's objects take ten times as long, its folding alone twice.
     """
-    rows = shown_events(calendar, now).values_list(*Entry._fields)
-    return "".join(_lines(calendar.name, map(Entry._make, rows)))
+    rows = feed_events(calendar, now).values_list(*FeedEvent._fields)
+    return "".join(_lines(calendar.name, map(FeedEvent._make, rows)))
 
 
-def _lines(name: str, entries: Iterable[Entry]) -> Iterator[str]:
+def _lines(name: str, entries: Iterable[FeedEvent]) -> Iterator[str]:
     yield "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n"
     yield f"PRODID:{PRODUCT}\r\nCALSCALE:GREGORIAN\r\nMETHOD:PUBLISH\r\n"
     yield _text("NAME", name)
@@ -173,7 +179,7 @@ def _lines(name: str, entries: Iterable[Entry]) -> Iterator[str]:
     yield "END:VCALENDAR\r\n"
 
 
-def _entry_lines(entry: Entry, host: str) -> Iterator[str]:
+def _entry_lines(entry: FeedEvent, host: str) -> Iterator[str]:
     stamp = _utc(entry.updated_at)
     yield f"BEGIN:VEVENT\r\nUID:{entry.id}@{host}\r\nDTSTAMP:{stamp}\r\n"
     yield f"CREATED:{_utc(entry.created_at)}\r\nLAST-MODIFIED:{stamp}\r\n"
@@ -196,16 +202,18 @@ def _utc(moment: datetime) -> str:
 
 
 def _text(name: str, value: str) -> str:
-    return fold(f"{name}:{value.translate(ESCAPES)}")
+    return fold_line(f"{name}:{value.translate(ESCAPES)}")
 
 
-def fold(line: str) -> str:
-    """With its end, in pieces of up to 75 octets that split no character (RFC 5545 3.1)."""
+def fold_line(line: str) -> str:
+    """Fold a line into pieces of up to 75 octets that split no character (RFC 5545 3.1), with
+    CRLF.
+    """
     rest = line.encode()
     pieces = []
     while len(rest) > LINE:
         end = LINE
-        while rest[end] & 0xC0 == 0x80:  # in the middle of one
+        while rest[end] & 0xC0 == 0x80:  # within a character
             end -= 1
         pieces.append(rest[:end])
         rest = b" " + rest[end:]

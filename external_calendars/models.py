@@ -1,44 +1,41 @@
-"""Calendars that live elsewhere: how they are reached, what stands in them, what was written."""
+"""Calendars at providers: connections, synced objects, mirrored events, and feeds."""
 
 from django.db import models
 from django.utils import timezone
 
 from availability.models import Calendar, Event
-from external_calendars.providers.base import TROUBLES
-from scheduling.api.ids import new_id
-from scheduling.api.instants import format_stamp
-from scheduling.api.reencryption import keeps_secrets
+from common.ids import new_id
+from common.instants import format_stamp
+from external_calendars.providers.base import PROVIDER_ERRORS
 
 
 class Connection(models.Model):
-    """How one calendar is reached at its provider, and how far it is in step.
+    """How a calendar is reached at its provider, and its sync state.
 
-    `next_at` is when a worker may look there: the next turn, or, while one is at it, the end of its
-    lease. A connection that can't go on without a person (a wrong password) has none, and says so
-    in `problem`.
+    `next_at`: when a worker may claim the sync; during a sync, the end of the lease; NULL if only a
+    person can fix `problem` (a wrong password).
     """
 
     calendar = models.OneToOneField(
         Calendar, models.CASCADE, primary_key=True, related_name="connection"
     )
-    # The collection or feed that was found where a person said. A feed's address is a secret in
-    # itself, so that calendar.provider_id shows no more than its server.
+    # The discovered collection or feed. A feed's address is a secret, so calendar.provider_id has
+    # only the server.
     address = models.TextField(editable=False, help_text="encrypted")
     username = models.CharField(max_length=300, blank=True)
     password = models.TextField(blank=True, editable=False, help_text="encrypted")
-    # Where the last look ended: a sync-token, a ctag, or a feed's ETag and Last-Modified, each with
-    # the word for which of them it is.
+    # Where the last sync ended: `way` and a sync token, a ctag, or a feed's ETag and Last-Modified.
     mark = models.JSONField(default=dict, blank=True, editable=False)
-    # On whose wall clock, and as whose, what stands there was read: where that has changed, all is
-    # read anew.
+    # The zone and e-mail address with which texts were read: if they change, everything is read
+    # anew.
     read_as = models.CharField(max_length=400, blank=True, editable=False)
     problem = models.CharField(max_length=32, blank=True, editable=False)
     problem_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False, help_text="in a row")
-    # Of the look that is under way, or the last: how many objects of how many are in.
+    # Progress of the running or last sync: stored objects of all objects.
     done = models.PositiveIntegerField(default=0, editable=False)
     total = models.PositiveIntegerField(default=0, editable=False)
-    # Objects there that can't be read; each says why.
+    # Number of unreadable objects; each row has its problem.
     unread = models.PositiveIntegerField(default=0, editable=False)
     next_at = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
@@ -59,49 +56,40 @@ class Connection(models.Model):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing but a person gets it going again."""
+        """Whether only a person can get the syncs going again."""
         return self.next_at is None
 
     def problem_record(self) -> dict[str, str] | None:
-        """Why it is not in step, as answers say it."""
-        if not self.problem:
+        """Return the API record of the problem; None without one."""
+        if not self.problem or self.problem_since is None:
             return None
         return {
             "code": self.problem,
-            "text": TROUBLES[self.problem],
+            "text": PROVIDER_ERRORS[self.problem],
             "since": format_stamp(self.problem_since),
         }
 
     def progress_record(self) -> dict[str, int] | None:
-        """How far the look that is under way has come; None where there is none."""
+        """Return the API record of the running sync's progress; None without a running sync."""
         if self.lease_token is None or not self.total:
             return None
         return {"done": self.done, "total": self.total}
 
 
-keeps_secrets(
-    "calendar",
-    Connection,
-    "address",
-    "password",
-    in_use=models.Q(calendar__deleted_at=None, calendar__resource__deleted_at=None),
-)
-
-
 class ExternalObject(models.Model):
-    """One object of a collection (RFC 4791 4.1), or all of one UID in a feed, as last seen.
+    """One object of a collection (RFC 4791 4.1), or one UID of a feed, as last synced.
 
-    Its events are the Event rows of the calendar with its UID as `provider_id`.
+    Its events are the calendar's Event rows with its UID as `provider_id`.
     """
 
     connection = models.ForeignKey(Connection, models.CASCADE, related_name="remote_objects")
     href = models.CharField(max_length=1000, help_text="the path at its server; a feed's: the UID")
     uid = models.CharField(max_length=300)
     etag = models.CharField(max_length=300, blank=True)
-    # Kept only where it is needed again without asking: to repeat what recurs, to compare our own.
+    # Only kept if it is needed again: to expand recurring events, to compare mirrored events.
     text = models.TextField(blank=True, help_text="iCalendar")
     is_recurring = models.BooleanField(default=False)
-    # Until when what recurs is laid out in events.
+    # The end of the expanded window of a recurring object.
     laid_out_until = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=200, blank=True, help_text="why it can't be read")
     problem_since = models.DateTimeField(null=True, blank=True)
@@ -129,7 +117,7 @@ class ExternalObject(models.Model):
 
 
 class WrittenEvent(models.Model):
-    """The copy of a booking's event in a connected calendar: what stands there by our hand."""
+    """The mirror of a booking's event in a connected calendar."""
 
     PENDING, WRITTEN, REMOVED = "pending", "written", "removed"
     MOVED_THERE, REMOVED_THERE, REFUSED = "moved_there", "removed_there", "refused"
@@ -145,7 +133,7 @@ class WrittenEvent(models.Model):
         max_length=13, choices=[(state, state) for state in STATES], default=PENDING
     )
     reason = models.CharField(max_length=300, blank=True)
-    # What it said when it was last written, or when somebody had changed it there.
+    # The time at the provider when it was last written, or when a person had changed it.
     start = models.DateTimeField(null=True, blank=True)
     end = models.DateTimeField(null=True, blank=True)
     written_at = models.DateTimeField(null=True, blank=True)
@@ -161,12 +149,12 @@ class WrittenEvent(models.Model):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether its calendar is connected still; read with `calendar__connection`."""
+        """Whether the calendar is still connected. Select `calendar__connection` with the row."""
         return self.calendar.deleted_at is None and hasattr(self.calendar, "connection")
 
 
 class Feed(models.Model):
-    """The address under which a calendar can be read by any program: one, until it is revoked."""
+    """The secret URL under which calendar programs read a calendar; one at a time."""
 
     calendar = models.OneToOneField(Calendar, models.CASCADE, primary_key=True, related_name="feed")
     token_hash = models.CharField(max_length=64, unique=True, editable=False)

@@ -1,6 +1,6 @@
-"""Connect calendars that are kept elsewhere, and let go of them.
+"""Connect, reconnect and disconnect calendars at providers.
 
-What needs the network is asked first, outside of any transaction; then one transaction writes.
+Network requests come first, outside any transaction; one transaction then writes.
 """
 
 import re
@@ -14,23 +14,29 @@ from urllib.parse import urlsplit
 from django.db import router, transaction
 from django.db.models import QuerySet
 
+from availability.event_time import lock_resources, lock_resources_of_calendars
 from availability.models import Calendar, Event, Resource
-from availability.placement import lock_calendars, lock_resources
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
-from external_calendars.access import access_of, keep_access, server_of
-from external_calendars.claims import LOOK
+from common.errors import AlreadyExists, Invalid, NotFound
+from common.updated_at import transaction_start
+from external_calendars.credentials import credentials_of, server_address, store_credentials
+from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import NO_WRITE_ACCESS, TROUBLES, Access, Found, Trouble
-from external_calendars.writing import hurry, plan_missing
-from notifications.waking import ask_after_commit
-from scheduling.api.changes import transaction_start
-from scheduling.api.errors import AlreadyExists, Invalid, NotFound
+from external_calendars.providers.base import (
+    NO_WRITE_ACCESS,
+    PROVIDER_ERRORS,
+    CalendarAccess,
+    DiscoveredCalendar,
+    ProviderError,
+)
+from external_calendars.sync.leases import SYNC_WAKEUP
+from notifications.outbox.wakeup import wake_up_after_commit
 
-MOST_CONNECTED = 10  # of a resource
+MAX_CONNECTED = 10  # per resource
 FIND_SECONDS = 10.0
-TYPE_AGAIN = "Must be given again: it is not told to another server unasked."
-# The field of a body that a trouble is about; the address where none is named.
+TYPE_AGAIN = "Enter the password again: the address is on another server."
+# Error code -> the body's field that the error is about; "address" for the others.
 FIELDS = {
     "unauthorized": "password",
     "secret_unreadable": "password",
@@ -40,84 +46,93 @@ _NOT_IN_NAME = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class NotConnectable(Invalid):
-    """A calendar can't be connected as it was asked: `problem` is one of TROUBLES."""
+    """A calendar can't be connected. `problem` is a key of PROVIDER_ERRORS."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        field = FIELDS.get(trouble.code, "address")
-        # Which calendars there are is what a person has to know to choose one of them.
-        text = str(trouble) if trouble.code == "several_calendars" else TROUBLES[trouble.code]
-        super().__init__({field: [text]}, problem=trouble.code)
+    def __init__(self, provider_error: ProviderError) -> None:
+        field = FIELDS.get(provider_error.code, "address")
+        # The detail lists the calendars: the person needs it to choose one.
+        text = (
+            str(provider_error)
+            if provider_error.code == "several_calendars"
+            else PROVIDER_ERRORS[provider_error.code]
+        )
+        super().__init__({field: [text]}, problem=provider_error.code)
 
 
-class Verdict(NamedTuple):
-    """How a try to reach a calendar went: `trouble` is a key of TROUBLES, "" where it went well;
-    `access` what may be done there, "" where it is not known."""
+class ConnectionTest(NamedTuple):
+    """Result of a connection test. `provider_error`: a key of PROVIDER_ERRORS, "" without an error.
+    `access`: the access level at the provider, "" if unknown.
+    """
 
-    trouble: str
+    provider_error: str
     access: str
     seconds: float
 
     @property
     def text(self) -> str:
-        return TROUBLES[self.trouble] if self.trouble else "The calendar can be used."
+        return (
+            PROVIDER_ERRORS[self.provider_error]
+            if self.provider_error
+            else "The calendar can be used."
+        )
 
 
-def find(provider: str, access: Access) -> Found:
-    """The calendar behind what a person gave. Takes up to FIND_SECONDS; raises NotConnectable."""
+def discover_calendar(provider: str, access: CalendarAccess) -> DiscoveredCalendar:
+    """Return the calendar behind `access`. Takes up to FIND_SECONDS; raises NotConnectable."""
     try:
         return PROVIDERS[provider].find(access, deadline=FIND_SECONDS)
-    except Trouble as trouble:
-        raise NotConnectable(trouble) from trouble
+    except ProviderError as provider_error:
+        raise NotConnectable(provider_error) from provider_error
 
 
 # --- Connect --------------------------------------------------------------------------------------
-def connect(
+def connect_calendar(
     *,
     resource: Resource,
     provider: str,
-    access: Access,
+    access: CalendarAccess,
     given: Mapping[str, Any],
     is_primary: bool | None = None,
     now: datetime,
 ) -> Calendar:
-    """A calendar of the resource that is kept at a provider; a worker looks there at once.
+    """Connect a provider's calendar to the resource; a worker syncs it at once.
 
-    `given`: the texts of a calendar; without a name it has its name there. `is_primary`: whether
-    the resource's bookings are written to it; None: if it is the first that can be.
-    Raises NotConnectable, AlreadyExists, and Invalid past the resource's most.
+    `given`: the calendar's texts; the name defaults to the name at the provider. `is_primary`:
+    whether the resource's bookings are written to the calendar; None: true for the first writable
+    one. Raises NotConnectable, AlreadyExists, and Invalid above MAX_CONNECTED.
     """
-    found = find(provider, access)
+    found = discover_calendar(provider, access)
     _check_primary(found, is_primary)
     calendar = Calendar(resource=resource, provider=provider, name=_name_of(found))
     set_fields(calendar, given, CALENDAR_TEXTS)
     connection = Connection(calendar=calendar, created_at=now)
     with transaction.atomic():
         if not lock_resources([resource.id]):
-            raise Invalid.at("resource_id", "There is no such resource any more.")
+            raise Invalid.at("resource_id", "The resource no longer exists.")
         others = list(_connections(resource))
-        if len(others) >= MOST_CONNECTED:
+        if len(others) >= MAX_CONNECTED:
             raise Invalid.at(
-                "resource_id", f"A resource has at most {MOST_CONNECTED} connected calendars."
+                "resource_id", f"A resource has at most {MAX_CONNECTED} connected calendars."
             )
         _refuse_twice(others, found)
         if is_primary is None:
             is_primary = found.may_write and not any(
-                one.calendar.provider_primary for one in others
+                other.calendar.provider_primary for other in others
             )
         _set_found(calendar, connection, found, access)
         if is_primary:
-            _dethrone(resource, now)
+            _unset_primary(resource, now)
         calendar.provider_primary = is_primary
         calendar.save(force_insert=True)
-        _start_over(connection, now)
+        _start_over(connection)
         connection.save(force_insert=True)
         if calendar.is_writable:
-            plan_missing(calendar, now=now)
-        ask_after_commit(LOOK)
+            backfill(calendar, now=now)
+        wake_up_after_commit(SYNC_WAKEUP)
     return calendar
 
 
-def reconnect(
+def reconnect_calendar(
     calendar: Calendar,
     given: Mapping[str, Any],
     *,
@@ -125,17 +140,19 @@ def reconnect(
     is_primary: bool | None = None,
     now: datetime,
 ) -> Calendar:
-    """Reach it otherwise from now on: any of address, username and password; what is not given
-    stays. What was read from another collection goes. `texts` and `is_primary` change with it.
+    """Change address, username or password of a connection; values absent from `given` stay.
 
-    Raises NotConnectable, AlreadyExists, Invalid for an own calendar, NotFound for one that was
-    just deleted.
+    If the address leads to another collection, the events read from the old one are deleted.
+    `texts` and `is_primary` are changed in the same transaction.
+
+    Raises NotConnectable, AlreadyExists, Invalid for a calendar of the service, NotFound for a
+    calendar that was just deleted.
     """
     connection = connection_of(calendar)
-    if would_tell_another_server(calendar, given):
+    if changes_host(calendar, given):
         raise Invalid.at("password", TYPE_AGAIN)
     access = _changed_access(connection, given)
-    found = find(calendar.provider, access)
+    found = discover_calendar(calendar.provider, access)
     _check_primary(found, is_primary)
     with transaction.atomic():
         calendar = _lock(calendar)
@@ -146,51 +163,52 @@ def reconnect(
             connection.mark = {}
             calendar.synced_at = None
         if calendar.synced_at is None:
-            connection.created_at = now  # its first look begins now
+            connection.created_at = now  # the first sync starts now
         _set_found(calendar, connection, found, access)
         set_fields(calendar, texts or {}, CALENDAR_TEXTS)
         if is_primary:
-            _dethrone(calendar.resource, now)
+            _unset_primary(calendar.resource, now)
         wanted = calendar.provider_primary if is_primary is None else is_primary
         calendar.provider_primary = wanted and found.may_write
         calendar.save()
-        _start_over(connection, now)
+        _start_over(connection)
         connection.save()
         if calendar.is_writable or was_writable:
-            plan_missing(calendar, now=now)
-        # Later, since it takes locks that writes take before this one.
-        going_on = partial(hurry, connection, address=found.address, now=now)
+            backfill(calendar, now=now)
+        # After the commit, since it takes locks that calendar writes take before the connection's.
+        going_on = partial(retry_now, connection, address=found.address, now=now)
         transaction.on_commit(going_on, robust=True)
-        ask_after_commit(LOOK)
+        wake_up_after_commit(SYNC_WAKEUP)
     return calendar
 
 
 def choose_primary(calendar: Calendar, is_primary: bool, *, now: datetime) -> Calendar:
-    """Whether the resource's bookings are written to it: to one calendar at most, the last chosen.
+    """Set whether the resource's bookings are written to the calendar. A resource has at most one
+    primary calendar: the last chosen.
 
-    Raises NotConnectable for one that can only be read, Invalid for an own one, NotFound.
+    Raises NotConnectable for a read-only calendar, Invalid for a calendar of the service, NotFound.
     """
     with transaction.atomic():
         calendar = _lock(calendar)
         connection_of(calendar)
         if is_primary and not calendar.is_writable:
-            raise NotConnectable(Trouble("no_write_access"))
+            raise NotConnectable(ProviderError("no_write_access"))
         if is_primary != calendar.provider_primary:
-            _dethrone(calendar.resource, now)
+            _unset_primary(calendar.resource, now)
             calendar.provider_primary = is_primary
             calendar.save(update_fields=["provider_primary", "updated_at"])
-            plan_missing(calendar, now=now)
+            backfill(calendar, now=now)
     return calendar
 
 
-def _name_of(found: Found) -> str:
+def _name_of(found: DiscoveredCalendar) -> str:
     name = _NOT_IN_NAME.sub(" ", found.name).strip()[:200].strip()
     return name or urlsplit(found.address).hostname or "Calendar"
 
 
-def _check_primary(found: Found, is_primary: bool | None) -> None:
+def _check_primary(found: DiscoveredCalendar, is_primary: bool | None) -> None:
     if is_primary and not found.may_write:
-        raise NotConnectable(Trouble("no_write_access"))
+        raise NotConnectable(ProviderError("no_write_access"))
 
 
 def _connections(resource: Resource) -> QuerySet[Connection]:
@@ -198,136 +216,149 @@ def _connections(resource: Resource) -> QuerySet[Connection]:
     return rows.select_related("calendar")
 
 
-def _refuse_twice(others: Sequence[Connection] | QuerySet[Connection], found: Found) -> None:
-    """Raise AlreadyExists where the resource has that collection or feed already."""
+def _refuse_twice(
+    others: Sequence[Connection] | QuerySet[Connection], found: DiscoveredCalendar
+) -> None:
+    """Raise AlreadyExists if the resource has already connected the collection or feed."""
     for connection in others:
         if _address_of(connection) == found.address:
-            raise AlreadyExists(f"It is connected already, as “{connection.calendar.name}”.")
+            name = connection.calendar.name
+            raise AlreadyExists(f"This calendar is already connected as “{name}”.")
 
 
 def _address_of(connection: Connection) -> str:
-    """ "" where it can't be read any more: then it is no other's."""
+    """Return the decrypted address; "", which equals no other, if it can't be decrypted."""
     try:
-        return access_of(connection).address
-    except Trouble:
+        return credentials_of(connection).address
+    except ProviderError:
         return ""
 
 
-def would_tell_another_server(calendar: Calendar, given: Mapping[str, Any]) -> bool:
-    """Whether the stored password would go to a server that it was not given for: who does not know
-    it must not have it sent to where they can read it."""
+def changes_host(calendar: Calendar, given: Mapping[str, Any]) -> bool:
+    """Return whether the stored password would be sent to a new server.
+
+    Somebody who does not know the password must not redirect it to a server where they can read it.
+    """
     address = given.get("address")
     return bool(
         address
         and calendar.connection.password
         and "password" not in given
-        and server_of(address) != server_of(calendar.provider_id)
+        and server_address(address) != server_address(calendar.provider_id)
     )
 
 
-def _changed_access(connection: Connection, given: Mapping[str, Any]) -> Access:
-    """Raises NotConnectable where what stays can't be read; what is replaced need not be."""
+def _changed_access(connection: Connection, given: Mapping[str, Any]) -> CalendarAccess:
+    """Return the stored credentials with `given` applied. Raises NotConnectable if credentials that
+    stay can't be decrypted; replaced ones need not be readable.
+    """
     if {"address", "password"} <= given.keys():
-        access = Access(address="", username=connection.username)
+        access = CalendarAccess(address="", username=connection.username)
     else:
         try:
-            access = access_of(connection)
-        except Trouble as trouble:
-            raise NotConnectable(trouble) from trouble
+            access = credentials_of(connection)
+        except ProviderError as provider_error:
+            raise NotConnectable(provider_error) from provider_error
     return access._replace(**{name: value or "" for name, value in given.items()})
 
 
-def _set_found(calendar: Calendar, connection: Connection, found: Found, access: Access) -> None:
+def _set_found(
+    calendar: Calendar, connection: Connection, found: DiscoveredCalendar, access: CalendarAccess
+) -> None:
     is_feed = not PROVIDERS[calendar.provider].can_write
-    calendar.provider_id = server_of(found.address) if is_feed else found.address
+    calendar.provider_id = server_address(found.address) if is_feed else found.address
     calendar.provider_access = Calendar.WRITER if found.may_write else Calendar.READER
     calendar.provider_invites = found.invites
-    keep_access(connection, access._replace(address=found.address))
+    store_credentials(connection, access._replace(address=found.address))
 
 
-def _dethrone(resource: Resource, now: datetime) -> None:
+def _unset_primary(resource: Resource, now: datetime) -> None:
     rows = Calendar.objects.filter(resource=resource, provider_primary=True)
     rows.update(provider_primary=False, updated_at=transaction_start())
 
 
-def _start_over(connection: Connection, now: datetime) -> None:
-    """As if nothing had gone wrong; the result of a look that is under way is dropped."""
+def _start_over(connection: Connection) -> None:
+    """Clear failures and the lease: the result of a running sync is dropped."""
     connection.problem, connection.problem_since, connection.failures = "", None, 0
     connection.done = connection.total = 0
-    connection.next_at, connection.lease_token = now, None
+    connection.next_at, connection.lease_token = transaction_start(), None
 
 
 def _forget_what_was_there(calendar: Calendar) -> None:
-    """Bookings keep their time; their copies at the provider stay there as they are."""
-    # Nothing leads to them, so the database need not be asked about that for each of thousands.
-    Event.objects.filter(id__in=of_provider(calendar).values("id"))._raw_delete(
+    """Delete the events and objects read from the provider. Bookings keep their time; their
+    mirrored events stay at the provider.
+    """
+    # No row references them, so the database need not check that for each of thousands.
+    Event.objects.filter(id__in=events_of_provider(calendar).values("id"))._raw_delete(
         using=router.db_for_write(Event)
     )
     calendar.connection.remote_objects.all().delete()
     calendar.written.all().delete()
 
 
-def of_provider(calendar: Calendar) -> QuerySet[Event]:
-    """The events that came from there: all but those of bookings."""
+def events_of_provider(calendar: Calendar) -> QuerySet[Event]:
+    """Return the calendar's events from the provider: all but those of bookings."""
     return calendar.events.filter(bookings=None, main=None)
 
 
 def _lock(calendar: Calendar) -> Calendar:
-    """The row as it is under the lock of its resource. Raises NotFound for one just deleted."""
-    if not lock_calendars([calendar]):
+    """Return the calendar's row with its resource locked. Raises NotFound if just deleted."""
+    if not lock_resources_of_calendars([calendar]):
         raise NotFound("Calendar")
     return Calendar.objects.select_related("resource", "connection").get(id=calendar.id)
 
 
 def connection_of(calendar: Calendar) -> Connection:
-    """Raises Invalid for a calendar of the service's own."""
+    """Return the calendar's connection. Raises Invalid for a calendar of the service."""
     if not calendar.is_connected:
-        raise Invalid.at("calendar_id", "Is a calendar of its own: it is connected to nothing.")
+        raise Invalid.at("calendar_id", "This calendar is not connected to a provider.")
     return calendar.connection
 
 
-# --- While it is connected ------------------------------------------------------------------------
-def try_out(calendar: Calendar) -> Verdict:
-    """Reach it now, as a worker would, and change nothing. Takes up to FIND_SECONDS.
+# --- Connected calendars --------------------------------------------------------------------------
+def test_connection(calendar: Calendar) -> ConnectionTest:
+    """Contact the provider as a worker would, and change nothing. Takes up to FIND_SECONDS.
 
-    Raises Invalid for an own calendar.
+    Raises Invalid for a calendar of the service.
     """
     connection = connection_of(calendar)
     begun = time.monotonic()
     try:
-        found = PROVIDERS[calendar.provider].find(access_of(connection), deadline=FIND_SECONDS)
-    except Trouble as trouble:
-        return Verdict(trouble.code, "", time.monotonic() - begun)
+        found = PROVIDERS[calendar.provider].find(credentials_of(connection), deadline=FIND_SECONDS)
+    except ProviderError as provider_error:
+        return ConnectionTest(provider_error.code, "", time.monotonic() - begun)
     access = Calendar.WRITER if found.may_write else Calendar.READER
     lost = calendar.is_writable and not found.may_write
-    return Verdict("no_write_access" if lost else "", access, time.monotonic() - begun)
+    return ConnectionTest("no_write_access" if lost else "", access, time.monotonic() - begun)
 
 
-def look_now(calendar: Calendar, *, now: datetime) -> Calendar:
-    """Have a worker look there at once, also where a problem had stopped it.
+def request_sync(calendar: Calendar) -> Calendar:
+    """Have a worker sync the calendar at once, even if a problem has stopped its syncs.
 
-    One that is under way goes on, and is not followed by another. Raises Invalid for an own
-    calendar, NotFound for one just deleted.
+    A running sync continues and is not followed by another. Raises Invalid for a calendar of the
+    service, NotFound for one that was just deleted.
     """
     with transaction.atomic():
         calendar = _lock(calendar)
         connection_of(calendar)
         waiting = Connection.objects.filter(calendar=calendar, lease_token=None)
-        waiting.update(next_at=now)
-        # Whoever asks may have mended it; the next write tells.
+        waiting.update(next_at=transaction_start())
+        # The caller may have fixed the missing write access; the next write will tell.
         kept_out = waiting.filter(problem=NO_WRITE_ACCESS)
         kept_out.update(problem="", problem_since=None)
         calendar.connection.refresh_from_db()
-        ask_after_commit(LOOK)
+        wake_up_after_commit(SYNC_WAKEUP)
     return calendar
 
 
-# --- Let go ---------------------------------------------------------------------------------------
-def disconnect(calendar: Calendar, *, now: datetime) -> Calendar:
-    """Keep it as a calendar of the service's own, with its bookings and without what came from
-    there. What was written there stays there; its bookings are the primary calendar's from now on.
+# --- Disconnect -----------------------------------------------------------------------------------
+def disconnect_calendar(calendar: Calendar, *, now: datetime) -> Calendar:
+    """Turn a connected calendar into a calendar of the service.
 
-    Raises Invalid for an own calendar, NotFound for one just deleted.
+    It keeps its bookings and loses the provider's events. Mirrored events stay at the provider; the
+    bookings are mirrored to the primary calendar from now on.
+
+    Raises Invalid for a calendar of the service, NotFound for one that was just deleted.
     """
     with transaction.atomic():
         calendar = _lock(calendar)
@@ -337,12 +368,13 @@ def disconnect(calendar: Calendar, *, now: datetime) -> Calendar:
         calendar.provider_access, calendar.provider_invites = "", False
         calendar.provider_primary, calendar.synced_at = False, None
         calendar.save()
-        plan_missing(calendar, now=now)
+        backfill(calendar, now=now)
     return Calendar.objects.select_related("resource", "connection").get(id=calendar.id)
 
 
 def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
-    """Delete a calendar, its feed, and of a connected one its secrets and all that came from there.
+    """Delete a calendar and its feed; of a connected one also its secrets and the provider's
+    events.
 
     Raises InUse as `delete_calendar` does.
     """
@@ -350,7 +382,9 @@ def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
         delete_calendar(calendar, now=now)
         if calendar.is_connected:
             _drop_connection(calendar)
-            Calendar.objects.filter(id=calendar.id).update(provider_primary=False)
+            Calendar.objects.filter(id=calendar.id).update(
+                provider_primary=False, updated_at=transaction_start()
+            )
         Feed.objects.filter(calendar=calendar).delete()
 
 

@@ -2,30 +2,30 @@ import time
 
 from celery import shared_task
 
-from external_calendars.claims import LOOK, due
-from external_calendars.layout import forget_old_events, lay_out_further
-from external_calendars.rounds import LONGEST_RUN, run_round
-from notifications.stopping import is_stopping
-from notifications.sweeping import NEGLECTED, sweeps
-from notifications.waking import publish
-from scheduling.api.sql import database_now
+from common.sql import database_now
+from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
+from external_calendars.sync.materialise import delete_old_events, expand_further
+from external_calendars.sync.worker import MAX_RUN, sync_due_calendars
+from notifications.outbox.poller import NEGLECTED, Poll, polls
+from notifications.outbox.shutdown_flag import is_stopping
+from notifications.outbox.wakeup import publish_wakeup
 
 LAY_OUT_SECONDS = 20.0  # of one task
 
 
-@shared_task(soft_time_limit=LONGEST_RUN + 10, time_limit=LONGEST_RUN + 20)
+@shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
 def look_at_calendars() -> None:
-    """Look at those that are due; a successor goes on with what is left."""
-    if run_round(stopping=is_stopping) and not is_stopping():
-        publish(LOOK)
+    """Sync the due calendars; publish a wake-up for the rest."""
+    if sync_due_calendars(stopping=is_stopping) and not is_stopping():
+        publish_wakeup(SYNC_WAKEUP)
 
 
 @shared_task
 def lay_out_calendars() -> None:
-    """Once a day: what recurs is laid out further, what is long over is forgotten."""
+    """Daily: expand recurring events further, and delete old events."""
     now = database_now()
     ends = time.monotonic() + LAY_OUT_SECONDS
-    for work in (lay_out_further, forget_old_events):
+    for work in (expand_further, delete_old_events):
         for _ in work(now):
             if is_stopping():
                 return
@@ -34,8 +34,10 @@ def lay_out_calendars() -> None:
                 return
 
 
-@sweeps("calendar")
 def sweep_calendars() -> None:
-    """Those that were due for a while, and that no task has taken."""
-    if due(database_now() - NEGLECTED).exists():
-        run_round(stopping=is_stopping)
+    """Sync calendars that have been due for a while without a task claiming them."""
+    if due_connections(database_now() - NEGLECTED).exists():
+        sync_due_calendars(stopping=is_stopping)
+
+
+polls.register(Poll("calendar", sweep_calendars))

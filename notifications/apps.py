@@ -7,6 +7,5 @@ class NotificationsConfig(AppConfig):
     verbose_name = "Notifications"
 
     def ready(self) -> None:
-        # From their import on planning listens to the steps of bookings, and people's data in
-        # deliveries is a part of theirs.
-        autodiscover_modules("planning", "people")
+        # Importing these modules registers the planning of deliveries and their personal data.
+        autodiscover_modules("planning", "personal_data")

@@ -1,29 +1,28 @@
-"""What leaves the house: one queue of deliveries, every try of each, and where calls go."""
+"""The outbox: deliveries, their attempts, and the webhooks they call."""
 
 from datetime import datetime, timedelta
 
+from django.contrib.postgres.functions import TransactionNow
 from django.db import models
-from django.db.models.functions import Now
 
-from apps_config.history import History
+from apps_config.history import ChangeHistory
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
-from scheduling.api.changes import UpdatedAtField
-from scheduling.api.ids import new_id
-from scheduling.api.reencryption import keeps_secrets
+from common.ids import new_id
+from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
 class EmailTemplate(models.Model):
-    """An app's own words for one kind of mail; without a row the service's words are used."""
+    """An app's override of one mail template; without a row the default applies."""
 
     app = models.ForeignKey(App, models.CASCADE, related_name="email_templates")
     slug = models.CharField(max_length=40)
     subject = models.CharField(max_length=200)
     text = models.TextField(max_length=20_000)
     html = models.TextField(max_length=100_000)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = UpdatedAtField()
 
-    history = History()
+    history = ChangeHistory()
 
     class Meta:
         ordering = ["slug"]
@@ -35,7 +34,7 @@ class EmailTemplate(models.Model):
         return self.slug
 
 
-class WebhookQuerySet(models.QuerySet):
+class WebhookQuerySet(models.QuerySet["Webhook"]):
     def for_app(self, app: App) -> "WebhookQuerySet":
         return self.filter(app=app, deleted_at=None)
 
@@ -69,7 +68,7 @@ class Webhook(models.Model):
     description = models.TextField(max_length=8000, blank=True)
     active = models.BooleanField(default=True)
     disabled_reason = models.CharField(max_length=200, blank=True)
-    # Encrypted (scheduling.api.secrets); the previous one signs too until it runs out.
+    # Encrypted (common.encryption); the previous one signs too until it runs out.
     secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, editable=False)
     previous_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -82,7 +81,7 @@ class Webhook(models.Model):
     updated_at = UpdatedAtField()
 
     objects = WebhookQuerySet.as_manager()
-    history = History(leave_out=["updated_at", *WEBHOOK_SECRETS])
+    history = ChangeHistory(leave_out=["updated_at", *WEBHOOK_SECRETS])
 
     class Meta:
         ordering = ["-created_at", "-id"]
@@ -96,22 +95,14 @@ class Webhook(models.Model):
         return self.url
 
 
-keeps_secrets("webhook", Webhook, "secret", in_use=models.Q(deleted_at=None))
-keeps_secrets(
-    "webhook",
-    Webhook,
-    "previous_secret",
-    in_use=models.Q(deleted_at=None, previous_until__gt=Now()),
-)
-
 # The ends that somebody should know of; and how far behind its time an open one stands out.
 FAILURES = ("failed", "expired")
 LATE = timedelta(minutes=1)
 
 
-class DeliveryQuerySet(models.QuerySet):
+class DeliveryQuerySet(StampedQuerySet["Delivery"]):
     def open(self) -> "DeliveryQuerySet":
-        """Those that are still to be sent, or being sent."""
+        """Deliveries that are scheduled or being sent."""
         return self.filter(next_at__isnull=False)
 
     def overdue(self, now: datetime) -> "DeliveryQuerySet":
@@ -184,6 +175,7 @@ class Delivery(models.Model):
     )
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField()
+    updated_at = UpdatedAtField(db_default=TransactionNow())
     finished_at = models.DateTimeField(null=True, blank=True)
 
     objects = DeliveryQuerySet.as_manager()
@@ -205,6 +197,7 @@ class Delivery(models.Model):
                 name="delivery_in_flight",
             ),
             models.Index(fields=["app", "-id"], name="delivery_listing"),
+            models.Index(fields=["app", "updated_at"], name="delivery_updated"),
             models.Index(
                 fields=["webhook", "-id"],
                 condition=models.Q(webhook__isnull=False),
@@ -248,7 +241,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One try of a delivery, however it went."""
+    """One attempt of a delivery."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()

@@ -1,10 +1,11 @@
-"""From one change of a booking to the deliveries that it causes (api.md section 8).
+"""Plan the deliveries of a change of a booking (api.md section 8).
 
-Runs in the transaction of the change and sends nothing: it writes rows. Whether a mail may go out
-(the app's switch, the owner's address, test mode) is asked when it is sent.
+Runs in the transaction of the change and only writes rows. Whether a mail may be sent (the app's
+switch, the owner's address, test mode) is checked when it is sent.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,18 +17,20 @@ from django.db.models import Count
 from apps_config.models import EventNotification
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange
-from bookings.records import INCLUDES, WHOLE, booking_record, with_includes
-from bookings.services import Step, listens
-from notifications.breaker import endpoint_of
+from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
+from bookings.services import Transition, on_transition
+from common.hooks import Hook
+from common.instants import format_instant
+from common.sql import id_param, insert_rows
+from common.updated_at import transaction_start
 from notifications.models import Delivery, Plan, Webhook
-from notifications.waking import wake_after_commit
-from scheduling.api.instants import format_instant
-from scheduling.api.sql import insert_rows, raw_id
+from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.outbox.wakeup import wake_dispatchers_after_commit
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
-# What a webhook can be told, as its calls name it.
+# The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
-# Whom a state is mailed to; the tentative state of payment graphs says nothing yet.
+# Mails per state; the tentative state of payment graphs sends none.
 MAILS: Mapping[str, tuple[str, ...]] = {
     "tentative": (OWNER, CUSTOMER),
     "confirmed": (CUSTOMER, OWNER),
@@ -40,174 +43,180 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     RESCHEDULED: (CUSTOMER, OWNER),
     UPDATED: (CUSTOMER, OWNER),
 }
-# Of an update these are mailed to all, and a new address to whom it belongs.
+# Changed fields that are mailed to all; a new address is mailed to its customer only.
 MAILED_CHANGES = frozenset({"what", "where"})
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
 CALL_EXPIRES_AFTER = timedelta(hours=76)
-# A reminder that could not be sent before the start is late by no more than this.
+# A reminder before the start may be this late.
 REMINDER_GRACE = timedelta(minutes=5)
 
-
-Planner = Callable[[Sequence[Step]], Mapping[Step, Sequence[Delivery]]]
-PLANNERS: list[Planner] = []
-
-
-def plans(planner: Planner) -> Planner:
-    """Have the function asked which deliveries each step causes beside those below: the rooms above
-    have transports of their own. Runs in the steps' transaction."""
-    PLANNERS.append(planner)
-    return planner
+# Return further deliveries per transition, in its transaction: hook for transports of layers above.
+delivery_planners = Hook[
+    Callable[[Sequence[Transition]], Mapping[Transition, Sequence[Delivery]]]
+]()
 
 
-@listens
-def plan_deliveries(steps: Sequence[Step]) -> None:
-    """Write the deliveries of the steps, each step's in the order in which they are to leave."""
-    _call_off(steps)
-    calls = _Calls(steps)
-    further = [planner(steps) for planner in PLANNERS]
-    companies = _companies(steps)
+@on_transition.register
+def plan_deliveries(transitions: Sequence[Transition]) -> None:
+    """Write the deliveries of the transitions, in the order in which they are to be sent."""
+    _cancel_pending(transitions)
+    calls = _WebhookCalls(transitions)
+    further = [planner(transitions) for planner in delivery_planners]
+    companies = _series_batches(transitions)
     plans, rows = [], []
-    for step in steps:
-        event = event_of(step)
-        company = companies.get(step.booking.id, [step])
-        own = [*_state_mails(step, event, company), *calls.of(step, event), *_reminders(step)]
-        own += [row for planned in further for row in planned.get(step, ())]
+    for transition in transitions:
+        event = event_of(transition)
+        company = companies.get(transition.booking.id, [transition])
+        own = [
+            *_state_mails(transition, event, company),
+            *calls.of(transition, event),
+            *_reminders(transition),
+        ]
+        own += [row for planned in further for row in planned.get(transition, ())]
         for number, row in enumerate(own):
             row.number = number
         if own:
-            plans.append(Plan(change=step.change, planned=len(own)))
+            plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
     if rows:
         insert_rows(plans)
         insert_rows(rows)
-        wake_after_commit(rows, now=steps[0].change.created_at)
+        wake_dispatchers_after_commit(rows)
 
 
-def event_of(step: Step) -> str:
-    """What happened, as mails and calls name it: the new state, or that the booking was moved or
-    changed otherwise."""
-    if step.edit:
+def event_of(transition: Transition) -> str:
+    """Return the event name of mails and calls: the new state, `rescheduled` or `updated`."""
+    if transition.edit:
         return UPDATED
-    return RESCHEDULED if step.moved_from else step.change.to_state
+    return RESCHEDULED if transition.moved_from else transition.change.to_state
 
 
-def new_delivery(step: Step, **values: Any) -> Delivery:
-    """Caused by the step, due at once unless `due_at` says otherwise; not written yet."""
-    now = step.change.created_at
-    values.setdefault("due_at", now)
+def new_delivery(transition: Transition, **values: Any) -> Delivery:
+    """Return an unsaved delivery of the transition; due now by the database's clock by default."""
+    values.setdefault("due_at", transaction_start())
     values.setdefault("next_at", values["due_at"])
     return Delivery(
-        app=step.booking.app,
-        booking=step.booking,
-        change=step.change,
-        version=step.booking.reschedules,
-        created_at=now,
+        app=transition.booking.app,
+        booking=transition.booking,
+        change=transition.change,
+        version=transition.booking.reschedules,
+        created_at=transition.change.created_at,
         **values,
     )
 
 
 def _final(state: str, reason: str, now: datetime) -> dict[str, Any]:
-    """What a delivery says that is not to be sent at all."""
+    """Return the fields of a delivery that is not sent."""
     return {"state": state, "reason": reason, "next_at": None, "finished_at": now}
 
 
 # --- Mails ----------------------------------------------------------------------------------------
-def _companies(steps: Sequence[Step]) -> dict[UUID, list[Step]]:
-    """By booking: the steps that are mailed as one, of a series that does the same at once.
+def _series_batches(transitions: Sequence[Transition]) -> dict[UUID, list[Transition]]:
+    """Return, by booking, the transitions of a series that share one mail.
 
-    The mails are those of the first; the others have an empty list, as nothing is left to tell.
+    The first booking has all of them, the others have an empty list and send none.
     """
-    alike: dict[tuple[UUID, str], list[Step]] = {}
-    for step in steps:
-        if step.booking.series_id:
-            alike.setdefault((step.booking.series_id, event_of(step)), []).append(step)
-    companies: dict[UUID, list[Step]] = {}
+    alike: dict[tuple[UUID, str], list[Transition]] = {}
+    for transition in transitions:
+        if transition.booking.series_id:
+            alike.setdefault((transition.booking.series_id, event_of(transition)), []).append(
+                transition
+            )
+    companies: dict[UUID, list[Transition]] = {}
     for company in alike.values():
-        companies |= {step.booking.id: [] for step in company}
+        companies |= {transition.booking.id: [] for transition in company}
         companies[company[0].booking.id] = company
     return companies
 
 
-def _state_mails(step: Step, event: str, company: Sequence[Step]) -> Iterator[Delivery]:
-    graph = step.booking.graph
-    is_draft = step.change.to_state == INITIALIZED
-    if step.edit and not _mails_update(step):
+def _state_mails(
+    transition: Transition, event: str, company: Sequence[Transition]
+) -> Iterator[Delivery]:
+    graph = transition.booking.graph
+    is_draft = transition.change.to_state == INITIALIZED
+    if transition.edit and not _mails_update(transition):
         return
     if is_draft or (event == "tentative" and graph not in TENTATIVE_GRAPHS):
         return
-    recipients = [one for one in MAILS.get(event, ()) if company and one not in step.told]
-    facts = _facts(step, company) if recipients else {}
-    now = step.change.created_at
+    recipients = [
+        mail
+        for mail in MAILS.get(event, ())
+        if company and mail not in transition.notified_elsewhere
+    ]
+    facts = _facts(transition, company) if recipients else {}
+    now = transition.change.created_at
     for recipient in recipients:
-        for customer in _addressees(step, recipient):
+        for customer in _addressees(transition, recipient):
             switched_off = _final(Delivery.SKIPPED, "Switched off for this booking.", now)
             yield new_delivery(
-                step,
+                transition,
                 type=Delivery.EMAIL,
                 kind=event,
                 recipient=recipient,
                 customer=customer,
                 content=facts,
                 expires_at=now + MAIL_EXPIRES_AFTER,
-                **(switched_off if recipient in step.unmailed else {}),
+                **(switched_off if recipient in transition.suppress_mail_to else {}),
             )
 
 
-def _mails_update(step: Step) -> bool:
-    """What is over is nobody's news."""
-    booking, now = step.booking, step.change.created_at
+def _mails_update(transition: Transition) -> bool:
+    """Return whether the update is mailed; not for a booking that is over."""
+    booking, now = transition.booking, transition.change.created_at
     is_ahead = not booking.completed and booking.event.end > now
-    return is_ahead and bool(step.edit.readdressed or step.edit.names & MAILED_CHANGES)
+    edit = transition.edit
+    return is_ahead and edit is not None and bool(edit.readdressed or edit.names & MAILED_CHANGES)
 
 
-def _addressees(step: Step, recipient: str) -> list[Customer | None]:
-    """Each customer gets a mail; the owner, whose address is looked up when it is sent, one. Where
-    only addresses have changed, nobody else's entry has."""
+def _addressees(transition: Transition, recipient: str) -> list[Customer | None]:
+    """Return the customers to mail; [None] for the owner, whose address is read on sending. If only
+    addresses changed: the readdressed customers.
+    """
     if recipient != CUSTOMER:
         return [None]
-    if step.edit and step.edit.names.isdisjoint(MAILED_CHANGES):
-        return [one for one in step.customers if one.id in step.edit.readdressed]
-    return list(step.customers)
+    if transition.edit and transition.edit.names.isdisjoint(MAILED_CHANGES):
+        return [
+            customer
+            for customer in transition.customers
+            if customer.id in transition.edit.readdressed
+        ]
+    return list(transition.customers)
 
 
-def _facts(step: Step, company: Sequence[Step]) -> dict[str, Any]:
-    """The change as a mail tells it, however the booking goes on."""
-    event, change = step.booking.event, step.change
+def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, Any]:
+    """Return the data of the mail as of this change."""
+    event, change = transition.booking.event, transition.change
     facts = {
         "start": format_instant(event.start),
         "end": format_instant(event.end),
         "what": event.what,
         "where": event.where,
         "from_state": change.from_state,
-        "message": "" if step.edit else change.message,
+        "message": "" if transition.edit else change.message,
     }
-    if step.moved_from:
-        old_start, old_end = step.moved_from
+    if transition.moved_from:
+        old_start, old_end = transition.moved_from
         facts |= {"old_start": format_instant(old_start), "old_end": format_instant(old_end)}
     if len(company) > 1:
         facts |= _repetition(company)
-    if OWNER not in step.told and step.booking.owner_booking:
-        # The owner's calendar has one entry for the whole group.
-        facts["group_sequence"] = step.booking.owner_booking.reschedules
     return facts
 
 
-def _repetition(company: Sequence[Step]) -> dict[str, Any]:
+def _repetition(company: Sequence[Transition]) -> dict[str, Any]:
     """How often and until when; and those that stand in calendars, or did: booking, start, end,
     and how many changes it had seen before."""
     graph = GRAPHS[company[0].booking.graph]
     noted = [
-        step.booking
-        for step in company
-        if graph.is_live(step.change.to_state) or graph.is_live(step.change.from_state)
+        transition.booking
+        for transition in company
+        if graph.is_live(transition.change.to_state) or graph.is_live(transition.change.from_state)
     ]
-    changes = StateChange.objects.filter(booking__in=noted).order_by()
-    seen = dict(changes.values_list("booking").annotate(Count("id")))
+    seen = _count_changes(noted)
     return {
         "times": len(company),
-        "until": format_instant(max(step.booking.event.start for step in company)),
+        "until": format_instant(max(transition.booking.event.start for transition in company)),
         "occurrences": [
             [
                 str(booking.id),
@@ -220,8 +229,18 @@ def _repetition(company: Sequence[Step]) -> dict[str, Any]:
     }
 
 
+def _count_changes(bookings: Sequence[Booking]) -> Counter[UUID]:
+    """Count the changes per booking; those of a group's seats count for the group."""
+    seen: Counter[UUID] = Counter()
+    groups = [booking for booking in bookings if booking.max_seats is not None]
+    for column, rows in (("booking", bookings), ("booking__owner_booking", groups)):
+        changes = StateChange.objects.filter(**{f"{column}__in": rows}).order_by()
+        seen.update(dict(changes.values_list(column).annotate(Count("id"))) if rows else {})
+    return seen
+
+
 # --- Webhooks -------------------------------------------------------------------------------------
-class _Calls:
+class _WebhookCalls:
     """One call of each step for each subscription to its booking's graph and state.
 
     A move is told to those who want the state that the booking is in, and to those who want
@@ -229,16 +248,20 @@ class _Calls:
     steps.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        app = steps[0].booking.app
+    def __init__(self, transitions: Sequence[Transition]) -> None:
+        app = transitions[0].booking.app
         self.webhooks: list[Webhook] = []
         if _has_webhooks(app.id):
             self.webhooks = list(Webhook.objects.for_app(app).filter(active=True).order_by("id"))
-        told = [step.booking.id for step in steps if self._webhooks_of(step, event_of(step))]
-        self.bodies = render_bodies(told) if told else {}
+        notified_elsewhere = [
+            transition.booking.id
+            for transition in transitions
+            if self._webhooks_of(transition, event_of(transition))
+        ]
+        self.bodies = render_bodies(notified_elsewhere) if notified_elsewhere else {}
 
-    def _webhooks_of(self, step: Step, event: str) -> list[Webhook]:
-        booking = step.booking
+    def _webhooks_of(self, transition: Transition, event: str) -> list[Webhook]:
+        booking = transition.booking
         wanted = {event, booking.state}
         return [
             webhook
@@ -248,22 +271,22 @@ class _Calls:
             and (f"booking.{event}" in webhook.kinds if webhook.kinds else event != UPDATED)
         ]
 
-    def of(self, step: Step, event: str) -> list[Delivery]:
+    def of(self, transition: Transition, event: str) -> list[Delivery]:
         return [
             new_delivery(
-                step,
+                transition,
                 type=Delivery.WEBHOOK,
                 kind=event,
                 webhook=webhook,
-                body=self.bodies[step.booking.id],
+                body=self.bodies[transition.booking.id],
                 endpoint=endpoint_of(webhook.url),
-                expires_at=step.change.created_at + CALL_EXPIRES_AFTER,
+                expires_at=transition.change.created_at + CALL_EXPIRES_AFTER,
             )
-            for webhook in self._webhooks_of(step, event)
+            for webhook in self._webhooks_of(transition, event)
         ]
 
 
-# By hand, because most apps have none and every booking asks (docs/benchmarks.md, P6).
+# Raw SQL: most apps have no webhook, and every booking checks (docs/benchmarks.md, P6).
 _ANY_WEBHOOK = (
     "SELECT 1 FROM notifications_webhook WHERE app_id = %s AND deleted_at IS NULL LIMIT 1"
 )
@@ -271,62 +294,59 @@ _ANY_WEBHOOK = (
 
 def _has_webhooks(app_id: UUID) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute(_ANY_WEBHOOK, [raw_id(app_id)])
+        cursor.execute(_ANY_WEBHOOK, [id_param(app_id)])
         return cursor.fetchone() is not None
 
 
 def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """By booking: the record of GET /bookings/:id, without its wrapper, as it is now; in UTC."""
-    includes = [INCLUDES[name] for name in WHOLE]
+    """Return, by booking, the current record of GET /bookings/:id in UTC, without its wrapper."""
+    includes = [INCLUDES[name] for name in ALL_INCLUDES]
     bookings = with_includes(Booking.objects.filter(id__in=booking_ids), includes)
     return {booking.id: render_record(booking) for booking in bookings}
 
 
 def render_record(booking: Booking) -> str:
     """The same of a booking that was read with its includes."""
-    record = booking_record(booking, [INCLUDES[name] for name in WHOLE], "UTC")
+    record = booking_record(booking, [INCLUDES[name] for name in ALL_INCLUDES], "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- Event notifications --------------------------------------------------------------------------
-def _reminders(step: Step) -> Iterator[Delivery]:
+def _reminders(transition: Transition) -> Iterator[Delivery]:
     """Those that the step plans: of a booking that becomes live, or is and was moved."""
-    graph, change = GRAPHS[step.booking.graph], step.change
+    graph, change = GRAPHS[transition.booking.graph], transition.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
-    if is_live and (step.moved_from or not was_live):
-        yield from _planned_reminders(step)
+    if is_live and (transition.moved_from or not was_live):
+        yield from _planned_reminders(transition)
 
 
-def _call_off(steps: Sequence[Step]) -> None:
-    """End those that no longer hold.
-
-    What is in a worker's hands this moment is looked at there again before it is sent.
-    """
+def _cancel_pending(transitions: Sequence[Transition]) -> None:
+    """Cancel scheduled reminders that no longer hold; workers check those being sent."""
     reasons: dict[str, list[UUID]] = {}
-    for step in steps:
-        if reason := _reason_to_call_off(step):
-            reasons.setdefault(reason, []).append(step.booking.id)
+    for transition in transitions:
+        if reason := _reason_to_cancel(transition):
+            reasons.setdefault(reason, []).append(transition.booking.id)
     for reason, booking_ids in reasons.items():
         Delivery.objects.filter(
             booking__in=booking_ids, kind=Delivery.REMINDER, state=Delivery.SCHEDULED
-        ).update(**_final(Delivery.CANCELLED, reason, steps[0].change.created_at))
+        ).update(**_final(Delivery.CANCELLED, reason, transitions[0].change.created_at))
 
 
-def _reason_to_call_off(step: Step) -> str:
-    graph, change = GRAPHS[step.booking.graph], step.change
+def _reason_to_cancel(transition: Transition) -> str:
+    graph, change = GRAPHS[transition.booking.graph], transition.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
-    if step.moved_from and is_live:
+    if transition.moved_from and is_live:
         return "The booking was moved."
     if was_live and not is_live and change.action != "complete":
         return f"The booking is {change.to_state}."
     return ""
 
 
-def _planned_reminders(step: Step) -> Iterator[Delivery]:
-    now, start = step.change.created_at, step.booking.event.start
-    for notification in step.notifications:
+def _planned_reminders(transition: Transition) -> Iterator[Delivery]:
+    now, start = transaction_start(), transition.booking.event.start
+    for notification in transition.notifications:
         due_at = due_time(notification, start)
-        past = _final(Delivery.SKIPPED, "Its time had passed already.", now)
+        past = _final(Delivery.SKIPPED, "The planned time was already past.", now)
         values = {
             "kind": Delivery.REMINDER,
             "due_at": due_at,
@@ -334,7 +354,7 @@ def _planned_reminders(step: Step) -> Iterator[Delivery]:
         }
         if notification.type == EventNotification.WEBHOOK:
             yield new_delivery(
-                step,
+                transition,
                 type=Delivery.WEBHOOK,
                 content={
                     "url": notification.url,
@@ -346,9 +366,9 @@ def _planned_reminders(step: Step) -> Iterator[Delivery]:
                 **values,
             )
             continue
-        for customer in _addressees(step, notification.recipient):
+        for customer in _addressees(transition, notification.recipient):
             yield new_delivery(
-                step,
+                transition,
                 type=Delivery.EMAIL,
                 recipient=notification.recipient,
                 customer=customer,

@@ -1,78 +1,219 @@
-"""How webhooks and deliveries are written in answers (api.md section 4), and from which rows."""
+"""Webhooks, deliveries and the words of mails in answers (api.md section 4)."""
 
 import json
+import re
 from typing import Any
 
 from django.db.models import F, Prefetch, QuerySet
 from django.db.models.functions import Left
 
+from bookings.graphs import GRAPHS
+from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
+from common.openapi.components import WEBHOOKS
+from common.openapi.records import Id, Json, Record, Stamp, example_id, field, register_component
+from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, Webhook
-from scheduling.api.instants import format_stamp
-
-Record = dict[str, Any]
+from notifications.planning import KINDS
+from notifications.webhooks.serializers import CODES, EVENTS
 
 # Of each try's answer in a listing, in characters: a page holds thousands of tries.
 EXCERPT = 1000
 
 
-def webhook_record(webhook: Webhook) -> Record:
-    return {
-        "id": str(webhook.id),
-        "url": webhook.url,
-        "method": webhook.method,
-        "graph": webhook.graph or None,
-        "states": webhook.states,
-        "kinds": webhook.kinds,
-        "expected_response_code": webhook.expected_response_code,
-        "active": webhook.active,
-        "description": webhook.description,
-        "disabled_reason": webhook.disabled_reason or None,
-        "created_at": format_stamp(webhook.created_at),
-        "updated_at": format_stamp(webhook.updated_at),
-    }
+class WebhookRecord(Record):
+    "A subscription to changes of bookings."
+
+    id: Id = field(example=example_id(41))
+    url: str = field(example="https://example.com/hooks/bookings")
+    method: str = field(enum=Webhook.METHODS)
+    graph: str | None = field("null: any.", enum=list(GRAPHS))
+    states: list[str] = field(
+        "Empty: all states. A move matches `rescheduled` and the booking's current state.",
+        items={"type": "string", "enum": list(EVENTS)},
+        example=["confirmed", "cancelled", "rescheduled"],
+    )
+    kinds: list[str] = field(
+        "Only calls of these kinds (values of `Service-Event`). Empty: all except"
+        " `booking.updated`.",
+        items={"type": "string", "enum": list(KINDS)},
+    )
+    expected_response_code: int | None = field("null: any 2xx.", minimum=CODES[0], maximum=CODES[1])
+    active: bool = field(example=True)
+    description: str = field(example="Our calendar display")
+    disabled_reason: str | None = field(
+        "Why the service has disabled the webhook: 410, or five days without success. Enabling"
+        " the webhook clears it."
+    )
+    created_at: Stamp
+    updated_at: Stamp
+    secret: str = field(
+        "The key that signs calls as in Standard Webhooks. Shown only when the webhook is created"
+        " and when its secret is rotated.",
+        optional=True,
+        example="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
+    )
 
 
-def listed(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Newest first, with what `delivery_record` needs and no more: bodies stay where they are."""
+class AttemptRecord(Record):
+    at: Stamp
+    response_code: int | None = field(
+        "HTTP status of a call, or the mail server's code.", example=200
+    )
+    seconds: float = field(minimum=0, example=0.127)
+    error: str | None
+    excerpt: str | None = field(
+        "The beginning of the answer: 20 kB, in lists 1,000 characters.",
+        of="shown",
+        example="ok",
+    )
+
+
+def _payload(delivery: Delivery) -> Any:
+    """The JSON of a call: null for a mail, and for a call that is not rendered yet."""
+    return json.loads(delivery.body) if delivery.body else None
+
+
+class DeliveryRecord(Record):
+    "One e-mail, call or calendar write, with every attempt."
+
+    id: Id = field(example=example_id(42))
+    type: str = field(enum=Delivery.TYPES, example="webhook")
+    kind: str = field(
+        "The booking's new state, `rescheduled`, `reminder` for an event notification, `test`,"
+        " `webhook_disabled`, or `write` for a calendar that was connected after the booking"
+        " was created.",
+        example="confirmed",
+    )
+    booking_id: Id | None = field(example=WHOLE_BOOKING_EXAMPLE["id"])
+    webhook_id: Id | None = field(
+        "null for e-mails, event notifications and calendar writes.",
+        example=WebhookRecord.example()["id"],
+    )
+    recipient: str | None = field(
+        "The recipient of an e-mail; null for calls and calendar writes.",
+        enum=["customer", "owner"],
+    )
+    state: str = field(enum=Delivery.STATES, example="delivered")
+    reason: str | None = field("The reason for the state.")
+    due_at: Stamp
+    next_at: Stamp | None = field(
+        "The next attempt, or the end of the current lease; null for a final state."
+    )
+    attempts: list[AttemptRecord] = field("Oldest first.")
+    created_at: Stamp
+    updated_at: Stamp
+    payload: Json | None = field(
+        "Only for a single delivery: the body of the call, which is the booking at the change."
+        " null for e-mails, calendar writes, and calls that are rendered when they are due.",
+        optional=True,
+        of=_payload,
+        example=WHOLE_BOOKING_EXAMPLE,
+    )
+
+
+def with_list_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Newest first, with what `DeliveryRecord` needs and no more: bodies stay where they are."""
     attempts = Attempt.objects.defer("excerpt").annotate(shown=Left("excerpt", EXCERPT))
     rows = deliveries.defer("body", "content").order_by("-id")
     return rows.prefetch_related(Prefetch("attempts", attempts))
 
 
-def whole(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """With what `whole_delivery_record` needs."""
+def with_detail_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """With what the record of a single delivery needs."""
     attempts = Attempt.objects.annotate(shown=F("excerpt"))
     return deliveries.prefetch_related(Prefetch("attempts", attempts))
 
 
-def delivery_record(delivery: Delivery) -> Record:
+def whole_delivery_record(delivery: Delivery) -> Json:
+    """With the JSON of a call."""
+    return DeliveryRecord.of(delivery, include=("payload",))
+
+
+class RenderedEmailRecord(Record):
+    subject: str = field(example="See you on Monday, 23 November 2026")
+    text: str = field(example="Hello Marty McFly,\n\nWhat:  Check-up\n")
+    html: str = field("A whole HTML document.", example="<p>Hello Marty McFly,</p>\n")
+
+
+WORDS_EXAMPLE = {
+    "subject": "See you on {{ date }}",
+    "text": "Hello {{ name }},\n\n{{ details }}\n\n{{ actions }}\n",
+    "html": "<p>Hello {{ name }},</p>\n{{ details }}\n{{ actions }}\n",
+}
+
+
+class EmailTemplateRecord(Record):
+    """What one kind of mail says."""
+
+    slug: str = field(enum=list(SLUGS), example="confirmed_customer")
+    subject: str = field(example=WORDS_EXAMPLE["subject"])
+    text: str = field(example=WORDS_EXAMPLE["text"])
+    html: str = field("A whole HTML document.", example=WORDS_EXAMPLE["html"])
+    custom: bool = field("Whether the app has words of its own.", example=True)
+    updated_at: Stamp | None = field(
+        "null for the service's words.", example="2026-11-20T09:30:00+0000"
+    )
+
+
+# --- Calls ----------------------------------------------------------------------------------------
+_CALL_HEADERS = {
+    "webhook-id": "The delivery's id: the same on every try.",
+    "webhook-timestamp": "Of the try, in epoch seconds.",
+    "webhook-signature": "By Standard Webhooks, `v1,` and base64; for a day after a rotation two,"
+    " with a blank between. Calls of event notifications have none.",
+    "Service-Event": "The name of this event.",
+}
+_CALL_BODY = register_component(
+    "requestBodies",
+    "BookingCall",
+    {
+        "description": "The booking of GET /v2/bookings/:id, without `data`, as it was right after"
+        " the change; times in UTC.",
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": BookingRecord.schema,
+                "examples": {"a booking": {"value": WHOLE_BOOKING_EXAMPLE}},
+            }
+        },
+    },
+)
+_REMINDER = f"booking.{Delivery.REMINDER}"
+EVENT_SUMMARIES = {
+    **{kind: f"A booking is {kind.split('.')[1].replace('_by_', ' by the ')}" for kind in KINDS},
+    _REMINDER: "The time of an event notification has come",
+    "webhook.test": "Somebody tries a webhook",
+}
+
+
+def _call(event: str, summary: str) -> Json:
+    """The path item of an event's call."""
+    signed = event != _REMINDER
+    words = re.split(r"\W|_", event)
     return {
-        "id": str(delivery.id),
-        "type": delivery.type,
-        "kind": delivery.kind,
-        "booking_id": delivery.booking_id and str(delivery.booking_id),
-        "webhook_id": delivery.webhook_id and str(delivery.webhook_id),
-        "recipient": delivery.recipient or None,
-        "state": delivery.state,
-        "reason": delivery.reason or None,
-        "due_at": format_stamp(delivery.due_at),
-        "next_at": delivery.next_at and format_stamp(delivery.next_at),
-        "attempts": [_attempt_record(attempt) for attempt in delivery.attempts.all()],
-        "created_at": format_stamp(delivery.created_at),
+        "post": {
+            "operationId": "on" + "".join(word.title() for word in words),
+            "summary": summary,
+            "description": "By the method of the webhook or the event notification; a GET has no"
+            " body.",
+            "parameters": [
+                {
+                    "name": name,
+                    "in": "header",
+                    "description": description,
+                    "required": signed or name != "webhook-signature",
+                    "schema": {"type": "string", **({"const": event} if "Event" in name else {})},
+                }
+                for name, description in _CALL_HEADERS.items()
+            ],
+            "requestBody": _CALL_BODY,
+            "responses": {
+                "2XX": {"description": "Taken, or the one `expected_response_code`."},
+                "410": {"description": "The webhook is switched off."},
+                "default": {"description": "Tried again later."},
+            },
+        }
     }
 
 
-def whole_delivery_record(delivery: Delivery) -> Record:
-    """With the JSON of a call: null for a mail, and for a call that is not rendered yet."""
-    payload = json.loads(delivery.body) if delivery.body else None
-    return delivery_record(delivery) | {"payload": payload}
-
-
-def _attempt_record(attempt: Any) -> Record:
-    return {
-        "at": format_stamp(attempt.at),
-        "response_code": attempt.response_code,
-        "seconds": attempt.seconds,
-        "error": attempt.error or None,
-        "excerpt": attempt.shown or None,
-    }
+WEBHOOKS.update({event: _call(event, summary) for event, summary in EVENT_SUMMARIES.items()})

@@ -5,42 +5,41 @@ from datetime import timedelta
 from celery import shared_task
 from django.conf import settings
 
-from bookings import people
-from notifications import (
+from bookings import privacy
+from common.sql import database_now, no_statement_timeout
+from notifications.outbox import (
     heartbeat,
+    poller,  # noqa: F401  # its signals make every worker sweep
     retention,
-    sweeping,  # noqa: F401  # its signals make every worker sweep
 )
-from notifications.patience import patient_statements
-from notifications.pump import LONGEST_RUN, run_pump
-from notifications.stopping import is_stopping
-from notifications.waking import publish, pump_of
-from scheduling.api.sql import database_now
+from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
+from notifications.outbox.shutdown_flag import is_stopping
+from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
 
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
 
-@shared_task(soft_time_limit=LONGEST_RUN + 10, time_limit=LONGEST_RUN + 20)
+@shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
 def pump(kind: str) -> None:
-    """Send what is due of one type; asks for a successor where there was work."""
-    if run_pump(kind, stopping=is_stopping) and not is_stopping():
-        publish(pump_of(kind))
+    """Run a dispatcher for one type; request another run if there was work."""
+    if run_dispatcher(kind, stopping=is_stopping) and not is_stopping():
+        publish_wakeup(dispatcher_wakeup(kind))
 
 
 @shared_task
 def mark_beat() -> None:
-    heartbeat.mark_beat()
+    heartbeat.record_heartbeat()
 
 
 @shared_task
 def purge_deliveries() -> None:
-    """Remove what is older than DELIVERY_RETENTION_DAYS; a successor does what is left."""
+    """Delete deliveries older than DELIVERY_RETENTION_DAYS; a follow-up task continues."""
     before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
     # The first batch may lie behind many deliveries of bookings that are still to take place.
-    with patient_statements():
-        retention.forget_endpoints()
-        for _ in retention.purge(before):
+    with no_statement_timeout():
+        retention.delete_unused_endpoints()
+        for _ in retention.delete_outdated(before):
             if is_stopping():
                 return
             if time.monotonic() > ends:
@@ -58,7 +57,7 @@ def purge_people(after: str | None = None) -> None:
         return
     before = database_now() - timedelta(days=settings.PEOPLE_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
-    for purged in people.purge(before, after=uuid.UUID(after) if after else None):
+    for purged in privacy.erase_due_bookings(before, after=uuid.UUID(after) if after else None):
         if is_stopping():
             return
         if time.monotonic() > ends:

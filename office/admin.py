@@ -1,21 +1,24 @@
-"""What the back office registers itself: pages that show several rooms at once."""
+"""Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.app_page import AppAdmin
-from office.bookings import BookingAdmin
-from office.calendars import CalendarAdmin
-from office.deliveries import DeliveryAdmin
-from office.keys import CredentialAdmin
-from office.mail_words import EmailTemplateAdmin
-from office.members import MembershipAdmin
-from office.webhooks import WebhookAdmin
+from office.access import accounts, keys, members
+from office.app_settings import admin as app_settings
+from office.bookings import admin as bookings
+from office.bookings import read_only_admins
+from office.calendars import admin as calendars
+from office.notifications import deliveries, email_templates, webhooks, workers
+from office.resources import admin as resources
 
 __all__ = [
-    "AppAdmin",
-    "BookingAdmin",
-    "CalendarAdmin",
-    "CredentialAdmin",
-    "DeliveryAdmin",
-    "EmailTemplateAdmin",
-    "MembershipAdmin",
-    "WebhookAdmin",
+    "accounts",
+    "app_settings",
+    "bookings",
+    "calendars",
+    "deliveries",
+    "email_templates",
+    "keys",
+    "members",
+    "read_only_admins",
+    "resources",
+    "webhooks",
+    "workers",
 ]

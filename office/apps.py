@@ -3,14 +3,14 @@ from django.contrib.admin import apps as admin_apps
 
 
 class SiteConfig(admin_apps.AdminConfig):
-    """Django's admin, on our site."""
+    """Django's admin with the back office's site."""
 
     default = False
     default_site = "office.site.OfficeSite"
 
 
 class OfficeConfig(AppConfig):
-    """The pages of the back office that belong to no single model."""
+    """The back office."""
 
     name = "office"
     verbose_name = "Back office"

@@ -1,16 +1,15 @@
-"""What every page of the back office has in common."""
+"""Middleware of the back office."""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from apps_config.days import OfficeClock
-from apps_config.history import acting_as
+from apps_config.history import change_actor
+from office.base.dates import AccountTimeZone
 
-# What the theme can't do without: its Alpine evaluates the attributes of its own templates
-# ('unsafe-eval'), and its templates carry style attributes ('unsafe-inline' for styles). No script
-# stands in a page.
+# The theme needs 'unsafe-eval', as its Alpine evaluates attributes of its templates, and
+# 'unsafe-inline' for its style attributes. Pages have no inline scripts.
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -29,8 +28,7 @@ PREFIX = "/admin/"
 
 
 class OfficeMiddleware:
-    """Changes are written down as the account's, times are told in its zone; nothing from elsewhere
-    is loaded or kept."""
+    """Sets the account as author of changes, its time zone, and security headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -40,8 +38,8 @@ class OfficeMiddleware:
             return self.get_response(request)
         if request.user.is_authenticated:
             with (
-                acting_as(request.user.pk, request.user.email),
-                timezone.override(OfficeClock(request)),
+                change_actor(request.user.pk, request.user.email),
+                timezone.override(AccountTimeZone(request)),
             ):
                 response = self.get_response(request)
         else:

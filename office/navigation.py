@@ -1,4 +1,4 @@
-"""What stands in the side bar: what the account may see, in the order of a working day."""
+"""The sidebar: the pages that the account may see."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from apps_config.models import Membership
-from apps_config.scope import scope_of
+from office.base.scope import scope_of
 
-# (heading, is for platform staff alone, ((words, icon, name of the page), ...))
+# (heading, for platform staff only, ((text, icon, page name), ...))
 GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "",
@@ -61,12 +61,12 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
 )
-# What the owners of an app see alone, beside staff.
+# Pages for owners of an app and staff only.
 OWNERS = frozenset({"apps_config_credential_changelist", "apps_config_membership_changelist"})
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups in the theme's form."""
+    """Return the groups in the theme's format."""
     scope = scope_of(request)
     is_owner = scope.is_staff or scope.allows(None, Membership.OWNER)
     return [

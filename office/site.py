@@ -1,18 +1,18 @@
-"""The back office: platform staff see every app, an app's members see theirs."""
+"""The back office's admin site: platform staff see every app, members see theirs."""
 
 import uuid
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from unfold.sites import UnfoldAdminSite
 
 from apps_config.models import Account
-from apps_config.scope import scope_of
 from office import urls
-from office.passwords import ChoosePasswordView, make_link
-from office.today import today_context
+from office.access.account_password_links import ChoosePasswordView, PasswordLinks
+from office.base.scope import scope_of
+from office.dashboard import today_context
 
 
 class OfficeSite(UnfoldAdminSite):
@@ -20,7 +20,7 @@ class OfficeSite(UnfoldAdminSite):
     index_template = "office/today.html"
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Staff, and whoever is a member of an app that is not archived."""
+        """Admit staff, and members of apps that are not archived."""
         return bool(request.user.is_active and scope_of(request).is_open)
 
     def index(
@@ -36,11 +36,14 @@ class OfficeSite(UnfoldAdminSite):
                 self.admin_view(self.password_link),
                 name="apps_config_account_link",
             ),
-            # For who can't log in yet: the link itself is the right to it.
+            # For people who can't log in yet: the link itself grants access.
             path(
                 "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"
             ),
         ]
 
     def password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
-        return make_link(self._registry[Account], request, account_id)
+        page = self._registry[Account]
+        if not isinstance(page, PasswordLinks):
+            raise Http404
+        return page.show_password_link(request, account_id)

@@ -1,11 +1,11 @@
-"""The Celery application: it executes and wakes; the tables hold what is to be done."""
+"""The Celery application. It runs tasks and wake-ups; the tables hold the pending work."""
 
 import os
 
 from celery import Celery
 from kombu.transport import TRANSPORT_ALIASES
 
-TRANSPORT_ALIASES["filesystem"] = "scheduling.file_broker:Transport"
+TRANSPORT_ALIASES["filesystem"] = "common.file_broker:Transport"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
 
 app = Celery("scheduling")

@@ -1,6 +1,6 @@
-"""All settings in one file. The environment is read through small helpers that refuse nonsense.
+"""All settings in one file. Helpers read environment variables and refuse invalid values.
 
-Without any variable set the service runs on SQLite and a broker in files under `var/`.
+Without any variable the service runs on SQLite and a file broker under `var/`.
 """
 
 import os
@@ -19,7 +19,7 @@ env = environ.Env()
 
 
 def env_int(name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
-    """An integer of the environment within its bounds; a word or a wild number stops the start."""
+    """Read an integer within its bounds. Raises ImproperlyConfigured."""
     raw = os.environ.get(name, "").strip() or str(default)
     if not raw.isascii() or not raw.isdigit() or not least <= int(raw) <= most:
         raise ImproperlyConfigured(f"{name} must be an integer from {least} to {most}, not {raw!r}")
@@ -27,7 +27,7 @@ def env_int(name: str, default: int, *, least: int = 0, most: int = 10**9) -> in
 
 
 def env_flag(name: str, default: bool) -> bool:
-    """A yes/no of the environment: 1, true, yes, on / 0, false, no, off."""
+    """Read a boolean: 1, true, yes, on / 0, false, no, off. Raises ImproperlyConfigured."""
     raw = os.environ.get(name, "").strip().lower()
     words = {"1": True, "true": True, "yes": True, "on": True}
     words |= {"0": False, "false": False, "no": False, "off": False, "": default}
@@ -37,12 +37,12 @@ def env_flag(name: str, default: bool) -> bool:
 
 
 def env_list(name: str, default: str) -> list[str]:
-    """Comma-separated words of the environment, blanks dropped."""
+    """Read comma-separated words; blank ones are dropped."""
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """Networks of the environment such as `10.0.0.0/8,fd00::/8`; none by default."""
+    """Read networks such as `10.0.0.0/8,fd00::/8`; none by default. Raises ImproperlyConfigured."""
     try:
         return [ip_network(word) for word in env_list(name, "")]
     except ValueError as error:
@@ -57,7 +57,7 @@ def env_ports(name: str, default: str) -> list[int]:
 
 
 def local_secret(path: Path) -> str:
-    """The secret key of a service without settings: made once, kept beside its data."""
+    """Return the secret key in the file, which is created once: for a service without settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with open(path, "x", opener=lambda p, flags: os.open(p, flags, 0o600)) as file:
@@ -75,7 +75,7 @@ ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
-# Behind HTTPS (PUBLIC_URL says so) cookies and redirects are strict.
+# Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
 HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
@@ -107,29 +107,31 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "simple_history",
     "axes",
-    "scheduling.api",
+    "common",
     "apps_config",
     "availability",
     "bookings",
     "notifications",
     "external_calendars",
+    "access",
     "booking_pages",
     "office",
+    "ops",
 ]
 
 MIDDLEWARE = [
-    "scheduling.api.middleware.RequestIdMiddleware",
+    "common.middleware.RequestIdMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "scheduling.api.middleware.TrailingSlashMiddleware",
-    "scheduling.api.middleware.DatabaseErrorMiddleware",
+    "common.middleware.TrailingSlashMiddleware",
+    "common.middleware.DatabaseErrorMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "office.middleware.OfficeMiddleware",
-    "axes.middleware.AxesMiddleware",  # last: it answers whoever is locked out
+    "axes.middleware.AxesMiddleware",  # last: it answers locked-out users
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 APPEND_SLASH = False
@@ -139,7 +141,6 @@ WSGI_APPLICATION = "scheduling.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "scheduling" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -151,46 +152,47 @@ TEMPLATES = [
     },
 ]
 
-# --- Watching -------------------------------------------------------------------------------------
-METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "").strip()  # whoever knows it reads /metrics
+# --- Monitoring -----------------------------------------------------------------------------------
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "").strip()  # required for /metrics if set
 
 # --- Database -------------------------------------------------------------------------------------
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
 DATABASE = DATABASES["default"]
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
-    # Without IMMEDIATE a reader that turns writer fails at once with "database is locked".
+    # Without IMMEDIATE, a reader that starts to write fails at once with "database is locked".
     DATABASE["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
     }
-    # The last connection to close writes the whole log back: keep them open between requests.
+    # Closing the last connection writes the whole log back: keep connections open between requests.
     DATABASE["CONN_MAX_AGE"] = None
 elif DATABASE["ENGINE"] == "django.db.backends.postgresql":
     DATABASE["OPTIONS"] = DATABASE.get("OPTIONS", {}) | {
         "options": "-c lock_timeout=5s -c statement_timeout=15s"
         " -c idle_in_transaction_session_timeout=30s"
-        # Short statements: what is compiled for one is thrown away before it pays.
+        # Short statements: JIT compilation costs more than it saves.
         " -c jit=off",
-        # The same few statements all day: bound by the server they are planned once a connection.
+        # The same few statements all day: with server-side binding they are planned once per
+        # connection.
         "server_side_binding": True,
         "prepare_threshold": 5,
     }
-    # A server that takes the connection and then says nothing must not hold a thread for ever.
+    # A server that accepts the connection and never answers must not block a thread for ever.
     DATABASE["OPTIONS"].setdefault("connect_timeout", 5)
     DATABASE["CONN_MAX_AGE"] = None
     DATABASE["CONN_HEALTH_CHECKS"] = True
 else:
     raise ImproperlyConfigured("DATABASE_URL must be a postgres:// or sqlite:// address")
-# SQLite leaves out the further columns of a covering index: it is slower, not wrong.
+# SQLite ignores the included columns of covering indexes: slower, but correct.
 SILENCED_SYSTEM_CHECKS = ["models.W040"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Secrets --------------------------------------------------------------------------------------
 SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
 if not SECRET_KEY:
-    # There is no default key. On one machine the processes share one made by chance in var/; where
-    # they may share no folder it has to be given.
+    # There is no default key. Processes on one machine share a random one in var/; processes that
+    # share no folder must be given one.
     if env_flag("REQUIRE_SECRET_KEY", False):
         raise ImproperlyConfigured("SECRET_KEY must be set")
     if DATABASE["ENGINE"] == "django.db.backends.postgresql":
@@ -201,7 +203,7 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
-# What the database holds encrypted: the first encrypts, every one decrypts.
+# The keys of encrypted columns: the first one encrypts, all decrypt.
 ENCRYPTION_KEYS = env_list("ENCRYPTION_KEYS", "") or [SECRET_KEY]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
@@ -220,19 +222,19 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # --- The back office ------------------------------------------------------------------------------
-# Wrong passwords for one account from one address: then it has to wait.
+# Failed log-ins per account and client address before a lockout.
 AXES_ENABLED = env_int("ADMIN_FAILED_LOGINS", 10) > 0  # 0 = off
 AXES_FAILURE_LIMIT = env_int("ADMIN_FAILED_LOGINS", 10) or 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "username"  # as the form calls it; the model says `email`
-AXES_USERNAME_CALLABLE = "office.log_in.tried_address"
+AXES_USERNAME_FORM_FIELD = "username"  # the form's name for it; the model's is `email`
+AXES_USERNAME_CALLABLE = "office.access.log_in.tried_address"
 AXES_RESET_ON_SUCCESS = True
 AXES_ENABLE_ADMIN = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "scheduling.api.rates.client_address"
-AXES_LOCKOUT_CALLABLE = "office.log_in.refuse"
+AXES_CLIENT_IP_CALLABLE = "common.rate_limit.client_address"
+AXES_LOCKOUT_CALLABLE = "office.access.log_in.refuse_locked_out"
 UNFOLD = {
     "SITE_TITLE": "Scheduling",
     "SITE_HEADER": "Scheduling and booking",
@@ -246,13 +248,13 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "LOGIN": {"form": "office.log_in.LogInForm"},
+    "LOGIN": {"form": "office.access.log_in.LogInForm"},
     "SIDEBAR": {"navigation": "office.navigation.sidebar"},
     "DASHBOARD_CALLBACK": None,
 }
 
 # --- The API --------------------------------------------------------------------------------------
-# Service-App also works as Timekit-App: clients of that API family need no change.
+# Service-App also works as Timekit-App: existing clients of that API need no change.
 API_HEADER_PREFIXES = env_list("API_HEADER_PREFIXES", "Service,Timekit")
 RATE_LIMIT_PER_MINUTE = env_int("RATE_LIMIT_PER_MINUTE", 6000)  # 0 = off
 FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)  # 0 = off
@@ -261,17 +263,17 @@ TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)  # hops of X-Forwarded-
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_PARSER_CLASSES": ["scheduling.api.parsers.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["scheduling.api.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "scheduling.api.errors.exception_response",
-    "DEFAULT_SCHEMA_CLASS": "scheduling.api.schema.Schema",
+    "DEFAULT_PARSER_CLASSES": ["common.api.json_parser.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["common.api.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "common.errors.exception_response",
+    "DEFAULT_SCHEMA_CLASS": "common.openapi.generator.Schema",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
 }
 
 CORS_ALLOW_ALL_ORIGINS = True
 CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS"]
-# The wildcard of the Fetch standard never covers Authorization: it must be named.
+# The wildcard of the Fetch standard does not cover Authorization.
 CORS_ALLOW_HEADERS = ["authorization", "*"]
 CORS_URLS_REGEX = r"^/v2/"
 CORS_EXPOSE_HEADERS = [
@@ -289,7 +291,7 @@ CORS_EXPOSE_HEADERS = [
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "visibility_timeout": 300,
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
@@ -314,7 +316,7 @@ CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
-# A worker takes all of them unless `-Q` narrows it.
+# A worker consumes all queues unless `-Q` narrows them.
 CELERY_TASK_QUEUES = {
     name: {"exchange": name} for name in ("celery", "email", "webhook", "calendar")
 }
@@ -326,7 +328,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ENABLE_UTC = True
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
-# Kept between tasks: a pump runs every second, and each would connect anew.
+# Connections are kept between tasks: a dispatcher runs every second and would reconnect each time.
 CELERY_DB_REUSE_MAX = 1000
 CELERY_BEAT_SCHEDULE = {
     **{
@@ -386,22 +388,22 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # --- Deliveries -----------------------------------------------------------------------------------
-# Of one pump: how many mails or calls it has under way at once.
+# Concurrent e-mails or calls of one dispatcher.
 DELIVERY_THREADS = env_int("DELIVERY_THREADS", 16, least=1, most=512)
-# Of all pumps together: calls under way to one server, and mails or calls of one app.
+# Across all dispatchers: concurrent calls to one server, and concurrent deliveries of one app.
 DELIVERY_ENDPOINT_CAP = env_int(
     "DELIVERY_ENDPOINT_CAP", max(1, DELIVERY_THREADS // 2), least=1, most=10_000
 )
 DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
-# What was finished so long ago is removed, its tries with it.
+# Deliveries finished longer ago are deleted with their attempts.
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
 
 # --- Payments -------------------------------------------------------------------------------------
-# Seconds for which a booking waits for its payment.
+# Seconds until an unpaid booking times out.
 PAYMENT_TIMEOUT = env_int("PAYMENT_TIMEOUT", 300, least=1, most=31_536_000)
 
 # --- People's data --------------------------------------------------------------------------------
-# That of bookings which ended so long ago is emptied; 0 = never.
+# Customers' data of bookings that ended longer ago is erased; 0 = never.
 PEOPLE_RETENTION_DAYS = env_int("PEOPLE_RETENTION_DAYS", 0, most=36_500)
 
 # --- E-mail ---------------------------------------------------------------------------------------
@@ -415,22 +417,22 @@ EMAIL_TIMEOUT = 10  # seconds for each answer of the mail server
 DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "bookings@localhost")
 
 # --- Outbound calls -------------------------------------------------------------------------------
-# Webhooks reach public addresses only, and these networks, on any port.
+# Webhooks may call public addresses, and these networks on any port.
 WEBHOOK_ALLOWED_NETWORKS = env_networks("WEBHOOK_ALLOWED_NETWORKS")
 WEBHOOK_PORTS = env_ports("WEBHOOK_PORTS", "80,443,8443")
 WEBHOOK_HTTPS_ONLY = env_flag("WEBHOOK_HTTPS_ONLY", HTTPS)
 
 # --- External calendars ---------------------------------------------------------------------------
-# How often each is looked at, and for how long it may be out of step before that is said aloud.
+# Seconds between syncs, and seconds without a sync after which a calendar is stale.
 CALENDAR_SYNC_SECONDS = env_int("CALENDAR_SYNC_SECONDS", 300, least=10, most=86_400)
 CALENDAR_STALE_SECONDS = env_int("CALENDAR_STALE_SECONDS", 3600, least=60, most=31_536_000)
-# How many one worker looks at at once.
+# Concurrent syncs of one worker.
 CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
-FORMAT_MODULE_PATH = "scheduling.formats"
+FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()
@@ -446,10 +448,10 @@ LOGGING = {
         "console": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "plain"}
     },
     "loggers": {
-        # A client's mistake is its own business: Django would log each 4xx as a warning.
+        # Django would log each 4xx as a warning.
         "django.request": {"level": "ERROR"},
         "axes": {"level": "WARNING"},
-        # It would write down whole addresses, of which some are secrets.
+        # At DEBUG it logs whole URLs, some of which are secret.
         "urllib3": {"level": "INFO"},
     },
     "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO").upper()},
@@ -457,32 +459,34 @@ LOGGING = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Scheduling and booking service",
-    "DESCRIPTION": (BASE_DIR / "scheduling" / "description.md").read_text("utf-8"),
+    "DESCRIPTION": (BASE_DIR / "common" / "openapi" / "description.md").read_text("utf-8"),
     "VERSION": "2.0.0",
+    # The first is the one that the API reference calls, on whichever origin it is open.
+    "SERVERS": [{"url": url} for url in ("/", PUBLIC_URL) if url],
     "OAS_VERSION": "3.1.1",
     "TAGS": [
-        {"name": "apps", "description": "The tenant: its settings and its reminders."},
-        {"name": "credentials", "description": "Keys, and where a password gives one."},
+        {"name": "apps", "description": "The tenant, its settings and reminders."},
+        {"name": "credentials", "description": "Keys and log-in with a password."},
         {
             "name": "resources",
-            "description": "Who or what can be booked, each with its own clock. Every path also"
-            " works as /v2/users, its older name.",
+            "description": "People and things that can be booked. Every path also works as"
+            " /v2/users, its older name.",
         },
         {"name": "calendars", "description": "Lists of events of a resource."},
-        {"name": "events", "description": "Stretches of time in a calendar; busy ones block."},
-        {"name": "projects", "description": "Saved booking-page set-ups."},
-        {"name": "availability", "description": "When is there time, and why not."},
-        {"name": "bookings", "description": "Agreements that run through a graph of states."},
-        {"name": "customers", "description": "The people who book, and what is held about them."},
-        {"name": "webhooks", "description": "Standing subscriptions to changes of bookings."},
-        {"name": "deliveries", "description": "Mails and calls that leave, with every try."},
-        {"name": "templates", "description": "The words of mails: the service's or the app's."},
+        {"name": "events", "description": "Times in a calendar; busy events block."},
+        {"name": "projects", "description": "Bookable services."},
+        {"name": "availability", "description": "Free time, and why time is not free."},
+        {"name": "bookings", "description": "Agreements that move through the states of a graph."},
+        {"name": "customers", "description": "The people who book, and their data."},
+        {"name": "webhooks", "description": "Subscriptions to changes of bookings."},
+        {"name": "deliveries", "description": "The log of e-mails and calls, with every attempt."},
+        {"name": "templates", "description": "E-mail templates."},
         {"name": "findtime", "description": "The earlier form of /v2/availability."},
         {"name": "service", "description": "The service itself. Needs no key."},
     ],
     "ENFORCE_NON_BLANK_FIELDS": True,
-    # Docstrings speak to who reads the code.
+    # Docstrings are for readers of the code.
     "DISABLE_DOCSTRING_DESCRIPTIONS": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": ["scheduling.api.schema.complete_document"],
+    "POSTPROCESSING_HOOKS": ["common.openapi.generator.complete_document"],
 }

@@ -1,23 +1,24 @@
-"""The roof: every path of the service. Unknown ones answer in the API's error shape below /v2."""
+"""URL configuration of the whole service. Unknown paths below /v2 get the API's error format."""
 
 from django.contrib import admin
 from django.urls import include, path
 
+import access.urls
 import apps_config.urls
 import availability.urls
 import booking_pages.urls
 import bookings.urls
 import external_calendars.urls
 import notifications.urls
-from scheduling.api.document import DocumentView
-from scheduling.docs import show_docs
-from scheduling.health import HealthView, ReadinessView
-from scheduling.metrics import MetricsView
+from common.openapi.docs_page import show_docs
+from common.openapi.document import DocumentView
+from ops.health import HealthView, ReadinessView
+from ops.metrics import MetricsView
 
-handler400 = "scheduling.api.errors.bad_request"
-handler403 = "scheduling.api.errors.permission_denied"
-handler404 = "scheduling.api.errors.not_found"
-handler500 = "scheduling.api.errors.server_error"
+handler400 = "common.errors.bad_request"
+handler403 = "common.errors.permission_denied"
+handler404 = "common.errors.not_found"
+handler500 = "common.errors.server_error"
 
 urlpatterns = [
     path("healthz", HealthView.as_view()),
@@ -25,6 +26,7 @@ urlpatterns = [
     path("metrics", MetricsView.as_view()),
     path("admin/", admin.site.urls),
     path("v2/", include(apps_config.urls)),
+    path("v2/", include(access.urls)),
     path("v2/", include(availability.urls)),
     path("v2/", include(bookings.urls)),
     path("v2/", include(notifications.urls)),

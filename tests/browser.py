@@ -19,8 +19,23 @@ from typing import Any
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
+
+
 # What a press of a key sends: its code, its number, and the text that it types.
+def looks(wide: int = 1280, narrow: int = 390) -> list[Any]:
+    """(width, colour scheme) of a page's pictures: each of both once; with --deep, all four."""
+    crossed = [(wide, "dark"), (narrow, "light")]
+    deep = [pytest.param(*look, marks=pytest.mark.deep) for look in crossed]
+    return [(wide, "light"), (narrow, "dark"), *deep]
+
+
 KEYS = {
     "Tab": ("Tab", 9, ""),
     "Enter": ("Enter", 13, "\r"),
@@ -46,6 +61,18 @@ WAIT = """new Promise((resolve) => {{
   }});
   check();
 }})"""
+# Whether an element has kept its place for 40 ms on a page that has loaded.
+STEADY = """(() => {{
+  const found = document.querySelector({selector});
+  if (!found || document.readyState !== "complete") return false;
+  found.scrollIntoView({{block: "center", behavior: "instant"}});
+  const place = JSON.stringify(found.getBoundingClientRect());
+  if (place !== window.lastPlace) {{
+    window.lastPlace = place;
+    window.lastPlaceSince = performance.now();
+  }}
+  return performance.now() - window.lastPlaceSince >= 40;
+}})()"""
 # What the protocol says when a page goes on to another address while it is asked.
 LEFT = ("Cannot find context", "Execution context was destroyed", "navigated or closed",
         "Promise was collected")  # fmt: skip
@@ -151,11 +178,11 @@ class Page:
         raise AssertionError(f"{selector} is not reached by Tab")
 
     def click(self, selector: str, times: int = 1) -> None:
-        """The mouse, in the middle of the first that the selector finds."""
-        find = f"document.querySelector({selector!r})"
-        self.wait_for(f"!!{find}")
-        self.evaluate(f"{find}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        place = self.evaluate(f"{find}.getBoundingClientRect().toJSON()")
+        """In the middle of the first that the selector finds, once its place is steady."""
+        self.wait_for(STEADY.format(selector=repr(selector)))
+        place = self.evaluate(
+            f"document.querySelector({selector!r}).getBoundingClientRect().toJSON()"
+        )
         x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
         for count in range(1, times + 1):
             event = {"x": x, "y": y, "button": "left", "clickCount": count}

@@ -8,7 +8,7 @@ import gzip
 import json
 from typing import Any, NamedTuple
 
-from scheduling.api.parsers import MAX_BYTES, MAX_NODES
+from common.api.json_parser import MAX_BYTES, MAX_NODES
 
 MALFORMED, TOO_LARGE, WRONG_TYPE = "400 malformed", "413 too_large", "415 unsupported_media_type"
 INVALID, NOT_FOUND, NOT_ACCEPTABLE = "422 invalid", "404 not_found", "406 not_acceptable"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jsonschema_rs
 import orjson
 
-from scheduling.api.document import document_bytes
+from common.openapi.document import document_bytes
 
 Json = dict[str, Any]
 METHODS = ("get", "put", "post", "delete", "patch", "options", "head", "trace")

@@ -36,12 +36,12 @@ PASSWORD_LINK = """
 from datetime import timedelta
 from django.utils import timezone
 from availability.models import Resource
-from notifications.password_links import password_url
+from notifications.password_reset_links import password_url
 resource = Resource.objects.get(id="{resource_id}")
 print(password_url(resource, timezone.now() + timedelta(hours=1)))
 """
 SIGNED_LINK = """
-from bookings.links import action_url
+from bookings.action_links import action_url
 from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
 print(action_url(booking, "cancel_by_customer", booking.event.end))

@@ -59,7 +59,7 @@ class NetworkGuard:
         return carried
 
     def _is_in_transaction(self) -> bool:
-        own = [one for one in connection.atomic_blocks if not one._from_testcase]
+        own = [block for block in connection.atomic_blocks if not block._from_testcase]
         return bool(own) or getattr(self._waited_for, "value", False)
 
 

@@ -10,4 +10,4 @@ class Queries(CaptureQueriesContext):
     @property
     def captured_queries(self) -> list[dict[str, str]]:
         note = 'UPDATE "apps_config_credential" SET "last_used_at"'
-        return [one for one in super().captured_queries if not one["sql"].startswith(note)]
+        return [query for query in super().captured_queries if not query["sql"].startswith(note)]

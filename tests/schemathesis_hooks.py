@@ -15,7 +15,7 @@ from schemathesis.core.parameters import ParameterLocation
 
 WORLD: dict[str, list[str]] = json.loads(os.environ["SCHEMATHESIS_WORLD"])
 LISTS = {"resources": "resource_id", "resource_ids": "resource_id", "calendar_ids": "calendar_id"}
-LONGEST_QUERY = 7500  # gunicorn.conf.py: a line with method and path is a little longer
+MAX_QUERY = 7500  # gunicorn.conf.py: a line with method and path is a little longer
 SETTINGS_OF_TYPE = {
     "email": {"recipient", "subject"},
     "webhook": {"url", "method", "expected_response_code"},
@@ -54,7 +54,7 @@ def filter_case(context: Any, case: Any) -> bool:
     200 with a line for each of its items, also for those that are wrong. Of an event notification's
     settings those of the other type are ignored, however wrong they are; one schema describes both.
     """
-    if len(urlencode(case.query or {}, doseq=True)) > LONGEST_QUERY:
+    if len(urlencode(case.query or {}, doseq=True)) > MAX_QUERY:
         return False
     if not is_wrong(case, ParameterLocation.BODY):
         return True

@@ -34,6 +34,7 @@ The classes PostgreSQL and Redis are servers that a chaos test may start, kill a
 
 import contextlib
 import fcntl
+import gc
 import glob
 import os
 import pwd
@@ -190,8 +191,11 @@ class PostgreSQL(Server):
             # Every database is a copy of this one.
             url = with_database(self.url, "template1")
             with psycopg.connect(url, autocommit=True) as connection:
+                if connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+                    return  # a standby has those of its primary
                 for name in CLOCKS:
                     connection.execute(SHIFTED_CLOCK.format(name=name, shift=shift))
+                connection.execute(SHIFTED_ACTIVITY.format(shift=shift))
 
 
 class Redis(Server):
@@ -264,6 +268,12 @@ SHIFTED_CLOCK = """
 CREATE FUNCTION public.{name}() RETURNS timestamptz STABLE LANGUAGE sql
 RETURN pg_catalog.{name}() + interval '{shift} seconds'
 """
+SHIFTED_ACTIVITY = """
+CREATE VIEW public.pg_stat_activity AS
+SELECT datname, usename, pid, backend_type, wait_event_type, xact_start + interval '{shift} seconds'
+    AS xact_start
+FROM pg_catalog.pg_stat_activity
+"""
 CLOCKS = ("clock_timestamp", "now", "statement_timestamp", "transaction_timestamp")
 
 
@@ -301,7 +311,8 @@ def choose_services(config: pytest.Config) -> None:
     missing = []
     if address:
         # Of the run's own, so that two runs on one server don't meet.
-        os.environ["DATABASE_URL"] = with_database(address, f"booking_{uuid.uuid4().hex[:12]}")
+        name = f"booking_{uuid.uuid4().hex[:12]}"
+        os.environ["DATABASE_URL"] = patient(with_database(address, name))
         os.environ["TEST_SERVER_URL"] = address
         os.environ["TEST_ENGINE"] = "postgresql"
         os.environ.setdefault("SECRET_KEY", SECRET_KEY)
@@ -366,6 +377,13 @@ def migrate(url: str) -> None:
         # What is in the log beside the file would not be copied with it.
         with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def patient(url: str) -> str:
+    """With a minute for the server to take a connection: where it has to, the machine is busy."""
+    if url.startswith("sqlite"):
+        return url
+    return f"{url}{'&' if urlsplit(url).query else '?'}connect_timeout=60"
 
 
 def database_url(name: str) -> str:
@@ -468,6 +486,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None if any(f"mark.{mark}" in text for mark in SECOND_PASS_MARKS) else True
 
 
+def pytest_collection_finish() -> None:
+    """All that is imported and collected stays: no pass of the garbage collector goes over it."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     engine = os.environ["TEST_ENGINE"]
     other_engine = {"postgresql": "sqlite", "sqlite": "postgresql"}[engine]
@@ -546,7 +570,7 @@ class Service:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.env = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
         self.env |= {
-            "DATABASE_URL": database_url,
+            "DATABASE_URL": patient(database_url),
             "VAR_DIR": str(folder),
             "SECRET_KEY": SECRET_KEY,
             "PUBLIC_URL": self.url,
@@ -642,13 +666,9 @@ class Service:
         self.processes[name].wait(30)
 
     def stop(self) -> None:
+        """At once: how a part ends when it is asked to is a test's own matter, by kill()."""
         self.shell.stop()
         for process in self.processes.values():
-            process.terminate()
-        deadline = time.monotonic() + 15
-        for process in self.processes.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0, deadline - time.monotonic()))
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

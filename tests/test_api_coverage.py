@@ -4,7 +4,7 @@ import ast
 import re
 from typing import Any
 
-from scheduling.api.errors import STATUS
+from common.errors import STATUS
 from tests.description import description
 from tests.services import ROOT
 
@@ -35,7 +35,7 @@ def names_in(path: str) -> set[str]:
 def test_every_rule_is_proved_by_a_test_that_exists() -> None:
     named = {rule: TEST.findall(tests) for rule, tests in rows()}
     wanted = {place for places in named.values() for place in places}
-    known = {path: names_in(path) for path, _ in wanted}
+    known = {path: names_in(path) for path in {path for path, _ in wanted}}
 
     assert {rule for rule, places in named.items() if not rule or not places} == set()
     assert {place for place in wanted if place[1] not in known[place[0]]} == set()

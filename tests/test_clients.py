@@ -71,11 +71,11 @@ def test_a_generated_python_client_books(app: LiveApp, python_client: str) -> No
     )
 
     with client:  # which closes its connections
-        made = load("api.bookings.post_bookings").sync_detailed(client=client, body=body)
-        shown = load("api.bookings.get_bookings_by_booking_id").sync_detailed(
+        made = load("api.bookings.create_booking").sync_detailed(client=client, body=body)
+        shown = load("api.bookings.retrieve_booking").sync_detailed(
             booking_id=made.parsed.data.id, client=client
         )
-        refused = load("api.bookings.post_bookings").sync_detailed(client=client, body=body)
+        refused = load("api.bookings.create_booking").sync_detailed(client=client, body=body)
 
     booking = app.get(f"/v2/bookings/{made.parsed.data.id}").data
     entry = entry_of(booking, made.parsed.to_dict()["data"])

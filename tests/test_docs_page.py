@@ -83,16 +83,16 @@ def keep(page: Page, name: str) -> None:
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_page_is_drawn_without_a_complaint(
     browser: Browser, live_service: Service, width: int
 ) -> None:
     page = open_docs(browser, live_service, width)
     keep(page, f"docs-{width}")
 
-    page.evaluate("document.querySelector('#operations-bookings-post_bookings button').click()")
-    page.wait_for("!!document.querySelector('#operations-bookings-post_bookings .opblock-body')")
-    page.evaluate("document.querySelector('#operations-bookings-post_bookings').scrollIntoView()")
+    page.evaluate("document.querySelector('#operations-bookings-createBooking button').click()")
+    page.wait_for("!!document.querySelector('#operations-bookings-createBooking .opblock-body')")
+    page.evaluate("document.querySelector('#operations-bookings-createBooking').scrollIntoView()")
     keep(page, f"docs-{width}-open")
 
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
@@ -109,7 +109,7 @@ def click(page: Page, selector: str) -> None:
 def test_page_can_try_an_operation_out(browser: Browser, live_service: Service) -> None:
     app = LiveApp(live_service)
     page = open_docs(browser, live_service, 1280)
-    operation = "#operations-apps-get_app"
+    operation = "#operations-apps-retrieveCurrentApp"
 
     click(page, ".auth-wrapper .authorize")
     page.wait_for("!!document.querySelector('.auth-container input[type=password]')")

@@ -20,9 +20,9 @@ from tests.live import CUSTOMER, LiveAnswer, LiveApp, Rows
 from tests.services import Service
 from tests.test_openapi import EXAMPLE_PROJECT, filled
 
-pytestmark = pytest.mark.both_databases
-
-BODY_OPERATIONS = [one for one in description().operations if "requestBody" in one.content]
+BODY_OPERATIONS = [
+    operation for operation in description().operations if "requestBody" in operation.content
+]
 BY_NAME = {str(operation): operation for operation in description().operations}
 MEMORY = 20 * 2**20
 
@@ -346,6 +346,7 @@ def is_passed_over(operation: Operation, place: str) -> bool:
 
 
 # --- The tables -----------------------------------------------------------------------------------
+@pytest.mark.both_databases
 @pytest.mark.parametrize("group", corpus.WRONG)
 def test_wrong_values(unharmed: Hostility, group: str) -> None:
     faults = {}
@@ -373,6 +374,7 @@ def test_paths_that_do_not_exist(unharmed: Hostility) -> None:
     assert not faults, listed(faults)
 
 
+@pytest.mark.both_databases
 def test_wrong_queries(unharmed: Hostility) -> None:
     paged = [
         (f"{listing}?{query}", place)
@@ -389,6 +391,7 @@ def test_wrong_queries(unharmed: Hostility) -> None:
     assert not faults, listed(faults)
 
 
+@pytest.mark.both_databases
 def test_searches_take_signs_as_text(unharmed: Hostility) -> None:
     found = {
         search[:80]: (answer.status, (answer.json or {}).get("total"))
@@ -424,6 +427,7 @@ def test_harmless_headers(unharmed: Hostility) -> None:
 
 
 # --- Strange but right ----------------------------------------------------------------------------
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", corpus.ODD_NAMES)
 def test_odd_names_come_back_as_they_were_sent(hostility: Hostility, name: str) -> None:
     given = {"name": name, "first_name": name, "timezone": "UTC", "tags": [name]}
@@ -439,6 +443,7 @@ def test_odd_names_come_back_as_they_were_sent(hostility: Hostility, name: str) 
     hostility.check_log()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("meta", corpus.ODD_METAS, ids=range(len(corpus.ODD_METAS)))
 def test_odd_metas_come_back_as_they_were_sent(hostility: Hostility, meta: Any) -> None:
     path = f"/v2/bookings/{hostility.ids['booking_id']}"

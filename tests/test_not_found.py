@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import NINE
+from tests.bookings.booking_drafts import NINE
 from tests.description import Operation, description
 from tests.world import Tenant
-
-pytestmark = pytest.mark.both_databases
 
 # Path parameter -> the `model` of the answer.
 MODELS = {

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from tests.live import CUSTOMER, LiveApp, LiveCaller, Rows
+from tests.ops.test_health import READY
 from tests.services import Service
-from tests.test_health import READY
 
 pytestmark = pytest.mark.both_databases
 
@@ -90,8 +90,8 @@ def test_reads_go_on_and_writes_are_put_off(start_service: Callable[..., Service
     after = LiveCaller(service.url).get("/readyz").json | {"oldest_overdue_seconds": 0}
     healed = [booking(app, resource_id, hour).code for hour in range(9, 18)]
 
-    assert [one.status for one in reads] == [200] * 4
-    assert [(one.status, one.headers["Retry-After"]) for one in writes] == [(503, "1")] * 5
+    assert [read.status for read in reads] == [200] * 4
+    assert [(write.status, write.headers["Retry-After"]) for write in writes] == [(503, "1")] * 5
     assert {key: writes[0].json[key] for key in REFUSED} == REFUSED
     assert unknown.code == "401 unauthenticated"
     assert (ready.status, ready.json["status"], ready.json["database"]) == (

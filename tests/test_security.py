@@ -22,8 +22,6 @@ from tests.test_hostile_bodies import changes, with_value
 from tests.test_openapi import EXAMPLE_PROJECT, EXAMPLE_VALUES, filled, needed_query
 from tests.world import Caller, Tenant, basic
 
-pytestmark = pytest.mark.both_databases
-
 OPERATIONS = description().operations
 BY_NAME = {str(operation): operation for operation in OPERATIONS}
 Ids = dict[str, str]
@@ -321,8 +319,8 @@ def seen(answer: LiveAnswer, *ids: str) -> tuple[int, str]:
     """What a stranger sees, but for the id that was asked for and that of the request."""
     body = {key: value for key, value in (answer.json or {}).items() if key != "request_id"}
     text = json.dumps(body)
-    for one in ids:
-        text = text.replace(one, "<id>")
+    for identifier in ids:
+        text = text.replace(identifier, "<id>")
     return answer.status, text
 
 
@@ -337,7 +335,7 @@ def test_every_operation_is_classified() -> None:
     classified = set().union(*WITHOUT_ID.values())
 
     assert unknown == set()
-    assert {str(one) for one in OPERATIONS if not has_id(one)} == classified
+    assert {str(operation) for operation in OPERATIONS if not has_id(operation)} == classified
 
 
 @pytest.mark.parametrize("operation", [*filter(has_id, OPERATIONS)], ids=str)
@@ -371,7 +369,7 @@ def uuid_places(schema: Any, place: str, known: frozenset[str]) -> Iterator[str]
         yield place
     inside = [(f"{place}.{name}", one) for name, one in schema.get("properties", {}).items()]
     inside += [(f"{place}.0", schema["items"])] if "items" in schema else []
-    inside += [(place, one) for one in description().parts(schema)]
+    inside += [(place, part) for part in description().parts(schema)]
     for step, one in inside:
         yield from uuid_places(one, step.strip("."), known | {target})
 
@@ -443,6 +441,7 @@ def test_ids_of_another_app_in_a_body_look_like_none(
     assert faults == {}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", sorted(WITHOUT_ID["lists"]))
 def test_lists_hold_nothing_of_another_app(unseen: Strangers, name: str) -> None:
     operation = BY_NAME[name]
@@ -458,7 +457,7 @@ def test_lists_hold_nothing_of_another_app(unseen: Strangers, name: str) -> None
         for search in ("", *searches, "include=calendars", "include=attributes,customers"):
             answer = caller.get(operation.path + (query or "?") + f"&{search}")
             rows = json.dumps((answer.json or {}).get("data"))
-            assert not any(one in rows for one in unseen.ids.values()), (who, search)
+            assert not any(identifier in rows for identifier in unseen.ids.values()), (who, search)
             if search in searches and answer.status == 200:
                 assert answer.json["total"] == 0, (who, search)
 
@@ -552,6 +551,7 @@ GUESSER, SOMEBODY = "203.0.113.7", "203.0.113.8"
 STILL = "tests.still_wsgi"  # failures are counted by the minute
 
 
+@pytest.mark.both_databases
 def test_guessing_keys_is_cut_short_for_the_address_alone(
     start_service: Callable[..., Service],
 ) -> None:
@@ -575,7 +575,7 @@ def test_guessing_keys_is_cut_short_for_the_address_alone(
 
     counted = Counter(answer.code for answer in answers)
     assert counted == {"401 unauthenticated": 10, "429 rate_limited": 190}
-    assert {one.headers["Retry-After"] for one in answers if one.status == 429} == {"60"}
+    assert {answer.headers["Retry-After"] for answer in answers if answer.status == 429} == {"60"}
     # Behind one shared address a stranger's mistakes lock out nobody who has a key.
     assert (own, others, elsewhere.code) == ("200", "200", "401 unauthenticated")
 

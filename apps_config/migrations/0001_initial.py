@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import scheduling.api.ids
+import common.ids
 from django.conf import settings
 from django.db import migrations, models
 
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
                 ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254, unique=True)),
                 ('name', models.CharField(blank=True, max_length=200)),
                 ('is_staff', models.BooleanField(default=False)),
@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='App',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(max_length=100, unique=True)),
                 ('name', models.CharField(max_length=200)),
                 ('mode', models.CharField(choices=[('live', 'live'), ('test', 'test')], default='live', max_length=4)),
@@ -103,7 +103,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Credential',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('server', 'server'), ('widget', 'widget'), ('access', 'access'), ('resource', 'resource')], max_length=8)),
                 ('prefix', models.CharField(editable=False, max_length=40, unique=True)),
                 ('secret_hash', models.CharField(editable=False, max_length=64)),

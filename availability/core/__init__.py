@@ -1,1 +1,1 @@
-"""When is there time? Pure functions on integer epoch seconds: no Django, no clock, no database."""
+"""Compute availability: pure functions on epoch seconds, without Django, clock or database."""

@@ -1,6 +1,4 @@
-"""Constraints (contract, section 7): from JSON to rules, from rules to the stretches of time that
-they leave open.
-"""
+"""Constraints (api.md section 7): parse JSON into rules, expand rules into open intervals."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,23 +18,23 @@ EVERY_DAY = WEEKDAYS + WEEKENDS
 _WEEK = 7 * DAY
 _FIRST_MONDAY = -3 * DAY  # 1 January 1970 was a Thursday
 _CACHED_WINDOWS = (
-    5_000  # what expands to more is rare and would crowd the memory: it is worked out each time
+    5_000  # larger expansions are rare and would fill the cache: they are computed each time
 )
 
 
 class PeriodBound(NamedTuple):
-    """One end of a period: an instant (epoch seconds) written with `offset`, or, without one, a
-    wall-clock reading.
+    """One end of a period: an instant (epoch seconds) written with `offset`, or a wall-clock
+    reading if `offset` is None.
     """
 
     seconds: int
     offset: int | None = None
 
 
-class Rule(NamedTuple):
+class ConstraintRule(NamedTuple):
     """One constraint. `kind` is day, hours, day_and_time or period; days count from 0 = Monday.
 
-    start and end are minutes of the day (0 to 1440) in hours and day_and_time, PeriodBounds in
+    start and end are minutes of the day (0 to 1440) for hours and day_and_time, PeriodBounds for
     period, else None.
     """
 
@@ -48,11 +46,11 @@ class Rule(NamedTuple):
     name: str
 
 
-Rules = tuple[Rule, ...]
+ConstraintRules = tuple[ConstraintRule, ...]
 
 
 class ConstraintError(ValueError):
-    """What is wrong in a list of constraints: `errors` maps paths such as "2.allow_hours.end" to
+    """A list of constraints is invalid. `errors` maps paths such as "2.allow_hours.end" to
     sentences.
 
     Paths are relative to the list; "" is the list itself.
@@ -64,7 +62,7 @@ class ConstraintError(ValueError):
 
 
 class _Wrong(ValueError):
-    """A value that can't be read; the message is for a person."""
+    """A value that can't be parsed; the message is shown to the client."""
 
 
 _NAMES = {
@@ -81,12 +79,12 @@ _NAMES = {
 }
 
 
-def parse_constraints(raw: object) -> Rules:
-    """The contract's JSON list as rules: [{"allow_hours": {"start": 9, "end": "17:30"}},
-    {"block_weekends": []}].
+def parse_constraints(raw: object) -> ConstraintRules:
+    """Parse the API's list: [{"allow_hours": {"start": 9, "end": "17:30"}}, {"block_weekends":
+    []}].
 
     Parameters that a constraint does not have are ignored, as unknown body keys are. Raises
-    ConstraintError with everything that is wrong.
+    ConstraintError with all errors.
     """
     if not isinstance(raw, list):
         raise ConstraintError({"": ["Expected a list of constraints."]})
@@ -99,7 +97,7 @@ def parse_constraints(raw: object) -> Rules:
     return tuple(rule for rule in rules if rule)
 
 
-def _parse_rule(item: object, path: str, errors: dict[str, list[str]]) -> Rule | None:
+def _parse_rule(item: object, path: str, errors: dict[str, list[str]]) -> ConstraintRule | None:
     if not isinstance(item, dict) or len(item) != 1:
         errors[path] = ["Expected an object with exactly one key, the constraint's name."]
         return None
@@ -117,7 +115,7 @@ def _parse_rule(item: object, path: str, errors: dict[str, list[str]]) -> Rule |
 
 def _read_params(
     name: str, params: dict[str, object], path: str, errors: dict[str, list[str]]
-) -> Rule | None:
+) -> ConstraintRule | None:
     allow, kind, days = _NAMES[name]
     values: dict[str, Any] = {}
     for param, read in _PARAMS[kind, days]:
@@ -129,7 +127,9 @@ def _read_params(
             errors[f"{path}.{param}"] = [str(wrong)]
     if len(values) < len(_PARAMS[kind, days]):
         return None
-    rule = Rule(allow, kind, values.get("day", days), values.get("start"), values.get("end"), name)
+    rule = ConstraintRule(
+        allow, kind, values.get("day", days), values.get("start"), values.get("end"), name
+    )
     if not _is_in_order(rule):
         errors[f"{path}.end"] = [_OUT_OF_ORDER[kind]]
         return None
@@ -143,9 +143,9 @@ _OUT_OF_ORDER = {
 }
 
 
-def _is_in_order(rule: Rule) -> bool:
-    """Whether end is where it may be. A wall-clock reading and an instant can't be compared without
-    a zone: True.
+def _is_in_order(rule: ConstraintRule) -> bool:
+    """Whether `end` is valid for `start`. True for a wall-clock reading and an instant, which can't
+    be compared without a zone.
     """
     if not isinstance(rule.start, PeriodBound) or not isinstance(rule.end, PeriodBound):
         return rule.start is None or rule.start != rule.end
@@ -167,7 +167,7 @@ def _read_start_time(value: object) -> int:
 
 
 def _read_end_time(value: object) -> int:
-    """9, 9.0, "9" or "09:30" as minutes of the day, 0 to 1440."""
+    """Parse 9, 9.0, "9" or "09:30" into minutes of the day, 0 to 1440."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 24:
@@ -187,8 +187,8 @@ _BOUND = re.compile(
 
 
 def _read_bound(value: object) -> PeriodBound:
-    """A wall-clock time, a date (its midnight) or an instant with its offset; a fraction of a
-    second is dropped.
+    """Parse a wall-clock time, a date (its midnight) or an instant with its offset; fractions of a
+    second are dropped.
     """
     matched = isinstance(value, str) and _BOUND.fullmatch(value)
     try:
@@ -203,7 +203,9 @@ def _read_bound(value: object) -> PeriodBound:
 
 
 def _make_bound(day: str, time: str, offset: str | None) -> PeriodBound:
-    """Raises ValueError for a time that no clock shows and for years outside 1970 to 2199."""
+    """Build a PeriodBound. Raises ValueError for an invalid time and for years outside 1970 to
+    2199.
+    """
     reading = datetime.fromisoformat(f"{day}T{time}+00:00")
     if not 1970 <= reading.year <= 2199:
         raise ValueError(day)
@@ -226,8 +228,8 @@ _PARAMS = {
 }
 
 
-def render_constraint(rule: Rule) -> dict[str, dict[str, int | str | None]]:
-    """A rule as the contract writes it: {"allow_day_and_time": {"day": "Monday", "start": 9, "end":
+def render_constraint(rule: ConstraintRule) -> dict[str, dict[str, int | str | None]]:
+    """The rule in the API's form: {"allow_day_and_time": {"day": "Monday", "start": 9, "end":
     "17:30"}}.
     """
     values = {
@@ -255,59 +257,58 @@ def render_period_bound(bound: PeriodBound) -> str:
     return moment.astimezone(timezone(timedelta(seconds=bound.offset))).isoformat()
 
 
-class Plan(NamedTuple):
-    """What several lists of rules come to on any wall clock.
+class WeeklyPattern(NamedTuple):
+    """The combined effect of several lists of rules, on any wall clock.
 
     week: open readings of a week, seconds from Monday 00:00. allowed: the allow_period rules, a
     tuple for each list that has any. blocked: the block_period rules of all lists.
     """
 
     week: tuple[Span, ...]
-    allowed: tuple[Rules, ...]
-    blocked: Rules
+    allowed: tuple[ConstraintRules, ...]
+    blocked: ConstraintRules
 
 
-def open_windows(lists: tuple[Rules, ...], zone: str, start: int, end: int) -> tuple[Span, ...]:
+def open_windows(
+    lists: tuple[ConstraintRules, ...], zone: str, start: int, end: int
+) -> tuple[Span, ...]:
     """The intervals within [start, end) that the rules leave open on the zone's wall clock.
 
-    `lists` are the rules of resource, project and request; without any rule all is open. An instant
-    is inside a window if its wall-clock reading is: windows are cut in readings, for one stretch of
-    constant offset at a time, so that gaps, repeated hours and skipped days need no case of their
-    own.
+    `lists` are the rules of resource, project and request; without rules everything is open. An
+    instant is open if its wall-clock reading is. Windows are computed in readings, one stretch of
+    constant offset at a time, so gaps, repeated hours and skipped days need no special case.
     """
-    plan = make_plan(lists)
+    plan = make_weekly_pattern(lists)
     expand = _expand_cached if is_worth_keeping(lists, start, end) else _expand
     return expand(plan, zone, start, end)
 
 
-def is_worth_keeping(lists: tuple[Rules, ...], start: int, end: int) -> bool:
-    """Whether what the rules expand to in the range is of a size for the caches."""
-    return len(make_plan(lists).week) * (end - start) <= _CACHED_WINDOWS * _WEEK
+def is_worth_keeping(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
+    """Whether the expansion of the rules in the range is small enough to cache."""
+    return len(make_weekly_pattern(lists).week) * (end - start) <= _CACHED_WINDOWS * _WEEK
 
 
 @lru_cache(maxsize=512)
-def make_plan(lists: tuple[Rules, ...]) -> Plan:
-    """The rules of several lists, boiled down; cached, because most of it is the same for every
-    range and zone.
-    """
+def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
+    """Combine several lists of rules. Cached: the pattern does not depend on range or zone."""
     week: Intervals = [(0, _WEEK)]
     for rules in lists:
         week = intersect(week, allowed_week(rules))
-    for rule in _select(lists, allow=False):
+    for rule in _rules_by_effect(lists, allow=False):
         week = subtract(week, blocked_week(rule)) if rule.kind != "period" else week
     periods = (
         tuple(rule for rule in rules if rule.allow and rule.kind == "period") for rules in lists
     )
-    blocked = tuple(rule for rule in _select(lists, allow=False) if rule.kind == "period")
-    return Plan(tuple(week), tuple(filter(None, periods)), blocked)
+    blocked = tuple(rule for rule in _rules_by_effect(lists, allow=False) if rule.kind == "period")
+    return WeeklyPattern(tuple(week), tuple(filter(None, periods)), blocked)
 
 
-def _select(lists: Iterable[Rules], *, allow: bool) -> list[Rule]:
+def _rules_by_effect(lists: Iterable[ConstraintRules], *, allow: bool) -> list[ConstraintRule]:
     return [rule for rules in lists for rule in rules if rule.allow is allow]
 
 
-def allowed_week(rules: Rules) -> Intervals:
-    """The readings of a week, seconds from Monday 00:00, that the day and window rules of one list
+def allowed_week(rules: ConstraintRules) -> Intervals:
+    """The readings of a week (seconds from Monday 00:00) that the day and time rules of one list
     allow.
     """
     by_kind = group_allowed(rules)
@@ -321,24 +322,22 @@ def allowed_week(rules: Rules) -> Intervals:
     return week
 
 
-def group_allowed(rules: Rules) -> dict[str, Rules]:
-    """The allowing rules of one list by kind."""
-    groups: dict[str, Rules] = {}
+def group_allowed(rules: ConstraintRules) -> dict[str, ConstraintRules]:
+    """The allow rules of one list, by kind."""
+    groups: dict[str, ConstraintRules] = {}
     for rule in rules:
         if rule.allow:
             groups[rule.kind] = (*groups.get(rule.kind, ()), rule)
     return groups
 
 
-def allowed_days(rules: Rules) -> tuple[int, ...]:
-    """The days that day rules allow: all, if there are none."""
+def allowed_days(rules: ConstraintRules) -> tuple[int, ...]:
+    """The days that the day rules allow; every day if there are no rules."""
     return tuple(sorted({day for rule in rules for day in rule.days})) if rules else EVERY_DAY
 
 
-def windows_starting_on(days: Iterable[int], rules: Rules) -> Intervals:
-    """The readings of a week in windows of hours or day_and_time rules that start on one of the
-    days.
-    """
+def windows_starting_on(days: Iterable[int], rules: ConstraintRules) -> Intervals:
+    """The readings of a week within windows of hours or day_and_time rules that start on `days`."""
     chosen = set(days)
     return windows_of_week(
         (day, rule.start, rule.end)  # type: ignore[misc]  # both are minutes in these kinds
@@ -348,16 +347,17 @@ def windows_starting_on(days: Iterable[int], rules: Rules) -> Intervals:
     )
 
 
-def blocked_week(rule: Rule) -> Intervals:
-    """The readings of a week that a block rule (day, hours or day_and_time) takes away."""
+def blocked_week(rule: ConstraintRule) -> Intervals:
+    """The readings of a week that a block rule (day, hours or day_and_time) closes."""
     if rule.kind == "day":
         return windows_of_week((day, 0, 1440) for day in rule.days)
     return windows_starting_on(EVERY_DAY, (rule,))
 
 
 def windows_of_week(windows: Iterable[tuple[int, int, int]]) -> Intervals:
-    """(day, start, end in minutes of that day) as seconds of the week; one with start after end
-    ends on the next day, Monday after Sunday.
+    """Convert (day, start, end in minutes of that day) to seconds of the week.
+
+    A window with start >= end ends on the next day; Monday follows Sunday.
     """
     spans = []
     for day, start, end in windows:
@@ -367,7 +367,7 @@ def windows_of_week(windows: Iterable[tuple[int, int, int]]) -> Intervals:
     return normalise(spans)
 
 
-def _expand(plan: Plan, zone: str, start: int, end: int) -> tuple[Span, ...]:
+def _expand(plan: WeeklyPattern, zone: str, start: int, end: int) -> tuple[Span, ...]:
     windows = []
     for since, until, offset in offset_segments(zone, start, end):
         readings = repeat_week(plan.week, since + offset, until + offset)
@@ -382,16 +382,16 @@ _expand_cached = lru_cache(maxsize=64)(_expand)
 
 
 def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The readings in [lo, hi) that lie in the windows of a week (seconds from Monday 00:00)."""
+    """The readings in [lo, hi) within the windows of a week (seconds from Monday 00:00)."""
     first = (lo - _FIRST_MONDAY) // _WEEK * _WEEK + _FIRST_MONDAY
-    spans = (
+    spans = [
         (monday + start, monday + end) for monday in range(first, hi, _WEEK) for start, end in week
-    )
+    ]
     return intersect(join(spans), [(lo, hi)])
 
 
-def period_readings(rules: Rules, offset: int) -> Intervals:
-    """The readings inside any of the periods while the wall clock is that far ahead of UTC."""
+def period_readings(rules: ConstraintRules, offset: int) -> Intervals:
+    """The readings within any of the periods, for a wall clock `offset` seconds ahead of UTC."""
     return normalise((_reading(rule.start, offset), _reading(rule.end, offset)) for rule in rules)
 
 

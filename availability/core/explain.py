@@ -1,6 +1,7 @@
-"""Why is there no time? The range as segments, each free or with every reason why it is not."""
+"""Explain availability: segments of a range, each free or with all reasons why it is not."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from availability.core.constraints import (
@@ -8,9 +9,9 @@ from availability.core.constraints import (
     EVERY_DAY,
     WEEKDAYS,
     WEEKENDS,
+    ConstraintRule,
+    ConstraintRules,
     PeriodBound,
-    Rule,
-    Rules,
     allowed_days,
     blocked_week,
     group_allowed,
@@ -38,32 +39,32 @@ SOURCES = ("resource", "project", "request")
 _WEEK = 7 * DAY
 
 
-class Busy(NamedTuple):
-    """What takes time: start and end in epoch seconds, type "event" or "hold", and its id."""
+class BusyItem(NamedTuple):
+    """Busy time: start and end in epoch seconds, type "event" or "hold", and the id."""
 
     start: int
     end: int
     type: str
-    id: Hashable | None
+    id: uuid.UUID | None
 
 
 class Reason(NamedTuple):
     """Why a segment is not free. type: constraint, event, hold, buffer, notice, past, limit or
     calendar.
 
-    source (resource, project, request) and rules belong to constraints; an event or hold that is in
-    the way, or whose buffer is, is named by event_id or reservation_id, a calendar by calendar_id.
-    The text is one sentence for a person; it never tells what an event is about. public_text stands
-    in for it where strangers read it; empty: they may read the text.
+    Constraints have a source (resource, project, request) and rules. A reason of type event, hold
+    or buffer has an event_id or a reservation_id, one of type calendar a calendar_id. text: one
+    sentence that never tells what an event is about. public_text: replaces it for the public,
+    unless empty.
     """
 
     type: str
     source: str | None
-    rules: Rules
-    event_id: Hashable | None
+    rules: ConstraintRules
+    event_id: uuid.UUID | None
     text: str
-    reservation_id: Hashable | None = None
-    calendar_id: Hashable | None = None
+    reservation_id: uuid.UUID | None = None
+    calendar_id: uuid.UUID | None = None
     public_text: str = ""
 
 
@@ -80,14 +81,14 @@ class TooManySegments(TooManySlots):
     """The explanation would have more reasons, each counted once per segment, than the limit."""
 
 
-Cause = tuple[Reason, Sequence[Span]]  # a reason and where it holds
+Cause = tuple[Reason, Sequence[Span]]  # a reason and the spans in which it applies
 
 
 def explain(
     *,
     zone: str,
-    rules: tuple[Rules, ...],
-    busy: Sequence[Busy],
+    rules: tuple[ConstraintRules, ...],
+    busy: Sequence[BusyItem],
     closed: Sequence[Span] = (),
     start: int,
     end: int,
@@ -98,26 +99,30 @@ def explain(
     throughout: Sequence[Reason] = (),
     limit: int = 100_000,
 ) -> list[Segment]:
-    """Consecutive segments that cover [start, end) (epoch seconds) exactly; neighbours differ in
-    their reasons.
+    """Consecutive segments that cover [start, end) (epoch seconds) exactly; adjacent segments
+    differ in their reasons.
 
-    rules: the lists of resource, project and request. buffer: seconds around each busy stretch.
-    closed: what a limit closes. past_before, notice_before, horizon_after: instants before or after
-    which nothing is free. throughout: what leaves no time free at all. Available segments
-    are what free_intervals finds for the same input. Raises TooManySegments.
+    rules: the lists of resource, project and request. buffer: seconds around each busy item.
+    closed: spans closed by a limit. past_before, notice_before, horizon_after: instants before or
+    after which nothing is free. throughout: reasons that apply to the whole range. The available
+    segments equal the result of free_intervals for the same input. Raises TooManySegments.
+
+    free_intervals subtracts and loses the reasons. Here each rule and each busy item stays a
+    separate cause with its spans, and one sweep over all their ends finds which apply together.
+    That is slower: call free_intervals first if a yes or no is enough.
     """
     causes = [
         *_constraint_causes(rules, zone, start, end),
         *_busy_causes(busy, buffer),
         (
-            Reason("notice", None, (), None, "Begins before the notice period ends."),
+            Reason("notice", None, (), None, "Begins before the minimum notice ends."),
             _before(notice_before, start),
         ),
         (Reason("past", None, (), None, "Lies in the past."), _before(past_before, start)),
         (Reason("limit", None, (), None, "Daily limit reached."), normalise(closed)),
         (
-            Reason("limit", None, (), None, "Beyond the booking horizon."),
-            _after(horizon_after, end),
+            Reason("limit", None, (), None, "Beyond the booking window."),
+            _span_from(horizon_after, end),
         ),
         *((reason, [(start, end)]) for reason in throughout),
     ]
@@ -128,17 +133,22 @@ def _before(instant: int | None, start: int) -> Intervals:
     return [] if instant is None else join([(start, instant)])
 
 
-def _after(instant: int | None, end: int) -> Intervals:
+def _span_from(instant: int | None, end: int) -> Intervals:
     return [] if instant is None else join([(instant, end)])
 
 
-def never_open(zone: str, rules: tuple[Rules, ...], start: int, end: int) -> bool:
+def never_open(zone: str, rules: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
     """Whether no time in [start, end) (epoch seconds) satisfies all rules."""
     return not open_windows(rules, zone, start, end)
 
 
 def _sweep(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Segment]:
-    """Cut the range wherever a reason begins or ends to hold."""
+    """Cut the range wherever a reason starts or stops to apply.
+
+    Sorting the ends costs n log n, but the result can grow with n squared, since each segment lists
+    all its reasons (a thousand overlapping events). So the limit counts the reasons of all
+    segments.
+    """
     changes: dict[int, list[int]] = {start: []}
     for index, (_, spans) in enumerate(causes):
         for lo, hi in clip(spans, start, end):
@@ -148,6 +158,7 @@ def _sweep(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Se
     segments: list[Segment] = []
     instants = sorted(changes)
     for instant, until in zip(instants, [*instants[1:], end], strict=True):
+        # The spans of one cause never touch, so at an instant a cause starts or ends, never both.
         holding.symmetric_difference_update(changes[instant])
         limit -= len(holding)
         if limit < 0:
@@ -164,7 +175,7 @@ def _append(segments: list[Segment], segment: Segment) -> None:
     segments.append(segment)
 
 
-def _busy_causes(busy: Sequence[Busy], buffer: int) -> Iterator[Cause]:
+def _busy_causes(busy: Sequence[BusyItem], buffer: int) -> Iterator[Cause]:
     within = f"Within the buffer of {_duration_text(buffer)} around"
     for item in busy:
         yield _busy_reason(item, item.type, _BUSY_TEXTS[item.type]), [(item.start, item.end)]
@@ -173,7 +184,7 @@ def _busy_causes(busy: Sequence[Busy], buffer: int) -> Iterator[Cause]:
             yield _busy_reason(item, "buffer", f"{within} {_BUSY_WORDS[item.type]}."), beside
 
 
-def _busy_reason(item: Busy, type_: str, text: str) -> Reason:
+def _busy_reason(item: BusyItem, type_: str, text: str) -> Reason:
     if item.type == "hold":
         return Reason(type_, None, (), None, text, item.id)
     return Reason(type_, None, (), item.id, text)
@@ -184,7 +195,7 @@ _BUSY_WORDS = {"event": "an event", "hold": "a hold"}
 
 
 def _constraint_causes(
-    lists: tuple[Rules, ...], zone: str, start: int, end: int
+    lists: tuple[ConstraintRules, ...], zone: str, start: int, end: int
 ) -> Iterator[Cause]:
     segments = offset_segments(zone, start, end)
     for source, rules in zip(SOURCES, lists, strict=False):
@@ -209,13 +220,11 @@ def _constraint_causes(
                 )
 
 
-def _closed_weeks(by_kind: dict[str, Rules]) -> dict[str, Intervals]:
-    """For the kinds day, hours and day_and_time of one list: the readings of a week that the kind
-    keeps closed.
+def _closed_weeks(by_kind: dict[str, ConstraintRules]) -> dict[str, Intervals]:
+    """The readings of a week that each kind (day, hours, day_and_time) of one list closes.
 
-    A window over midnight belongs to the day on which it starts, so beside windows the day rules
-    answer for every window that starts on a day without permission, and outside windows for such
-    days.
+    A window over midnight belongs to the day on which it starts. So day rules close the windows
+    that start on a day that is not allowed and, outside all windows, the days that are not allowed.
     """
     days = allowed_days(by_kind.get("day", ()))
     closed: dict[str, Intervals] = {}
@@ -244,7 +253,7 @@ def _instants_of_week(week: Intervals, segments: Segments) -> Intervals:
     )
 
 
-def _instants_of_periods(rules: Rules, segments: Segments) -> Intervals:
+def _instants_of_periods(rules: ConstraintRules, segments: Segments) -> Intervals:
     return join(
         (lo - offset, hi - offset)
         for since, until, offset in segments
@@ -252,7 +261,7 @@ def _instants_of_periods(rules: Rules, segments: Segments) -> Intervals:
     )
 
 
-def _blocked_instants(rule: Rule, segments: Segments) -> Intervals:
+def _blocked_instants(rule: ConstraintRule, segments: Segments) -> Intervals:
     if rule.kind == "period":
         return _instants_of_periods((rule,), segments)
     return _instants_of_week(blocked_week(rule), segments)
@@ -266,8 +275,8 @@ _KIND_TEXTS = {
 }
 
 
-def _list_text(rules: Iterable[Rule]) -> str:
-    """All rules of one kind in a few words; long lists are cut."""
+def _list_text(rules: Iterable[ConstraintRule]) -> str:
+    """Describe all rules of one kind; long lists are cut."""
     texts = list(dict.fromkeys(_rule_text(rule, allowing=True) for rule in rules))
     if len(texts) > _LISTED:
         texts[_LISTED:] = [f"{len(texts) - _LISTED} more"]
@@ -277,10 +286,8 @@ def _list_text(rules: Iterable[Rule]) -> str:
 _LISTED = 5
 
 
-def _rule_text(rule: Rule, *, allowing: bool = False) -> str:
-    """12:00 to 13:00 every day; Mondays 10:00 to 12:00; Monday to Friday; 2026-08-01 00:00:00 to
-    ...
-    """
+def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
+    """Such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00", "Monday to Friday"."""
     if rule.kind == "period":
         return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
     times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"

@@ -1,8 +1,7 @@
-"""A closed algebra on half-open stretches of time.
+"""Operations on half-open intervals of time.
 
-`Intervals` are lists of (start, end) in epoch seconds, start < end, sorted, disjoint and not even
-touching: two stretches that touch are one. Every function here is one linear sweep and returns such
-a list.
+`Intervals` are lists of (start, end) in epoch seconds with start < end, sorted and disjoint;
+touching spans are merged. Each function returns such a list.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,14 +13,14 @@ Intervals = list[Span]
 
 
 def normalise(spans: Iterable[Span]) -> Intervals:
-    """Any spans, in any order, overlapping, touching or empty, as intervals: [(3, 5), (1, 3), (9,
-    9)] -> [(1, 5)].
+    """Convert spans in any order, overlapping, touching or empty: [(3, 5), (1, 3), (9, 9)] -> [(1,
+    5)].
     """
     return join(sorted(spans))
 
 
 def join(spans: Iterable[Span]) -> Intervals:
-    """Spans that are already sorted by start, as intervals."""
+    """Convert spans that are already sorted by start, in one linear sweep."""
     joined: Intervals = []
     for start, end in spans:
         if start >= end:
@@ -35,12 +34,12 @@ def join(spans: Iterable[Span]) -> Intervals:
 
 
 def unite(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """What is in either."""
+    """The union."""
     return normalise([*left, *right])
 
 
 def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """What is in both: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
+    """The intersection: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
     common: Intervals = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -58,18 +57,17 @@ def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
 def subtract(
     intervals: Sequence[Span], blocks: Sequence[Span], *, buffer: int = 0, at_least: int = 1
 ) -> Intervals:
-    """What is left of the intervals without the blocks, each block first widened by `buffer`
-    seconds on both sides.
+    """The intervals without the blocks, each widened by `buffer` seconds on both sides.
 
-    The blocks need only be sorted by start and not empty: they may overlap, as the events of a
-    calendar do. What is left is listed from a length of `at_least` seconds on: [(0, 10)], [(2, 5),
-    (3, 4)], buffer=1 -> [(0, 1), (6, 10)].
+    The blocks must be sorted by start and not empty, but may overlap, as events do. Remainders
+    shorter than `at_least` seconds are dropped: [(0, 10)], [(2, 5), (3, 4)], buffer=1 -> [(0, 1),
+    (6, 10)].
     """
-    # One pass that widens, joins and cuts at once: most of a request's time goes here.
+    # One pass widens, joins and subtracts: most of a request's time is spent here.
     left: Intervals = []
     upcoming = iter(intervals)
     start, end = next(upcoming, _PAST_ALL)
-    reached = -_FOREVER  # the end of the blocks so far, not widened
+    reached = -_FOREVER  # the latest end of the blocks so far, not widened
     least_distance = buffer + at_least + buffer
     for block_start, block_end in chain(blocks, [(_FOREVER, _FOREVER)]):
         if block_start - reached >= least_distance:
@@ -90,17 +88,17 @@ _PAST_ALL = (_FOREVER << 1, _FOREVER << 1)
 
 
 def complement(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """What of [lo, hi) is not in the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
+    """The part of [lo, hi) outside the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
     return subtract(join([(lo, hi)]), intervals)
 
 
 def widen(spans: Iterable[Span], by: int) -> Intervals:
-    """Every span with `by` seconds more on both sides, as intervals."""
+    """The spans with `by` seconds added on both sides, as intervals."""
     return normalise((start - by, end + by) for start, end in spans)
 
 
 def clip(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """What of the intervals lies in [lo, hi)."""
+    """The intersection of the intervals with [lo, hi)."""
     first = bisect_right(intervals, lo, key=_end)
     last = bisect_left(intervals, hi, lo=first, key=_start)
     clipped = list(intervals[first:last])

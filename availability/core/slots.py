@@ -1,35 +1,34 @@
-"""Slots (contract, section 6): what the rules open, minus what is taken, cut to length."""
+"""Find slots (api.md section 6): open windows minus busy time, cut to length."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from availability.core.constraints import Rules, is_worth_keeping, open_windows
+from availability.core.constraints import ConstraintRules, is_worth_keeping, open_windows
 from availability.core.intervals import Intervals, Span, clip, intersect, subtract
 from availability.core.zones import DAY, offset_segments
 
 
-class Agenda(NamedTuple):
-    """One resource: its zone, its rules (lists of resource, project, request) and what takes its
-    time.
+class ResourceTimeline(NamedTuple):
+    """One resource: its zone, its rules (lists of resource, project and request) and its busy time.
 
-    busy: what blocks, in epoch seconds, sorted by start, none empty; may overlap and reach beyond
-    the range. closed: the same for stretches that a limit closes; they get no buffer.
+    busy: non-empty spans in epoch seconds, sorted by start; they may overlap and exceed the range.
+    closed: the same for spans closed by a limit, which get no buffer.
     """
 
-    key: Hashable
+    key: Any  # hashable; returned in slots
     zone: str
-    rules: tuple[Rules, ...]
+    rules: tuple[ConstraintRules, ...]
     busy: Sequence[Span]
     closed: Sequence[Span] = ()
 
 
-class Demand(NamedTuple):
-    """What is looked for in [start, end] (epoch seconds). Durations are seconds.
+class SlotRequest(NamedTuple):
+    """What to find in [start, end] (epoch seconds). Durations are seconds.
 
     length: None for whole free intervals. increment: the distance of starts; None packs slots one
-    after another. not_before: slots that begin before this instant are left out.
+    after another. not_before: slots that start before this instant are left out.
     """
 
     start: int
@@ -40,90 +39,111 @@ class Demand(NamedTuple):
     not_before: int | None = None
 
 
-Slot = tuple[int, int, tuple[Hashable, ...]]
-Candidates = list[Any]  # starts of slots; whole intervals where the demand has no length
+Slot = tuple[int, int, tuple[Any, ...]]  # start, end, the keys of timelines
+Candidates = list[Any]  # starts of slots; whole intervals if the slot request has no length
 
 
 class TooManySlots(ValueError):
-    """The answer would have more slot-resource pairs than the limit."""
+    """The result would have more slot-resource pairs than the limit."""
 
 
-def free_intervals(agenda: Agenda, demand: Demand) -> Intervals:
-    """The free time of one agenda within the range, from `not_before` on: a slot is free if it lies
-    inside one.
+def free_intervals(timeline: ResourceTimeline, slot_request: SlotRequest) -> Intervals:
+    """The free time of a timeline within the range, from `not_before` on.
+
+    A slot is free if it lies inside one of the intervals.
     """
-    return _clip_past(_gaps(agenda, demand), demand)
+    return _clip_past(_gaps(timeline, slot_request), slot_request)
 
 
-def _clip_past(gaps: Intervals, demand: Demand) -> Intervals:
-    return gaps if demand.not_before is None else clip(gaps, demand.not_before, demand.end)
+def _clip_past(gaps: Intervals, slot_request: SlotRequest) -> Intervals:
+    return (
+        gaps
+        if slot_request.not_before is None
+        else clip(gaps, slot_request.not_before, slot_request.end)
+    )
 
 
-def _gaps(agenda: Agenda, demand: Demand, *, at_least: int = 1) -> Intervals:
-    """Free gaps of `at_least` seconds, the past included, because slots are packed from the start
-    of a gap.
+def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: int = 1) -> Intervals:
+    """Free gaps of at least `at_least` seconds.
+
+    They include the past, because slots are packed from the start of a gap.
     """
     windows = clip(
-        open_windows(agenda.rules, agenda.zone, *_padded(demand)), demand.start, demand.end
+        open_windows(timeline.rules, timeline.zone, *_padded(slot_request)),
+        slot_request.start,
+        slot_request.end,
     )
-    gaps = subtract(windows, agenda.busy, buffer=demand.buffer, at_least=at_least)
-    return subtract(gaps, agenda.closed, at_least=at_least) if agenda.closed else gaps
+    gaps = subtract(windows, timeline.busy, buffer=slot_request.buffer, at_least=at_least)
+    return subtract(gaps, timeline.closed, at_least=at_least) if timeline.closed else gaps
 
 
-def _padded(demand: Demand) -> Span:
-    """The range with every local day that it touches whole, in UTC days: rules expanded for it
-    serve the whole day.
+def _padded(slot_request: SlotRequest) -> Span:
+    """The range widened to whole UTC days, so that it includes every local day that it touches.
+
+    Rules expanded for it can be reused for the whole day.
     """
-    return (demand.start // DAY - 2) * DAY, (demand.end // DAY + 3) * DAY
+    return (slot_request.start // DAY - 2) * DAY, (slot_request.end // DAY + 3) * DAY
 
 
 def find_slots(
-    mode: str, agendas: Sequence[Agenda], demand: Demand, *, limit: int = 100_000
+    mode: str,
+    timelines: Sequence[ResourceTimeline],
+    slot_request: SlotRequest,
+    *,
+    limit: int = 100_000,
 ) -> list[Slot]:
-    """The slots (start, end, keys of the agendas that are free) within the range, sorted by start.
+    """The slots (start, end, keys of the free timelines) within the range, sorted by start.
 
-    Modes: roundrobin_prioritized (and roundrobin_random, for agendas that the caller has shuffled)
-    names the first free agenda, mutual all where all are free, exclusive every free one. Raises
-    TooManySlots as soon as more than `limit` slot-resource pairs have been found, before slots of
-    different resources are made one.
+    Modes: roundrobin_prioritized (and roundrobin_random, for timelines that the caller has
+    shuffled) returns the first free timeline, mutual requires all to be free, exclusive returns
+    every free one. Raises TooManySlots as soon as there are more than `limit` slot-resource pairs,
+    counted before equal slots of several resources are merged.
     """
-    if not agendas:
+    if not timelines:
         return []
     find = _MODES[mode]
-    if len(agendas) == 1:
-        find = _all_free  # every mode says the same of one agenda, this one soonest
-    return find(agendas, demand, limit)
+    if len(timelines) == 1:
+        find = _all_free  # all modes give the same result for one timeline; this one is the fastest
+    return find(timelines, slot_request, limit)
 
 
-def _first_free(agendas: Sequence[Agenda], demand: Demand, limit: int) -> list[Slot]:
+def _first_free(
+    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
+) -> list[Slot]:
     found: dict[Any, Any] = {}
-    for agenda, candidates in reversed(list(_candidates_of_each(agendas, demand, limit))):
-        found.update(dict.fromkeys(candidates, (agenda.key,)))  # the first in order is written last
-    return _write_slots(found, demand.length)
+    for timeline, candidates in reversed(list(_candidates_of_each(timelines, slot_request, limit))):
+        found.update(
+            dict.fromkeys(candidates, (timeline.key,))
+        )  # the first timeline is written last
+    return _write_slots(found, slot_request.length)
 
 
-def _all_free(agendas: Sequence[Agenda], demand: Demand, limit: int) -> list[Slot]:
-    at_least = demand.length or 1
-    gaps = _gaps(agendas[0], demand, at_least=at_least)
-    for agenda in agendas[1:]:
-        gaps = intersect(gaps, _gaps(agenda, demand, at_least=at_least))
-    candidates = _candidates(agendas, gaps, demand, limit // len(agendas))
-    keys = tuple(agenda.key for agenda in agendas)
-    if demand.length is None:
+def _all_free(
+    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
+) -> list[Slot]:
+    at_least = slot_request.length or 1
+    gaps = _gaps(timelines[0], slot_request, at_least=at_least)
+    for timeline in timelines[1:]:
+        gaps = intersect(gaps, _gaps(timeline, slot_request, at_least=at_least))
+    candidates = _candidates(timelines, gaps, slot_request, limit // len(timelines))
+    keys = tuple(timeline.key for timeline in timelines)
+    if slot_request.length is None:
         return [(start, end, keys) for start, end in candidates]
-    return [(start, start + demand.length, keys) for start in candidates]
+    return [(start, start + slot_request.length, keys) for start in candidates]
 
 
-def _every_free(agendas: Sequence[Agenda], demand: Demand, limit: int) -> list[Slot]:
+def _every_free(
+    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
+) -> list[Slot]:
     found: dict[Any, Any] = {}
-    for agenda, candidates in _candidates_of_each(agendas, demand, limit):
+    for timeline, candidates in _candidates_of_each(timelines, slot_request, limit):
         for candidate in candidates:
             if candidate in found:
-                found[candidate].append(agenda.key)
+                found[candidate].append(timeline.key)
             else:
-                found[candidate] = [agenda.key]
+                found[candidate] = [timeline.key]
     return _write_slots(
-        {candidate: tuple(keys) for candidate, keys in found.items()}, demand.length
+        {candidate: tuple(keys) for candidate, keys in found.items()}, slot_request.length
     )
 
 
@@ -142,23 +162,26 @@ _MODES = {
 
 
 def _candidates_of_each(
-    agendas: Sequence[Agenda], demand: Demand, limit: int
-) -> Iterator[tuple[Agenda, Candidates]]:
-    for agenda in agendas:
+    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
+) -> Iterator[tuple[ResourceTimeline, Candidates]]:
+    for timeline in timelines:
         candidates = _candidates(
-            (agenda,), _gaps(agenda, demand, at_least=demand.length or 1), demand, limit
+            (timeline,),
+            _gaps(timeline, slot_request, at_least=slot_request.length or 1),
+            slot_request,
+            limit,
         )
         limit -= len(candidates)
-        yield agenda, candidates
+        yield timeline, candidates
 
 
 def _candidates(
-    agendas: Sequence[Agenda], gaps: Intervals, demand: Demand, limit: int
+    timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, limit: int
 ) -> Candidates:
-    """What can be offered in the gaps that the agendas have in common. Raises TooManySlots."""
-    if demand.length is None:
-        return _at_most(limit, _clip_past(gaps, demand))
-    runs = _runs(agendas, gaps, demand, demand.length)
+    """The candidates in the common gaps of the timelines. Raises TooManySlots."""
+    if slot_request.length is None:
+        return _at_most(limit, _clip_past(gaps, slot_request))
+    runs = _runs(timelines, gaps, slot_request, slot_request.length)
     if sum(map(len, runs)) > limit:
         raise TooManySlots(limit)
     return list(chain.from_iterable(runs))
@@ -170,16 +193,22 @@ def _at_most(limit: int, intervals: Intervals) -> Intervals:
     return intervals
 
 
-def _runs(agendas: Sequence[Agenda], gaps: Intervals, demand: Demand, length: int) -> list[range]:
+def _runs(
+    timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, length: int
+) -> list[range]:
     """The starts of slots, in order, as ranges."""
-    not_before = demand.start if demand.not_before is None else demand.not_before
-    if demand.increment is None:
+    not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
+    if slot_request.increment is None:
         return _packed(gaps, length, not_before)
-    rules = tuple({(agenda.rules, agenda.zone): None for agenda in agendas})
-    lo, hi = _padded(demand)
-    grid = _grid_cached if all(is_worth_keeping(lists, lo, hi) for lists, _ in rules) else _grid
-    pieces = grid(rules, agendas[0].zone, demand.increment, lo, hi)
-    return _on_grid(pieces, gaps, demand.increment, length, not_before)
+    rules = tuple({(timeline.rules, timeline.zone): None for timeline in timelines})
+    lo, hi = _padded(slot_request)
+    grid = (
+        _grid_cached
+        if all(is_worth_keeping(lists, lo, hi) for lists, _ in rules)
+        else _start_ranges
+    )
+    pieces = grid(rules, timelines[0].zone, slot_request.increment, lo, hi)
+    return _on_grid(pieces, gaps, slot_request.increment, length, not_before)
 
 
 def _packed(gaps: Intervals, length: int, not_before: int) -> list[range]:
@@ -197,8 +226,8 @@ def _first_from(lo: int, start: int, step: int) -> int:
 def _on_grid(
     pieces: Sequence[Span], gaps: Intervals, increment: int, length: int, not_before: int
 ) -> list[range]:
-    """A slot starts on the grid and lies inside a gap, however many pieces of the grid it runs
-    over.
+    """The starts on the grid whose slot lies inside a gap, however many pieces of the grid it
+    spans.
     """
     runs = []
     index, count = 0, len(pieces)
@@ -219,16 +248,19 @@ def _on_grid(
     return runs
 
 
-def _grid(
-    rules: tuple[tuple[tuple[Rules, ...], str], ...], zone: str, increment: int, lo: int, hi: int
+def _start_ranges(
+    rules: tuple[tuple[tuple[ConstraintRules, ...], str], ...],
+    zone: str,
+    increment: int,
+    lo: int,
+    hi: int,
 ) -> tuple[Span, ...]:
-    """The starts of every local day in [lo, hi), as pieces (first, stop) to be walked in steps of
-    the increment.
+    """The starts of every local day in [lo, hi), as pieces (first, stop) in steps of the increment.
 
-    The stretches are those that all the rules open, the wall clock is that of `zone`. Starts are
-    counted from where a stretch opens on that local day, from midnight where it is open already. A
-    piece ends where its stretch, its local day or its offset from UTC does; what the clock skips is
-    in none, what it shows twice in two.
+    The stretches are the intervals that all rules leave open; the wall clock is that of `zone`.
+    Starts count from the opening of a stretch on that local day, or from midnight if it is open
+    already. A piece ends where its stretch, its local day or its UTC offset ends; skipped wall time
+    is in no piece, repeated wall time in two.
     """
     stretches: Sequence[Span] = [(lo, hi)]
     for lists, rules_zone in rules:
@@ -237,7 +269,7 @@ def _grid(
     return tuple(piece for stretch in stretches for piece in _pieces(stretch, segments, increment))
 
 
-_grid_cached = lru_cache(maxsize=64)(_grid)
+_grid_cached = lru_cache(maxsize=64)(_start_ranges)
 
 
 def _pieces(

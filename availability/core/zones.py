@@ -1,6 +1,6 @@
-"""Wall clocks: which offset from UTC holds when, exact at every transition.
+"""UTC offsets and wall clocks, exact at every transition.
 
-A *reading* is what a wall clock shows, as seconds counted as though that clock were UTC: reading =
+A *reading* is what a wall clock shows, as seconds counted as if that clock were UTC: reading =
 instant + offset. Zones are IANA names; an unknown one raises zoneinfo.ZoneInfoNotFoundError.
 """
 
@@ -32,10 +32,10 @@ def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int
 
 
 def _offsets(zone: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(since, offset) for the start of [start, end) and for every change of the offset in it."""
+    """(since, offset) for the start of [start, end) and for each change of the offset in it."""
     if start >= end:
         return
-    offset = _offset_at(zone, start)
+    offset = offset_at(zone, start)
     yield start, offset
     for year in range(_year(start), _year(end - 1) + 1):
         for at, after in _transitions(zone, year):
@@ -49,33 +49,34 @@ def _year(instant: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
-    """(instant, offset from then on) of each change in a UTC year.
+    """(instant, new offset) of each change of the offset in a UTC year.
 
-    Probed once a day: since 1970 no zone has changed its offset and changed it back within one.
+    Samples once a day: since 1970 no zone has changed its offset and changed it back within a day.
     """
     lo, last = (_seconds(datetime(y, 1, 1)) - 1 for y in (year, year + 1))
     found = []
     while lo < last:
         hi = min(lo + DAY, last)
-        if _offset_at(zone, hi) != _offset_at(zone, lo):
-            found.append((_change_between(zone, lo, hi), _offset_at(zone, hi)))
+        if offset_at(zone, hi) != offset_at(zone, lo):
+            found.append((_change_between(zone, lo, hi), offset_at(zone, hi)))
         lo = hi
     return tuple(found)
 
 
 def _change_between(zone: str, lo: int, hi: int) -> int:
-    """The first instant after `lo`, and not after `hi`, with another offset than at `lo`."""
-    before = _offset_at(zone, lo)
+    """The first instant in (lo, hi] whose offset differs from that at `lo`."""
+    before = offset_at(zone, lo)
     while hi - lo > 1:
         middle = (lo + hi) // 2
-        if _offset_at(zone, middle) == before:
+        if offset_at(zone, middle) == before:
             lo = middle
         else:
             hi = middle
     return hi
 
 
-def _offset_at(zone: str, instant: int) -> int:
+def offset_at(zone: str, instant: int) -> int:
+    """The zone's UTC offset at the instant, in seconds (positive: ahead of UTC)."""
     moment = datetime.fromtimestamp(instant, UTC).astimezone(ZoneInfo(zone))
     return int(moment.utcoffset().total_seconds())  # type: ignore[union-attr]  # ZoneInfo always knows
 
@@ -88,8 +89,8 @@ def _seconds(wall: datetime) -> int:
 def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] = "raise") -> int:
     """The instant (epoch seconds) at which a wall clock in the zone shows `wall`, a naive datetime.
 
-    The first one, if it shows it twice. If it never does: NonexistentTime, or with gap="end" the
-    instant at which the clock jumps past it.
+    If the clock shows it twice, the first instant. If it skips it, raises NonexistentTime, or with
+    gap="end" returns the instant at which the clock jumps past it.
     """
     reading = _seconds(wall)
     for start, end, offset in offset_segments(zone, reading - 2 * DAY, reading + 2 * DAY):
@@ -103,12 +104,12 @@ def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] =
 
 
 def local_day(instant: int, zone: str) -> date:
-    """The date on a wall clock in the zone."""
-    return date.fromordinal((instant + _offset_at(zone, instant)) // DAY + _EPOCH_DAY)
+    """The local date in the zone at the instant."""
+    return date.fromordinal((instant + offset_at(zone, instant)) // DAY + _EPOCH_DAY)
 
 
 def day_start(day: date, zone: str) -> int:
-    """The first instant (epoch seconds) of a local day; of a day that the zone skips, the instant
+    """The first instant (epoch seconds) of a local day; for a day that the zone skips, the instant
     after it.
     """
     return wall_to_instant(datetime(day.year, day.month, day.day), zone, gap="end")

@@ -1,7 +1,7 @@
 """Holds, their length in a project, and the password of a resource (POST /auth)."""
 
 import django.db.models.deletion
-import scheduling.api.ids
+import common.ids
 from django.db import migrations, models
 
 
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Hold',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('start', models.DateTimeField()),
                 ('end', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),

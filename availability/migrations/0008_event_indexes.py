@@ -5,7 +5,7 @@ Writers go on while they are built.
 
 from django.db import migrations, models
 
-from scheduling.api.indexes import AddIndexOnline
+from common.concurrent_index import AddIndexOnline
 
 
 class Migration(migrations.Migration):

@@ -1,4 +1,4 @@
-"""Fields that the bodies of this room share."""
+"""Serializer fields that several bodies use."""
 
 from datetime import date, datetime
 from typing import Any
@@ -7,10 +7,10 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from availability.core.constraints import ConstraintError, Rule, parse_constraints
-from availability.terms import MAX_RANGE
-from scheduling.api.durations import DurationError, resolve
-from scheduling.api.instants import InstantError, parse_date, parse_instant
+from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
+from availability.parameters import MAX_RANGE
+from common.durations import DurationError, resolve_time
+from common.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
 MAX_RESOURCES = 500
@@ -27,9 +27,9 @@ CONSTRAINT_LIST = {
 
 @extend_schema_field(CONSTRAINT_LIST)
 class ConstraintsField(serializers.Field):
-    """The contract's list of one-key objects (section 7) in, the core's rules out."""
+    """Parses the API's list of constraints (api.md section 7) into rules of the core."""
 
-    def to_internal_value(self, data: Any) -> tuple[Rule, ...]:
+    def to_internal_value(self, data: Any) -> tuple[ConstraintRule, ...]:
         try:
             return parse_constraints(data)
         except ConstraintError as error:
@@ -39,15 +39,15 @@ class ConstraintsField(serializers.Field):
 @extend_schema_field(
     {
         "type": "string",
-        "description": "An instant, or relative to the request's time: `now`, `tomorrow` (the next"
-        " midnight), or a duration, in which days, weeks and months move on the wall clock of the"
-        " resource. Relative times are rounded up to the full hour where"
-        " `round_to_nearest_hour` says so.",
+        "description": "An instant, or a time relative to the request: `now`, `tomorrow` (the"
+        " next midnight), or a duration. Days, weeks and months use the wall clock of the"
+        " resource. With `round_to_nearest_hour`, relative times are rounded up to the full"
+        " hour.",
         "examples": ["now", "2 days", "2026-11-20T09:00:00+01:00"],
     }
 )
 class MomentField(serializers.Field):
-    """`from` or `to`: an instant, or text relative to the request's time. Kept as it was sent."""
+    """`from` or `to`: an instant, or text relative to the time of the request. Kept as sent."""
 
     default_error_messages = {"invalid": "Must be a string."}
 
@@ -55,8 +55,8 @@ class MomentField(serializers.Field):
         if not isinstance(data, str):
             self.fail("invalid")
         try:
-            # Whether a wall clock shows that time is asked of the resource's, once it is known.
-            resolve(data, timezone.now(), "UTC")
+            # Whether the wall time exists is checked later, in the zone of each resource.
+            resolve_time(data, timezone.now(), "UTC")
         except (DurationError, InstantError) as error:
             raise serializers.ValidationError(str(error)) from None
         return data
@@ -64,7 +64,7 @@ class MomentField(serializers.Field):
 
 @extend_schema_field({"type": "string", "examples": ["2026-12-01T09:00:00+01:00", "2026-12-01"]})
 class MomentOrDateField(serializers.Field):
-    """An instant, or a date alone (for events of whole days): kept as a datetime or a date."""
+    """An instant, or a date (for all-day events), returned as a datetime or a date."""
 
     default_error_messages = {"invalid": "Must be a string."}
 
@@ -80,7 +80,7 @@ class MomentOrDateField(serializers.Field):
 
 
 def check_span(start: datetime, end: datetime, *, path: str = "end") -> None:
-    """A time ends after it starts, lasts at most 366 days. Raises a ValidationError at `path`."""
+    """Raise a ValidationError at `path` unless `start < end <= start + 366 days`."""
     if end <= start:
         raise serializers.ValidationError({path: ["Must be after the start."]})
     if end - start > MAX_RANGE:

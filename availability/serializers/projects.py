@@ -1,13 +1,15 @@
-"""The shapes of projects in bodies (api.md section 4)."""
+"""Serializers of project bodies (api.md section 4)."""
 
 from typing import Any
 
 from django.utils import timezone
+from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.serializers import SlugField, notifications_field
 from availability.graph_names import GRAPH_NAMES
+from availability.parameters import MAX_RANGE, MODES, SlotParameters, with_parameters
 from availability.serializers.fields import (
     CLEARABLE,
     DAY,
@@ -17,9 +19,7 @@ from availability.serializers.fields import (
     ConstraintsField,
     MomentField,
 )
-from availability.terms import MAX_RANGE, MODES, Terms, with_values
-from scheduling.api.durations import resolve
-from scheduling.api.fields import (
+from common.api.fields import (
     META_KEYS,
     DurationField,
     IdField,
@@ -33,38 +33,39 @@ from scheduling.api.fields import (
     TextField,
     UrlField,
 )
-from scheduling.api.merging import merge_keys
+from common.api.merge_patch import merge_keys
+from common.durations import resolve_time
 
 
 class TermsSerializer(ObjectSerializer):
-    """A project's `availability`, and what a query may say of it (section 6)."""
+    """A project's `availability`, and the parameters of a query (api.md section 6)."""
 
     mode = serializers.ChoiceField(
         MODES,
-        help_text="`roundrobin_random`: one resource per slot, in random order."
-        " `roundrobin_prioritized`: one per slot, the first that is free in the order given."
-        " `mutual`: slots where all are free. `exclusive`: slots where one is free, with all that"
-        " are.",
+        help_text="`roundrobin_random`: one free resource per slot, at random."
+        " `roundrobin_prioritized`: the first free resource per slot, in the given order."
+        " `mutual`: slots when all resources are free. `exclusive`: slots when at least one"
+        " resource is free, with all free resources.",
         **CLEARABLE,
     )
     length = DurationField(
         least=MINUTE,
         most=366 * DAY,
-        help_text="Of a slot, `1 hour` by default. Null: whole free intervals.",
+        help_text="The length of a slot, `1 hour` by default. Null: complete free intervals.",
         **CLEARABLE,
     )
     to = MomentField(**CLEARABLE)
     buffer = DurationField(
         least=0,
         most=366 * DAY,
-        help_text="Kept free before and after every event that blocks.",
+        help_text="Free time before and after every blocking event.",
         **CLEARABLE,
     )
     timeslot_increments = DurationField(
         least=MINUTE,
         most=DAY,
-        help_text="Distance of starts, counted from the day's openings. Without it slots are"
-        " packed from the start of each free gap.",
+        help_text="The distance between starts, counted from the opening times of the day."
+        " Absent: slots follow each other from the start of each free interval.",
         **CLEARABLE,
     )
     round_to_nearest_hour = StrictBooleanField(
@@ -73,31 +74,34 @@ class TermsSerializer(ObjectSerializer):
     ignore_all_day_events = StrictBooleanField(**CLEARABLE)
 
     def get_fields(self) -> dict[str, serializers.Field]:
-        # `from` is a word of Python's.
+        # `from` is a Python keyword.
         return {"from": MomentField(**CLEARABLE), **super().get_fields()}
 
 
 class ProjectTermsSerializer(TermsSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """`from` and `to` must go together as they will stand: with what the project
-        (`context["project"]`) keeps, and the defaults."""
+        """Check `from` and `to` together, after merging with the stored project
+        (`context["project"]`) and the defaults.
+        """
         if not {"from", "to"} & given.keys():
             return given
         project, now = self.context.get("project"), timezone.now()
-        terms = with_values(Terms(), merge_keys(project.availability if project else {}, given))
-        start, end = (resolve(text, now, "UTC") for text in (terms.earliest, terms.latest))
+        terms = with_parameters(
+            SlotParameters(), merge_keys(project.availability if project else {}, given)
+        )
+        start, end = (resolve_time(text, now, "UTC") for text in (terms.earliest, terms.latest))
         if not start < end <= start + MAX_RANGE:
-            raise serializers.ValidationError({"to": ["Must lie 1 s to 366 days after `from`."]})
+            raise serializers.ValidationError({"to": ["Must be 1 s to 366 days after `from`."]})
         return given
 
 
 class GraphField(OneLineField):
-    """The name of a graph that can be booked."""
+    """The name of a bookable graph."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=32, **kwargs)
         choices = [*GRAPH_NAMES, None] if self.allow_null else GRAPH_NAMES
-        extend_schema_field({"type": "string", "enum": choices})(self)
+        set_override(self, "field", {"type": "string", "enum": choices})
 
     def to_internal_value(self, data: Any) -> str:
         name = super().to_internal_value(data)
@@ -113,37 +117,37 @@ class BookingDefaultsSerializer(ObjectSerializer):
     description = TextField(8000, allow_blank=True, **CLEARABLE)
     rescheduling_url = UrlField(**CLEARABLE)
     payment_url = UrlField(
-        help_text="Where a customer pays for a booking of a graph with a payment; `booking_id` is"
-        " added to its query. Without it the hosted page takes no such bookings.",
+        help_text="The payment page for graphs with payment; the service adds `booking_id` to the"
+        " query. Without it, the hosted page takes no bookings with payment.",
         **CLEARABLE,
     )
 
 
 class ProjectSettingsSerializer(ObjectSerializer):
-    """Policies and limits (section 4)."""
+    """A project's policies and limits (api.md section 4)."""
 
     allow_double_bookings = StrictBooleanField(**CLEARABLE)
     enforce_availability = StrictBooleanField(**CLEARABLE)
-    pending_blocks = StrictBooleanField(
-        help_text="A tentative booking keeps others out.", **CLEARABLE
-    )
+    pending_blocks = StrictBooleanField(help_text="Tentative bookings block time.", **CLEARABLE)
     min_cancel_time = DurationField(**CLEARABLE)
     min_reschedule_time = DurationField(**CLEARABLE)
     max_reschedules = SmallIntField(0, 1000, **CLEARABLE)
     max_per_day = SmallIntField(1, 1000, **CLEARABLE)
     check_external = StrictBooleanField(
-        help_text="Connected calendars are asked once more just before a booking takes its time, 3"
-        " seconds at most: what they are busy with is 409 `slot_taken`. One that does not answer"
-        " in time is taken as it was last seen.",
+        help_text="Query the connected calendars directly before a booking is created or moved,"
+        " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar does"
+        " not answer in time, its stored events count.",
         **CLEARABLE,
     )
-    language = LanguageField(help_text="Of its pages and e-mails; null: the app's.", **CLEARABLE)
+    language = LanguageField(
+        help_text="The language of pages and e-mails. Null: the app's language.", **CLEARABLE
+    )
 
 
 class CustomerFieldSerializer(ObjectSerializer):
     title = OneLineField(200, allow_blank=True, **OPTIONAL)
     format = OneLineField(32, **OPTIONAL)
-    required = StrictBooleanField(**OPTIONAL)
+    required = StrictBooleanField(**OPTIONAL)  # type: ignore[assignment]  # DRF takes it out
     readonly = StrictBooleanField(**OPTIONAL)
     prefilled = serializers.JSONField(**OPTIONAL)
     enum = ListOf(OneLineField(200), 200, **OPTIONAL)
@@ -153,7 +157,7 @@ class CustomerFieldSerializer(ObjectSerializer):
 @extend_schema_field(
     {
         "type": "object",
-        "description": "The questions of the booking form, by key; null removes one.",
+        "description": "The fields of the booking form, by key. Null removes a field.",
         "maxProperties": META_KEYS,
         "additionalProperties": {
             "anyOf": [{"$ref": "#/components/schemas/CustomerField"}, {"type": "null"}]
@@ -161,7 +165,7 @@ class CustomerFieldSerializer(ObjectSerializer):
     }
 )
 class CustomerFieldsField(MetaField):
-    """The questions of a booking form: key -> its description; null removes one."""
+    """The fields of a booking form: key -> description; null removes a field."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
@@ -191,11 +195,11 @@ class ProjectSerializer(ObjectSerializer):
     settings = ProjectSettingsSerializer(**OPTIONAL)
     event_notifications = notifications_field(**CLEARABLE)
     reminders = notifications_field(
-        help_text="The same as `event_notifications`, which counts where both are given.",
+        help_text="An alias of `event_notifications`, which takes precedence.",
         **CLEARABLE,
     )
     reservation_time = SmallIntField(
-        1, 3600, help_text="Seconds that a hold lasts; null: 30.", **CLEARABLE
+        1, 3600, help_text="The length of a hold in seconds. Null: 30.", **CLEARABLE
     )
     meta = MetaField(**OPTIONAL)
 
@@ -212,7 +216,7 @@ class NewProjectSerializer(ProjectSerializer):
 
 
 class ResourceIdsSerializer(ObjectSerializer):
-    """The body of PUT /projects/:id/resources, which may also be the bare list."""
+    """The body of PUT /projects/:id/resources, which may also be a bare list."""
 
     resources = ListOf(IdField(), MAX_RESOURCES)
 

@@ -1,4 +1,4 @@
-"""The shapes of questions for time (api.md section 6)."""
+"""Serializers of availability queries (api.md section 6)."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -14,7 +14,7 @@ from availability.serializers.fields import (
     MomentField,
 )
 from availability.serializers.projects import TermsSerializer
-from scheduling.api.fields import (
+from common.api.fields import (
     DurationField,
     IdField,
     ListOf,
@@ -28,7 +28,7 @@ class QuerySerializer(TermsSerializer):
     """The body of POST /availability and its siblings."""
 
     project_id = IdField(
-        help_text="Everything that is not said here is the project's; constraints add up.",
+        help_text="Absent parameters are the project's. All constraints apply.",
         **CLEARABLE,
     )
     resources = ListOf(
@@ -36,16 +36,14 @@ class QuerySerializer(TermsSerializer):
         MAX_RESOURCES,
         allow_empty=False,
         error_messages={"empty": f"Must have 1 to {MAX_RESOURCES} items."},
-        help_text="Needed without a project, else the project's by default.",
+        help_text="Required without a project. The default is the project's resources.",
         **CLEARABLE,
     )
     constraints = ConstraintsField(**CLEARABLE)
     include_past = StrictBooleanField(
-        help_text="Also slots that have begun; not for widget keys.", **CLEARABLE
+        help_text="Include slots that have begun. Not for widget keys.", **CLEARABLE
     )
-    output_timezone = ZoneField(
-        help_text="IANA zone in which the answer is written; changes no instant.", **CLEARABLE
-    )
+    output_timezone = ZoneField(help_text="The IANA zone of the times in the answer.", **CLEARABLE)
 
 
 _OLDER_FILTERS = {"type": ["array", "null"], "maxItems": 100, "items": {"type": "object"}}
@@ -53,8 +51,8 @@ _OLDER_FILTERS = {"type": ["array", "null"], "maxItems": 100, "items": {"type": 
 
 @extend_schema_field(
     {
-        "description": "A list of constraints, or the older filters: those in `or` unite, each in"
-        " `and` narrows.",
+        "description": "A list of constraints, or the older filters: a union in `or`, an"
+        " intersection in `and`.",
         "anyOf": [
             CONSTRAINT_LIST,
             {"type": "object", "properties": {"or": _OLDER_FILTERS, "and": _OLDER_FILTERS}},
@@ -62,12 +60,12 @@ _OLDER_FILTERS = {"type": ["array", "null"], "maxItems": 100, "items": {"type": 
     }
 )
 class FiltersField(serializers.JSONField):
-    """Any JSON: `findtime` reads it."""
+    """Any JSON; `read_filters` parses it."""
 
 
 class FindtimeSerializer(ObjectSerializer):
-    """The body of POST /findtime; `findtime` reads `filters` and `constraints`, two names of one
-    thing: where both are sent, both hold.
+    """The body of POST /findtime. `filters` and `constraints` are two names of one parameter; if
+    both are sent, both apply.
     """
 
     resource_ids = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)

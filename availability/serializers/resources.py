@@ -1,9 +1,9 @@
-"""The shapes of resources and calendars in bodies (api.md section 4)."""
+"""Serializers of resource and calendar bodies (api.md section 4)."""
 
 from typing import Any
 
 from availability.serializers.fields import CLEARABLE, OPTIONAL, ConstraintsField
-from scheduling.api.fields import (
+from common.api.fields import (
     EmailField,
     IdField,
     ListOf,
@@ -17,7 +17,7 @@ from scheduling.api.fields import (
 )
 
 
-def password_field(**kwargs: Any) -> StringField:
+def new_password_field(**kwargs: Any) -> StringField:
     return StringField(200, min_length=8, write_only=True, **kwargs)
 
 
@@ -32,8 +32,9 @@ class ResourceSerializer(ObjectSerializer):
     image = UrlField(allow_blank=True, **CLEARABLE)
     tags = ListOf(OneLineField(200), 50, **OPTIONAL)
     meta = MetaField(**OPTIONAL)
-    password = password_field(
-        help_text="For POST /v2/auth. Null takes it away; either ends the log-ins made with it.",
+    password = new_password_field(
+        help_text="The password for POST /v2/auth. Null removes it. A change ends the tokens of"
+        " earlier log-ins.",
         **CLEARABLE,
     )
     availability_constraints = ConstraintsField(**OPTIONAL)
@@ -47,9 +48,9 @@ class NewResourceSerializer(ResourceSerializer):
 
 
 class PasswordSerializer(ObjectSerializer):
-    """What the page behind the mailed link sends."""
+    """The form of the page behind the link of a password-reset mail."""
 
-    password = password_field()
+    password = new_password_field()
 
 
 class PasswordResetSerializer(ObjectSerializer):

@@ -2,25 +2,22 @@
 
 import uuid
 from collections.abc import Collection
-from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework.response import Response
 
 from apps_config.endpoints import TenantView
-from availability.filters import (
-    PROJECT_SEARCH,
-    apply_search,
-)
 from availability.models import Project, Resource
 from availability.records import (
+    PROJECT_EXAMPLE,
     PROJECT_INCLUDES,
+    RESOURCE_EXAMPLE,
     RESOURCE_INCLUDES,
-    project_record,
-    resource_record,
+    ProjectRecord,
+    ResourceRecord,
     with_project_rows,
     with_resource_includes,
 )
-from availability.schemas import PROJECT, PROJECT_EXAMPLE, RESOURCE, RESOURCE_EXAMPLE
 from availability.serializers.fields import MAX_RESOURCES
 from availability.serializers.projects import (
     NewProjectSerializer,
@@ -36,12 +33,13 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.scoped import BY_NAME, CHANGES, RESOURCE_INCLUDE, found
-from scheduling.api.bodies import read_body_as, read_values_as
-from scheduling.api.components import ID
-from scheduling.api.ordering import ORDER_NAMES, UPDATED_SINCE, order_query
-from scheduling.api.pagination import PAGE_NAMES
-from scheduling.api.schema import described, include_of, one, page_of, search_of
+from availability.views.base import BY_NAME, RESOURCE_INCLUDE, found_or_404
+from common.api.ordering import order_query
+from common.api.request_body import read_body_as, read_values_as
+from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
+from common.api.views import ApiRequest
+from common.openapi.components import ID
+from common.openapi.generator import data_object, describe_endpoint, include_of, page_of, search_of
 
 PROJECT_INCLUDE = {"include": include_of(PROJECT_INCLUDES)}
 
@@ -56,50 +54,50 @@ RESOURCE_IDS = {
 
 
 class ProjectScopedView(TenantView):
-    def projects(self) -> Any:
+    def projects(self) -> QuerySet[Project]:
         return Project.objects.for_app(self.app)
 
     def find_project(self, project_id: uuid.UUID) -> Project:
-        return found(self.projects().filter(id=project_id).first(), "Project")
+        return found_or_404(self.projects().filter(id=project_id).first(), "Project")
 
     def includes(self) -> tuple[str, ...]:
-        """Read before anything is written: a refused request leaves nothing behind."""
+        """Read it before anything is written, so that a refused request changes nothing."""
         return self.query.include(PROJECT_INCLUDES)
 
     def answer_project(
         self, project_id: uuid.UUID, includes: Collection[str] = (), status: int = 200
     ) -> Response:
-        row = found(with_project_rows(self.projects()).filter(id=project_id).first(), "Project")
-        return Response({"data": project_record(row, includes)}, status=status)
+        row = found_or_404(
+            with_project_rows(self.projects()).filter(id=project_id).first(), "Project"
+        )
+        return Response({"data": ProjectRecord.of(row, include=includes)}, status=status)
 
 
 class ProjectsView(ProjectScopedView):
     paginated = True
-    query_names = {"GET": (*CHANGES, "include"), "POST": ("include",)}
 
-    @described(
+    @describe_endpoint(
         summary="List projects",
-        response=page_of(PROJECT),
+        response=page_of(ProjectRecord),
         query={
             "search": search_of(PROJECT_SEARCH, "slug:check-up"),
             **PROJECT_INCLUDE,
             **order_query(BY_NAME),
-            "updated_since": UPDATED_SINCE,
         },
     )
-    def get(self, request: Any) -> Response:
+    def get(self, request: ApiRequest) -> Response:
         includes = self.includes()
         terms = self.query.search(PROJECT_SEARCH)
-        rows = self.listed(apply_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME)
+        rows = self.listed(filter_by_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME)
         rows = with_project_rows(rows)
-        return self.list_page(request, rows, lambda row: project_record(row, includes))
+        return self.list_page(request, rows, lambda row: ProjectRecord.of(row, include=includes))
 
-    @described(
-        summary="Make a project",
-        description="The slug is made from the name where none is given; 409 `already_exists`"
-        " where it is taken.",
+    @describe_endpoint(
+        summary="Create a project",
+        description="Without a slug, the name becomes the slug. 409 `already_exists` if the slug"
+        " is taken.",
         request=NewProjectSerializer,
-        response=one(PROJECT),
+        response=data_object(ProjectRecord),
         status=201,
         query=PROJECT_INCLUDE,
         request_examples={
@@ -109,7 +107,7 @@ class ProjectsView(ProjectScopedView):
             }
         },
     )
-    def post(self, request: Any) -> Response:
+    def post(self, request: ApiRequest) -> Response:
         includes = self.includes()
         given = read_body_as(NewProjectSerializer, request)
         project = create_project(app=self.app, given=given)
@@ -117,74 +115,74 @@ class ProjectsView(ProjectScopedView):
 
 
 class ProjectView(ProjectScopedView):
-    query_names = {"GET": ("include",), "PUT": ("include",)}
-
-    @described(summary="A project", response=one(PROJECT), query=PROJECT_INCLUDE)
-    def get(self, request: Any, project_id: uuid.UUID) -> Response:
+    @describe_endpoint(
+        summary="A project", response=data_object(ProjectRecord), query=PROJECT_INCLUDE
+    )
+    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         return self.answer_project(project_id, self.includes())
 
-    @described(
+    @describe_endpoint(
         summary="Change a project",
-        description="Objects are merged key by key, null removes one; lists are replaced whole.",
+        description="Objects are merged key by key, and null removes a key. Lists are replaced.",
         request=ProjectSerializer,
-        response=one(PROJECT),
+        response=data_object(ProjectRecord),
         query=PROJECT_INCLUDE,
         request_examples={"a buffer": {"availability": {"buffer": "10 minutes"}}},
     )
-    def put(self, request: Any, project_id: uuid.UUID) -> Response:
+    def put(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         includes = self.includes()
         project = self.find_project(project_id)
         change_project(project, read_body_as(ProjectSerializer, request, project=project))
         return self.answer_project(project_id, includes)
 
-    @described(
-        summary="Remove a project",
-        description="409 `in_use` while bookings of it are not completed. Its slug is free again.",
+    @describe_endpoint(
+        summary="Delete a project",
+        description="409 `in_use` while the project has bookings that are not completed. The slug"
+        " becomes free.",
         status=204,
     )
-    def delete(self, request: Any, project_id: uuid.UUID) -> Response:
+    def delete(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         delete_project(self.find_project(project_id), now=self.now)
         return Response(status=204)
 
 
-MEMBERS = (*PAGE_NAMES, *ORDER_NAMES, "updated_since")
 BY_POSITION = {"position": "project_resources__position", **BY_NAME}
 
 
 class ProjectResourcesView(ProjectScopedView):
+    operation_ids = {"POST": "addProjectResource", "PUT": "setProjectResources"}
     paginated = True
-    query_names = {"GET": (*MEMBERS, "include"), "PUT": ("include",), "POST": ("include",)}
 
-    @described(
+    @describe_endpoint(
         summary="The resources of a project, in its order",
-        response=page_of(RESOURCE),
+        response=page_of(ResourceRecord),
         query={
             **RESOURCE_INCLUDE,
             **order_query(BY_POSITION),
-            "updated_since": UPDATED_SINCE,
         },
     )
-    def get(self, request: Any, project_id: uuid.UUID) -> Response:
+    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
-        rows = Resource.objects.for_app(self.app).filter(
+        of_project = Resource.objects.for_app(self.app).filter(
             project_resources__project=self.find_project(project_id)
         )
-        rows = self.listed(rows, BY_POSITION, "position", ascending=True)
+        rows = self.listed(of_project, BY_POSITION, "position", ascending=True)
         rows = with_resource_includes(rows, includes)
-        return self.list_page(request, rows, lambda row: resource_record(row, includes))
+        return self.list_page(request, rows, lambda row: ResourceRecord.of(row, include=includes))
 
-    @described(
+    @describe_endpoint(
         summary="Set the resources of a project",
-        description="In the order of preference: a bare list of ids, or under `resources`.",
+        description="The ids in the order of preference, as a list or as an object with"
+        " `resources`.",
         request=RESOURCE_IDS,
-        response=one(PROJECT),
+        response=data_object(ProjectRecord),
         query=PROJECT_INCLUDE,
         request_examples={
             "as an object": {"resources": [RESOURCE_EXAMPLE["id"]]},
             "as a list": [RESOURCE_EXAMPLE["id"]],
         },
     )
-    def put(self, request: Any, project_id: uuid.UUID) -> Response:
+    def put(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         includes = self.includes()
         project = self.find_project(project_id)
         body = request.data
@@ -193,16 +191,17 @@ class ProjectResourcesView(ProjectScopedView):
         set_project_resources(project, ids)
         return self.answer_project(project_id, includes)
 
-    @described(
+    @describe_endpoint(
         summary="Add a resource to a project",
-        description="As the last one; what is there already stays where it is.",
+        description="The resource is added at the end. A resource of the project keeps its"
+        " position.",
         request=ResourceIdSerializer,
-        response=one(PROJECT),
+        response=data_object(ProjectRecord),
         status=201,
         query=PROJECT_INCLUDE,
         request_examples={"one": {"resource_id": RESOURCE_EXAMPLE["id"]}},
     )
-    def post(self, request: Any, project_id: uuid.UUID) -> Response:
+    def post(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
         includes = self.includes()
         project = self.find_project(project_id)
         add_project_resource(project, read_body_as(ResourceIdSerializer, request)["resource_id"])
@@ -210,11 +209,15 @@ class ProjectResourcesView(ProjectScopedView):
 
 
 class ProjectResourceView(ProjectScopedView):
-    @described(
-        summary="Take a resource out of a project",
-        description="The resource itself stays, and so do its bookings.",
+    operation_ids = {"DELETE": "removeProjectResource"}
+
+    @describe_endpoint(
+        summary="Remove a resource from a project",
+        description="The resource and its bookings stay.",
         status=204,
     )
-    def delete(self, request: Any, project_id: uuid.UUID, resource_id: uuid.UUID) -> Response:
+    def delete(
+        self, request: ApiRequest, project_id: uuid.UUID, resource_id: uuid.UUID
+    ) -> Response:
         remove_project_resource(self.find_project(project_id), resource_id)
         return Response(status=204)

@@ -1,8 +1,7 @@
-"""The hosted page of a project: the first free times stand in it, a script does the rest.
+"""The hosted booking page of a project. It includes the first free slots; a script does the rest.
 
-The script is a client of the public API like any other, with the app's widget key. The page has no
-cookie and no session, so other sites may frame it: they gain nothing that the key, which anyone can
-read, would not give them.
+The script uses the public API with the app's widget key, like any other client. The page has no
+cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,17 +10,18 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from apps_config.endpoints import mark_test_mode
+from apps_config.endpoints import add_test_mode_header
 from apps_config.services import public_key
-from availability.enforcement import enforced_query
+from availability.booking_policies import policy_query
 from availability.models import Project
-from availability.search import Query, load_project_resources
-from booking_pages.fields import form_fields
-from booking_pages.offers import Offer, by_day, find_offer, slot_words
-from booking_pages.views.counted import CountedPageView
-from booking_pages.words import (
+from availability.public_project import lacks_payment_link
+from availability.search import AvailabilityQuery, load_project_resources
+from booking_pages.form_fields import form_fields
+from booking_pages.slots import OfferedSlots, find_slots_to_offer, slot_words, slots_by_day
+from booking_pages.texts import (
     NO_PAGE,
     NOT_HERE,
     NOTHING_FREE,
@@ -31,20 +31,22 @@ from booking_pages.words import (
     UNAVAILABLE,
     outcome_of,
 )
-from bookings.external import REFUSED, UNREADABLE
+from booking_pages.views.rate_limited import RateLimitedPageView
+from bookings.booking_input import DEFAULT_GRAPH
+from bookings.formatting import clean_lines, date_words, first_known_zone, to_one_line
 from bookings.graphs import GRAPHS, Graph
-from bookings.pages import SOURCES
-from bookings.requests import DEFAULT_GRAPH
-from bookings.wording import date_words, known_zone, lines_of, one_line
-from scheduling.api.errors import Invalid, NotFound
-from scheduling.api.fields import is_web_address
+from bookings.public_pages import SOURCES
+from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
+from common.api.views import ApiRequest
+from common.errors import Invalid, NotFound
 
-# A form takes a while: a hold that lapses while it is filled in would be of no use.
-LEAST_HOLD = 120  # seconds
+# seconds; a hold that expires while the form is filled in would be useless
+MIN_HOLD = 120  # seconds
 
 
-class BookPageView(CountedPageView):
-    sources = SOURCES | {
+class BookPageView(RateLimitedPageView):
+    sources = {
+        **SOURCES,
         "script-src": "'self'",
         "connect-src": "'self'",
         "frame-ancestors": "*",
@@ -52,37 +54,37 @@ class BookPageView(CountedPageView):
 
     project: Project | None = None
 
-    def get(self, request: Any, project_slug: str) -> HttpResponse:
+    def get(self, request: ApiRequest, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
-        self.project = rows.select_related("app").first()
-        if self.project is None:
+        project = self.project = rows.select_related("app").first()
+        if project is None:
             raise NotFound("Project")
         return self.render_page(
             "booking_pages/book.html",
-            lambda: self._values(self.project, request.GET.get("day", "")),
+            lambda: self._values(project, request.GET.get("day", "")),
             status=200,
-            app=self.project.app,
-            languages=[self.project.settings.get("language")],
+            app=project.app,
+            languages=[project.settings.get("language")],
         )
 
     def _values(self, project: Project, day: str) -> Mapping[str, Any]:
         graph = graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
-        rules = enforced_query(project, resources, now=self.now)
-        zone_name = zone_of(project, rules)
-        payment = payment_of(project, graph)
-        is_bookable = can_be_booked(graph, payment)
-        offer = Offer([], 0, 0)
+        rules = policy_query(project, resources, now=self.now)
+        zone_name = page_zone(project, rules)
+        payment = payment_link(project, graph)
+        is_bookable = can_be_booked(project, graph)
+        offer = OfferedSlots([], 0, 0)
         if is_bookable:
-            offer = find_offer(rules, zone_name=zone_name, since=self.now)
+            offer = find_slots_to_offer(rules, zone_name=zone_name, since=self.now)
         return {
-            "heading": one_line(project.name),
-            "description": lines_of(text_in(project.booking, "description")),
-            "facts": facts_of(project, rules),
+            "heading": to_one_line(project.name),
+            "description": clean_lines(text_value(project.booking, "description")),
+            "facts": project_facts(project, rules),
             "words": PAGE,
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
-            "submit": one_line(own_words(project, "submit_button")) or gettext("Book"),
+            "submit": to_one_line(project_words(project, "submit_button")) or gettext("Book"),
             "hint": NOTHING_FREE if is_bookable else NOT_HERE,
             **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
             "for_script": {
@@ -91,16 +93,16 @@ class BookPageView(CountedPageView):
                 "zone": zone_name,
                 "shows_ends": rules.terms.length is None,
                 "offer": offer._asdict(),
-                "hold": hold_of(project),
-                "outcome": [str(one) for one in outcome_of(graph)],
-                "success": own_words(project, "success_message") or success_of(graph),
+                "hold": page_hold_seconds(project),
+                "outcome": [str(sentence) for sentence in outcome_of(graph)],
+                "success": project_words(project, "success_message") or success_texts(graph),
                 "payment": payment,
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
         }
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        known = {**REFUSED, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
+        known = {**REFUSAL_TEXTS, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
         heading, sentence = known.get(code, UNREADABLE)
         return self.render_page(
             "bookings/page.html",
@@ -109,80 +111,80 @@ class BookPageView(CountedPageView):
             app=self.project.app if self.project and status < 500 else None,
         )
 
-    def decorate(self, response: Any) -> None:
+    def decorate(self, response: HttpResponseBase) -> None:
         super().decorate(response)
-        # Answers differ by the minute, but a browser may go back to one.
+        # Answers change within minutes, but the browser's back button may reuse one.
         response.headers["Cache-Control"] = "no-cache"
-        mark_test_mode(response, self.project and self.project.app)
+        add_test_mode_header(response, self.project.app if self.project else None)
         if self.project:
             response.headers.pop("X-Robots-Tag", None)
-            response.xframe_options_exempt = True
+            vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
 
 
 def graph_of(project: Project) -> Graph:
-    """Raises Invalid where a name was stored past the services."""
+    """Return the project's graph. Raises Invalid for an unknown name that bypassed the services."""
     name = project.booking.get("graph") or DEFAULT_GRAPH
     if not isinstance(name, str) or name not in GRAPHS:
         raise Invalid.at("booking.graph", "The project's graph is not known.")
     return GRAPHS[name]
 
 
-def payment_of(project: Project, graph: Graph) -> dict[str, Any] | None:
-    """Where a booking of the graph is paid, and within how many seconds."""
-    url = text_in(project.booking, "payment_url")
-    if not graph.is_paid_later or not is_web_address(url):
+def payment_link(project: Project, graph: Graph) -> dict[str, Any] | None:
+    """Return the payment URL and the payment timeout in seconds; None if the graph needs none."""
+    if not graph.is_paid_later or lacks_payment_link(project):
         return None
-    return {"url": url, "seconds": settings.PAYMENT_TIMEOUT}
+    return {"url": project.booking["payment_url"], "seconds": settings.PAYMENT_TIMEOUT}
 
 
-def can_be_booked(graph: Graph, payment: Mapping[str, Any] | None) -> bool:
-    """Whether the page can lead a booking to its end."""
-    is_group = graph.is_group or graph.is_seat
-    return not is_group and (payment is not None or not graph.is_paid_later)
+def can_be_booked(project: Project, graph: Graph) -> bool:
+    """Return whether the page can complete a booking of the graph."""
+    return not (graph.is_group or graph.is_seat or lacks_payment_link(project))
 
 
-def success_of(graph: Graph) -> str:
-    """Of a booking that waits for its payment no e-mail is sent until it is paid."""
+def success_texts(graph: Graph) -> str:
+    """Return the success text. A booking that waits for payment sends no e-mail until it is
+    paid.
+    """
     return "" if graph.is_paid_later else str(SUCCESS)
 
 
-def text_in(values: Mapping[str, Any], name: str) -> str:
-    """ "" for anything but text."""
+def text_value(values: Mapping[str, Any], name: str) -> str:
+    """Return the text at `name`; "" for any other type."""
     text = values.get(name)
     return text if isinstance(text, str) else ""
 
 
-def own_words(project: Project, name: str) -> str:
-    """What the project's `ui.localization` says; "" where it says nothing that can be read."""
+def project_words(project: Project, name: str) -> str:
+    """Return a text of the project's `ui.localization`; "" if there is none."""
     words = project.ui.get("localization")
-    return lines_of(text_in(words, name)) if isinstance(words, Mapping) else ""
+    return clean_lines(text_value(words, name)) if isinstance(words, Mapping) else ""
 
 
-def zone_of(project: Project, rules: Query) -> str:
-    """That of the resources if they share one, else the app's."""
+def page_zone(project: Project, rules: AvailabilityQuery) -> str:
+    """Return the resources' time zone if they share one, else the app's."""
     zones = {resource.zone for resource in rules.resources}
-    return zones.pop() if len(zones) == 1 else known_zone(project.app.default_timezone)
+    return zones.pop() if len(zones) == 1 else first_known_zone(project.app.default_timezone)
 
 
-def hold_of(project: Project) -> int:
-    """The seconds for which the page keeps a time; 0: it does not."""
+def page_hold_seconds(project: Project) -> int:
+    """Return the seconds for which the page holds a slot; 0: no hold."""
     seconds = project.reservation_time or 0
-    return seconds if seconds >= LEAST_HOLD else 0
+    return seconds if seconds >= MIN_HOLD else 0
 
 
-def facts_of(project: Project, rules: Query) -> Sequence[tuple[str, str]]:
-    """(label, value) of length, place and person; empty ones left out."""
+def project_facts(project: Project, rules: AvailabilityQuery) -> Sequence[tuple[str, str]]:
+    """Return (label, value) for length, place and person, without empty ones."""
     names = [resource.name for resource in rules.resources]
     rows = [
         (gettext("Length"), length_words(rules.terms.length)),
-        (gettext("Where"), one_line(text_in(project.booking, "where"))),
-        (gettext("With"), one_line(names[0]) if len(names) == 1 else ""),
+        (gettext("Where"), to_one_line(text_value(project.booking, "where"))),
+        (gettext("With"), to_one_line(names[0]) if len(names) == 1 else ""),
     ]
     return [(label, value) for label, value in rows if value]
 
 
 def length_words(seconds: int | None) -> str:
-    """`1 h 30 min`."""
+    """Return `1 h 30 min`."""
     if seconds is None:
         return ""
     hours, rest = divmod(seconds, 3600)
@@ -190,9 +192,13 @@ def length_words(seconds: int | None) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts if count)
 
 
-def days_values(offer: Offer, zone_name: str, wanted: str, *, with_end: bool) -> dict[str, Any]:
-    """The days of an offer, and the times of the wanted one, else of the first."""
-    slots = by_day(offer.slots, zone_name)
+def days_values(
+    offer: OfferedSlots, zone_name: str, wanted: str, *, with_end: bool
+) -> dict[str, Any]:
+    """Return the template's values: the days, and the times of the day `wanted`, else of the
+    first.
+    """
+    slots = slots_by_day(offer.slots, zone_name)
     days = list(slots)
     chosen = next((day for day in days if day.isoformat() == wanted), days[0] if days else None)
     return {

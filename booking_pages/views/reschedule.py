@@ -1,6 +1,6 @@
-"""The page behind a mail's link on which a customer chooses another time. It needs no script.
+"""The page behind a mail's link on which a customer reschedules. It works without scripts.
 
-Looking changes nothing, since mail scanners follow links: the form posts to the same address.
+GET changes nothing, since mail scanners follow links: the form posts to the same address.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,29 +14,37 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from availability.placement import NotAvailable, SlotTaken, with_companions
-from availability.reading import to_datetime
-from availability.search import Query
-from booking_pages.offers import by_day, day_of, find_offer, midnight, slot_words
-from booking_pages.views.counted import CountedPageView
-from bookings.external import (
-    CLOSE,
-    REFUSED,
-    LinkPageView,
-    customers_zone,
-    describe,
-    reasons_of,
-)
-from bookings.links import RESCHEDULE
+from availability.event_time import NotAvailable, SlotTaken, event_with_companions
+from availability.search import AvailabilityQuery
+from booking_pages.slots import find_slots_to_offer, slot_words, slots_by_day
+from booking_pages.views.rate_limited import RateLimitedPageView
+from bookings.action_links import RESCHEDULE
+from bookings.formatting import date_words, languages_of, span_words
 from bookings.models import Booking
-from bookings.services import Actor, check_may_move, place_of, reschedule_once
-from bookings.wording import date_words, languages_of, span_words
-from scheduling.api.errors import NotFound
-from scheduling.api.instants import InstantError, format_instant, parse_date, parse_instant
-from scheduling.api.parsers import read_body
+from bookings.services import Actor, check_may_move, reschedule_once, target_of
+from bookings.views.email_links import (
+    CLOSE,
+    REFUSAL_TEXTS,
+    LinkPageView,
+    booking_facts,
+    customer_zone,
+    reason_sentences,
+)
+from common.api.json_parser import read_body
+from common.api.views import ApiRequest
+from common.errors import NotFound
+from common.instants import (
+    InstantError,
+    format_instant,
+    local_date,
+    local_midnight,
+    parse_date,
+    parse_instant,
+    to_datetime,
+)
 
 CUSTOMER = Actor(name="customer", source="link")
-BETWEEN = "/"  # start and end of a choice, as ISO 8601 writes an interval
+BETWEEN = "/"  # separates start and end of a choice, as in ISO 8601 intervals
 
 ZONE = _("All times are those of {zone}.")
 QUESTION = _("Choose another time")
@@ -46,17 +54,17 @@ NOTHING_FREE = _("There is no other free time. Your booking stays as it is.")
 STAYS = _("Your booking stays as it is. Please choose another time.")
 
 
-class ReschedulePageView(CountedPageView, LinkPageView):
+class ReschedulePageView(RateLimitedPageView, LinkPageView):
     link_action = RESCHEDULE
 
-    def get(self, request: Any, booking_id: str) -> HttpResponse:
+    def get(self, request: ApiRequest, booking_id: str) -> HttpResponse:
         booking = self._find_booking(request, booking_id)
         check_may_move(booking, CUSTOMER, self.now)
         return self._chooser(booking, 200)
 
-    def post(self, request: Any, booking_id: str) -> HttpResponse:
+    def post(self, request: ApiRequest, booking_id: str) -> HttpResponse:
         booking = self._find_booking(request, booking_id)
-        choice = read_choice(QueryDict(read_body(request._request)).get("time", ""))
+        choice = parse_choice(QueryDict(read_body(request._request)).get("time", ""))
         if choice is None:
             check_may_move(booking, CUSTOMER, self.now)
             return self._chooser(booking, 422, notice=NOTHING_CHOSEN)
@@ -73,14 +81,14 @@ class ReschedulePageView(CountedPageView, LinkPageView):
             return self._chooser(
                 booking,
                 refusal.status,
-                notice=REFUSED[refusal.code].heading,
-                reasons=reasons_of(refusal),
-                instead=[span_of(one) for one in refusal.fields["alternatives"]],
+                notice=REFUSAL_TEXTS[refusal.code].heading,
+                reasons=reason_sentences(refusal),
+                instead=[alternative_span(field) for field in refusal.fields["alternatives"]],
             )
         return self._page(200, MOVED, CLOSE)
 
-    def _find_booking(self, request: Any, booking_id: str) -> Booking:
-        """The booking of a link that holds. Raises NotFound, BadLink."""
+    def _find_booking(self, request: ApiRequest, booking_id: str) -> Booking:
+        """Return the booking of a valid link. Raises NotFound, BadLink."""
         booking = self.find_booking(request, booking_id)
         if booking.project is None:
             raise NotFound("Project")
@@ -95,7 +103,7 @@ class ReschedulePageView(CountedPageView, LinkPageView):
         reasons: Sequence[str] = (),
         instead: Sequence[tuple[int, int]] = (),
     ) -> HttpResponse:
-        chooser = Chooser(booking, self.request.GET, now=self.now)
+        chooser = SlotChooser(booking, self.request.GET, now=self.now)
         return self._page(
             status,
             QUESTION,
@@ -124,7 +132,7 @@ class ReschedulePageView(CountedPageView, LinkPageView):
             lambda: {
                 "heading": heading,
                 "sentence": sentence,
-                "rows": describe(booking, "customer") if booking else [],
+                "rows": booking_facts(booking, "customer") if booking else [],
                 **chooser(),
             },
             status=status,
@@ -133,25 +141,26 @@ class ReschedulePageView(CountedPageView, LinkPageView):
         )
 
 
-class Chooser:
-    """The free times to choose from: the days as links, the times of one day as a form."""
+class SlotChooser:
+    """The free slots to choose from: the days as links, one day's times as a form."""
 
     def __init__(self, booking: Booking, asked: Mapping[str, str], *, now: datetime) -> None:
         self.booking = booking
-        self.zone = customers_zone(booking)
+        self.zone = customer_zone(booking)
         self.signature = asked.get("signature", "")
-        self.since = read_day(asked.get("since", ""))
-        self.wanted = read_day(asked.get("day", ""))
+        self.since = parse_day_parameter(asked.get("since", ""))
+        self.wanted = parse_day_parameter(asked.get("day", ""))
         self.rules = rules_for_move(booking, now)
-        since = max(now, midnight(self.since, self.zone)) if self.since else now
-        offer = find_offer(self.rules, zone_name=self.zone, since=since)
-        own = (int(booking.event.start.timestamp()), int(booking.event.end.timestamp()))
-        self.days = by_day([slot for slot in offer.slots if slot != own], self.zone)
+        since = max(now, local_midnight(self.since, self.zone)) if self.since else now
+        offer = find_slots_to_offer(self.rules, zone_name=self.zone, since=since)
+        own = int(booking.event.start.timestamp()), int(booking.event.end.timestamp())
+        self.days = slots_by_day([slot for slot in offer.slots if slot != own], self.zone)
         self.until = offer.until if offer.has_more else None
 
     def values(self, instead: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """What the template shows."""
+        """Return the template's values."""
         chosen = self.wanted if self.wanted in self.days else next(iter(self.days), None)
+        times = self.days[chosen] if chosen else []
         return {
             "words": WORDS,
             "zone": format_lazy(ZONE, zone=self.zone),
@@ -166,22 +175,26 @@ class Chooser:
             ],
             "day": date_words(chosen) if chosen else "",
             "times": [
-                (choice_of(slot), slot_words(slot, self.zone, with_end=False))
-                for slot in self.days.get(chosen, [])
+                (choice_value(slot), slot_words(slot, self.zone, with_end=False)) for slot in times
             ],
             "instead": [
-                (choice_of(slot), span_words(*map(to_datetime, slot), self.zone))
-                for slot in instead
+                (
+                    choice_value((start, end)),
+                    span_words(to_datetime(start), to_datetime(end), self.zone),
+                )
+                for start, end in instead
             ],
             "nothing": "" if self.days or instead else NOTHING_FREE,
             "earlier": self._link("days", since=None) if self.since else "",
-            "later": self._link("days", since=day_of(self.until, self.zone)) if self.until else "",
+            "later": self._link("days", since=local_date(to_datetime(self.until), self.zone))
+            if self.until
+            else "",
         }
 
-    def _link(self, place: str, **days: date | None) -> str:
-        """A place of the same page with another day; the signature goes along."""
+    def _link(self, target: str, **days: date | None) -> str:
+        """Return a link to the same page with another day; the signature is kept."""
         named = {"signature": self.signature, "since": self.since, **days}
-        return f"?{urlencode({name: value for name, value in named.items() if value})}#{place}"
+        return f"?{urlencode({name: value for name, value in named.items() if value})}#{target}"
 
 
 WORDS: Mapping[str, str | Promise] = {
@@ -195,35 +208,35 @@ WORDS: Mapping[str, str | Promise] = {
 }
 
 
-def rules_for_move(booking: Booking, now: datetime) -> Query:
-    """What the move will be held to; the booking itself is not in its way."""
-    rules = place_of(booking, now).rules
-    own = rules.own
+def rules_for_move(booking: Booking, now: datetime) -> AvailabilityQuery:
+    """Return the rules for the move; the booking's own events are ignored."""
+    rules = target_of(booking, now).rules
+    own = rules.own or rules.terms
     if own.length is None:
         own = replace(own, length=int((booking.event.end - booking.event.start).total_seconds()))
-    without = [event.id for event in with_companions(booking.event)]
+    without = [event.id for event in event_with_companions(booking.event)]
     return replace(rules, terms=own, own=own, without=without)
 
 
-def choice_of(slot: tuple[int, int]) -> str:
-    return BETWEEN.join(format_instant(to_datetime(one)) for one in slot)
+def choice_value(slot: tuple[int, int]) -> str:
+    return BETWEEN.join(format_instant(to_datetime(instant)) for instant in slot)
 
 
-def span_of(record: Mapping[str, str]) -> tuple[int, int]:
-    """Of an alternative, as a refusal names it."""
+def alternative_span(record: Mapping[str, str]) -> tuple[int, int]:
+    """Return the span of an alternative in a refusal."""
     start, end = (parse_instant(record[name], "UTC") for name in ("start", "end"))
     return int(start.timestamp()), int(end.timestamp())
 
 
-def read_day(text: str) -> date | None:
+def parse_day_parameter(text: str) -> date | None:
     try:
         return parse_date(text)
     except InstantError:
         return None
 
 
-def read_choice(text: str) -> tuple[datetime, datetime] | None:
-    """Start and end; None where it is none."""
+def parse_choice(text: str) -> tuple[datetime, datetime] | None:
+    """Return start and end; None if `text` is not a valid choice."""
     try:
         start, end = (parse_instant(part, "UTC") for part in text.split(BETWEEN))
     except (InstantError, ValueError):

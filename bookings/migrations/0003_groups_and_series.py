@@ -7,7 +7,7 @@ made again.
 from importlib import import_module
 
 import django.db.models.deletion
-import scheduling.api.ids
+import common.ids
 from django.db import migrations, models
 
 TALLY = import_module("bookings.migrations.0002_booking_tally")
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Bulk',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField()),
                 ('app', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bulks', to='apps_config.app')),
             ],
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Series',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('rrule', models.CharField(help_text='RFC 5545', max_length=500)),
                 ('skipped', models.JSONField(blank=True, default=list)),
                 ('created_at', models.DateTimeField()),

@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from scheduling.api.indexes import AddIndexOnline
+from common.concurrent_index import AddIndexOnline
 
 
 class Migration(migrations.Migration):

@@ -1,30 +1,36 @@
-"""The only doors through which a booking's state changes: create, apply an action, reschedule.
+"""The entry points that change a booking's state: create, apply an action, reschedule.
 
-Each is one transaction: lock (bookings first, then their resources, each in the order of their
-ids), check, write the events, the bookings and the lines of their history.
+Each runs one transaction: lock the bookings, then their resources, each in order of id; check;
+write the events, the bookings and their log entries.
 """
 
-from bookings.services.changes import (
-    BATCH,
+from datetime import datetime
+
+from bookings.models import Booking
+from bookings.services.create import NewBooking, create_booking
+from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
+from bookings.services.edit import change_booking
+from bookings.services.errors import ActionNotAllowed, PolicyViolated
+from bookings.services.hold import NewHold, hold_time
+from bookings.services.locks import SCOPES, THIS
+from bookings.services.reschedule import (
+    check_may_move,
+    customer_may_move,
+    reschedule_booking,
+    reschedule_once,
+)
+from bookings.services.seats import NewSeat, create_seat
+from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
+from bookings.services.transitions import (
     apply_action,
     complete_ended_bookings,
     delete_booking,
-    place_of,
+    target_of,
     time_out_payments,
 )
-from bookings.services.create import NewBooking, create_booking
-from bookings.services.edit import change_booking
-from bookings.services.history import COMPLETES_AFTER, Actor, Edit, Step, listens
-from bookings.services.locks import SCOPES, THIS
-from bookings.services.making import make_booking
-from bookings.services.moving import check_may_move, offers_move, reschedule, reschedule_once
-from bookings.services.refusals import ActionNotAllowed, PolicyViolated
-from bookings.services.reserve import NewHold, reserve_time
-from bookings.services.seats import NewSeat, create_seat
-from bookings.services.series import ON_CONFLICT, NewSeries, create_series
+from bookings.target import BookingTarget
 
 __all__ = [
-    "BATCH",
     "COMPLETES_AFTER",
     "ON_CONFLICT",
     "SCOPES",
@@ -37,7 +43,7 @@ __all__ = [
     "NewSeat",
     "NewSeries",
     "PolicyViolated",
-    "Step",
+    "Transition",
     "apply_action",
     "change_booking",
     "check_may_move",
@@ -45,13 +51,27 @@ __all__ = [
     "create_booking",
     "create_seat",
     "create_series",
+    "customer_may_move",
     "delete_booking",
-    "listens",
+    "hold_time",
     "make_booking",
-    "offers_move",
-    "place_of",
-    "reschedule",
+    "on_transition",
+    "reschedule_booking",
     "reschedule_once",
-    "reserve_time",
+    "target_of",
     "time_out_payments",
 ]
+
+
+def make_booking(
+    new: NewBooking | NewSeat, *, target: BookingTarget, actor: Actor, now: datetime
+) -> Booking:
+    """Make a booking, a series or a seat, depending on the type of `new`.
+
+    Raises what `create_booking`, `create_series` and `create_seat` raise; then nothing is written.
+    """
+    if isinstance(new, NewSeat):
+        return create_seat(new, target=target, actor=actor, now=now)
+    if isinstance(new, NewSeries):
+        return create_series(new, target=target, actor=actor, now=now)
+    return create_booking(new, target=target, actor=actor, now=now)

@@ -1,4 +1,4 @@
-"""Many changes in one request: each for itself, or all or none."""
+"""Run many changes in one request: independently, or all or none."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -10,96 +10,100 @@ from django.db import transaction
 
 from apps_config.models import App
 from bookings.models import Booking, Bulk
-from scheduling.api.beforehand import Unasked, asks_first, merged
-from scheduling.api.errors import Refusal, is_outage, refusal_of
+from common.deferred_io import NeedsAnswer, merge_questions, retry_outside_transaction
+from common.errors import Refusal, is_outage, refusal_of
 
 logger = logging.getLogger(__name__)
 
-Change = Callable[[], Booking]
+BulkChange = Callable[[], Booking]
 
 
 class NotAttempted(Refusal):
-    """An earlier change of the request failed, and it was to stop there."""
+    """Not attempted: an earlier change failed with `stop_on_first_error`."""
 
     code = "not_attempted"
 
     def __init__(self) -> None:
-        super().__init__("Not attempted: an earlier one failed.")
+        super().__init__("Not attempted because an earlier booking failed.")
 
 
 class NotKept(Refusal):
-    """It would have gone well, but another change of the request failed."""
+    """Rolled back: another change of the request failed."""
 
     code = "not_kept"
 
     def __init__(self) -> None:
-        super().__init__("Taken back: another one failed.")
+        super().__init__("Rolled back because another booking failed.")
 
 
-class Outcome(NamedTuple):
-    """What came of one change: its booking, or why there is none."""
+class BulkResult(NamedTuple):
+    """The result of one change: its booking, or its refusal."""
 
     booking: Booking | None
     refusal: Refusal | None
 
 
-class _TakenBack(Exception):
-    """Undoes the transaction around all changes."""
+class _RolledBack(Exception):
+    """Rolls back the transaction around all changes."""
 
 
-def change_all(
-    changes: Sequence[Change], *, stop_on_first_error: bool, all_or_none: bool, is_kept: bool
-) -> list[Outcome]:
-    """The outcomes in order. Every change is a transaction of its own; with `all_or_none` one
-    that fails takes the others back.
+def run_bulk(
+    changes: Sequence[BulkChange],
+    *,
+    stop_on_first_error: bool,
+    all_or_none: bool,
+    honours_idempotency_key: bool,
+) -> list[BulkResult]:
+    """Run the changes; return their results in order.
 
-    A database that is busy or away fails one change like any other refusal, since those before it
-    stand. Where all go together, or the answer is kept for an Idempotency-Key in a transaction
-    around all (`is_kept`), it fails the request, which may be sent again.
+    Each change is a transaction of its own; with `all_or_none` one failure rolls back all. An
+    outage of the database fails one change like any other refusal, since earlier changes are
+    committed. It fails the whole request, which can be retried, with `all_or_none` or if the answer
+    is stored for an Idempotency-Key in an enclosing transaction (`honours_idempotency_key`).
     """
     if not all_or_none:
-        return _outcomes(changes, stop_on_first_error, outage_fails_all=is_kept)
+        return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
     return _all_or_none(changes, stop_on_first_error)
 
 
-@asks_first
-def _all_or_none(changes: Sequence[Change], stop_on_first_error: bool) -> list[Outcome]:
-    outcomes: list[Outcome] = []
+@retry_outside_transaction
+def _all_or_none(changes: Sequence[BulkChange], stop_on_first_error: bool) -> list[BulkResult]:
+    outcomes: list[BulkResult] = []
     try:
         with transaction.atomic():
-            outcomes += _outcomes(changes, stop_on_first_error, outage_fails_all=True)
+            outcomes += _run_changes(changes, stop_on_first_error, outage_fails_all=True)
             if any(outcome.refusal for outcome in outcomes):
-                raise _TakenBack
-    except _TakenBack:
-        return [outcome if outcome.refusal else Outcome(None, NotKept()) for outcome in outcomes]
+                raise _RolledBack
+    except _RolledBack:
+        return [outcome if outcome.refusal else BulkResult(None, NotKept()) for outcome in outcomes]
     return outcomes
 
 
-def _outcomes(
-    changes: Sequence[Change], stop_on_first_error: bool, *, outage_fails_all: bool
-) -> list[Outcome]:
-    outcomes: list[Outcome] = []
-    questions: list[Unasked] = []
+def _run_changes(
+    changes: Sequence[BulkChange], stop_on_first_error: bool, *, outage_fails_all: bool
+) -> list[BulkResult]:
+    outcomes: list[BulkResult] = []
+    questions: list[NeedsAnswer] = []
     for change in changes:
         if stop_on_first_error and any(outcome.refusal for outcome in outcomes):
-            outcomes.append(Outcome(None, NotAttempted()))
+            outcomes.append(BulkResult(None, NotAttempted()))
             continue
         try:
             outcomes.append(_try(change, outage_fails_all))
-        except Unasked as unasked:
-            # The transaction around is to be undone: look on for what else there is to ask.
+        except NeedsAnswer as unasked:
+            # The enclosing transaction will be rolled back: run on to collect the other questions.
             questions.append(unasked)
     if questions:
-        raise merged(questions)
+        raise merge_questions(questions)
     return outcomes
 
 
-@asks_first
-def _try(change: Change, outage_fails_all: bool) -> Outcome:
+@retry_outside_transaction
+def _try(change: BulkChange, outage_fails_all: bool) -> BulkResult:
     try:
         with transaction.atomic():
-            return Outcome(change(), None)
-    except Unasked:
+            return BulkResult(change(), None)
+    except NeedsAnswer:
         raise
     except Exception as error:
         if outage_fails_all and is_outage(error):
@@ -107,12 +111,12 @@ def _try(change: Change, outage_fails_all: bool) -> Outcome:
         refusal = refusal_of(error)
         if refusal.code == "internal":
             logger.exception("UNEXPECTED_ERROR in one of many changes")
-        return Outcome(None, refusal)
+        return BulkResult(None, refusal)
 
 
 @contextmanager
-def related(app: App, *, wanted: bool, now: datetime) -> Iterator[Bulk | None]:
-    """What the bookings of one request share, if they are to be related; gone where none is."""
+def create_bulk(app: App, *, wanted: bool, now: datetime) -> Iterator[Bulk | None]:
+    """Yield the Bulk that relates the bookings of a request if `wanted`; delete it if unused."""
     bulk = Bulk.objects.create(app=app, created_at=now) if wanted else None
     try:
         yield bulk

@@ -1,36 +1,36 @@
-"""Make a booking and take its time."""
+"""Create a booking and reserve its time."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from availability.models import Calendar, Event
-from availability.placement import Claim, Details, place_event
+from availability.event_time import EventDetails, write_events
+from availability.models import Event
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
-from bookings.places import Place
-from bookings.services.asking import ask_for
-from bookings.services.history import (
+from bookings.services.live_check import with_live_busy
+from bookings.services.reserve_time import find_candidates, reserve_time
+from bookings.services.transition_log import (
     Actor,
-    Step,
+    Transition,
     completes_at_of,
     expires_at_of,
     new_change,
-    write_steps,
+    write_transitions,
 )
-from bookings.services.taking import take_time
-from scheduling.api.changes import transaction_start
-from scheduling.api.sql import insert_rows
+from bookings.target import BookingTarget
+from common.sql import insert_rows
+from common.updated_at import transaction_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """What every new booking says, whatever its time: shapes are checked, ids resolved.
+class BookingDraft:
+    """The fields of every new booking except its time: shapes checked, ids resolved.
 
-    notifications: fields of EventNotification; None for the project's or the app's. unmailed: the
-    recipients that get no mail about its making. max_seats, policies: of a group's owner. bulk:
-    what it shares with the others of its request.
+    notifications: fields of EventNotification; None: the project's or the app's list.
+    suppress_mail_to: recipients that get no mail about the creation. max_seats, policies: for a
+    group's owner. bulk: shared by the related bookings of a bulk request.
     """
 
     graph: Graph
@@ -38,7 +38,7 @@ class Agreement:
     customers: Sequence[Mapping[str, Any]]
     notifications: Sequence[Mapping[str, Any]] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    unmailed: Collection[str] = ()
+    suppress_mail_to: Collection[str] = ()
     max_seats: int | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
     bulk: Bulk | None = None
@@ -49,76 +49,69 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewBooking(Agreement):
-    """A booking to be made that takes a time of its own."""
+class NewBooking(BookingDraft):
+    """A booking to create with an event of its own."""
 
     start: datetime
     end: datetime
-    details: Details
+    details: EventDetails
     allow_double_bookings: bool = False
     enforce_availability: bool = False
 
 
-def create_booking(new: NewBooking, *, place: Place, actor: Actor, now: datetime) -> Booking:
-    """Make a booking and take its time, or leave nothing behind.
+def create_booking(
+    new: NewBooking, *, target: BookingTarget, actor: Actor, now: datetime
+) -> Booking:
+    """Create a booking and reserve its time in one transaction.
 
     Raises SlotTaken or NotAvailable, with alternatives that were free after the rollback.
     """
-    claim = place.claim(
+    time_request = target.time_request(
         new.start,
         new.end,
-        blocks=new.graph.blocks(new.state, pending_blocks=place.pending_blocks),
+        blocks=new.graph.blocks(new.state, pending_blocks=target.pending_blocks),
         allow_double_bookings=new.allow_double_bookings,
-        rules=place.rules if new.enforce_availability else None,
+        rules=target.rules if new.enforce_availability else None,
     )
-    claim = ask_for(claim, place)
-    return take_time(
-        place, claim, lambda calendars: _create_in(calendars, new, place, claim, actor, now)
-    )
-
-
-def _create_in(
-    calendars: Sequence[Calendar],
-    new: NewBooking,
-    place: Place,
-    claim: Claim,
-    actor: Actor,
-    now: datetime,
-) -> Booking:
-    """Check and write: the resources are locked. The first calendar is the booking's."""
-    event = place_event(
-        claim,
-        calendars=calendars,
-        details=new.details,
-        project_id=place.project.id if place.project else None,
-    )
-    booking = new_row(
-        new,
-        event,
-        place=place,
-        now=now,
-        end=new.end,
-        allow_double_bookings=new.allow_double_bookings,
-        enforce_availability=new.enforce_availability,
-    )
-    write_bookings([booking], new, place=place, actor=actor, now=now)
+    candidates = find_candidates(time_request, target)
+    time_request = with_live_busy(time_request, target, candidates)
+    with reserve_time(time_request, target, candidates) as calendars:
+        (event,) = write_events(
+            [time_request], calendars=calendars, details=new.details, project=target.project
+        )
+        booking = new_row(
+            new,
+            event,
+            target=target,
+            now=now,
+            end=new.end,
+            allow_double_bookings=new.allow_double_bookings,
+            enforce_availability=new.enforce_availability,
+        )
+        write_bookings([booking], new, target=target, actor=actor, now=now)
     return booking
 
 
 def new_row(
-    new: Agreement, event: Event, *, place: Place, now: datetime, end: datetime, **more: Any
+    new: BookingDraft,
+    event: Event,
+    *,
+    target: BookingTarget,
+    now: datetime,
+    end: datetime,
+    **more: Any,
 ) -> Booking:
-    """The booking in its first state, not written yet; its event ends at `end`."""
+    """Return an unsaved booking in its first state; `end` is the end of its event."""
     return Booking(
-        app=place.app,
-        project=place.project,
+        app=target.app,
+        project=target.project,
         resource_id=event.resource_id,
         event=event,
         graph=new.graph.name,
         state=new.state,
         completed=new.graph.is_completed(new.state),
         completes_at=completes_at_of(new.graph, new.state, end),
-        expires_at=expires_at_of(new.graph, new.state, now),
+        expires_at=expires_at_of(new.graph, new.state, transaction_start()),
         meta=dict(new.meta),
         max_seats=new.max_seats,
         policies=dict(new.policies),
@@ -130,9 +123,14 @@ def new_row(
 
 
 def write_bookings(
-    bookings: Sequence[Booking], new: Agreement, *, place: Place, actor: Actor, now: datetime
+    bookings: Sequence[Booking],
+    new: BookingDraft,
+    *,
+    target: BookingTarget,
+    actor: Actor,
+    now: datetime,
 ) -> None:
-    """Write new bookings of one agreement, with everything that belongs to them."""
+    """Insert new bookings of one draft with their customers, notifications and log entries."""
     insert_rows(bookings)
     customers = {
         booking.id: [
@@ -142,18 +140,18 @@ def write_bookings(
         for booking in bookings
     }
     insert_rows([customer for rows in customers.values() for customer in rows])
-    wanted = _notifications_of(new, place)
+    wanted = _notifications_of(new, target)
     notifications = {
         booking.id: [BookingNotification(booking=booking, **values) for values in wanted]
         for booking in bookings
     }
     insert_rows([notification for rows in notifications.values() for notification in rows])
-    write_steps(
+    write_transitions(
         [
-            Step(
+            Transition(
                 booking,
                 new_change(booking, new.action, INITIALIZED, actor, now),
-                unmailed=new.unmailed,
+                suppress_mail_to=new.suppress_mail_to,
                 customers=customers[booking.id],
                 notifications=notifications[booking.id],
             )
@@ -162,14 +160,18 @@ def write_bookings(
     )
 
 
-def _notifications_of(new: Agreement, place: Place) -> list[Mapping[str, Any]]:
-    """The booking's own list, which replaces the project's, which replaces the app's.
+def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[str, Any]]:
+    """Return the booking's own list, else the project's, else the app's.
 
-    Of it those that bookings of this graph send.
+    Contains only notifications to recipients that the graph reminds.
     """
     wanted = new.notifications
     if wanted is None:
-        by_project = place.project and place.project.replaces_notifications
-        rows = (place.project if by_project else place.app).event_notifications.all()
-        wanted = [notification.values() for notification in rows]
-    return [one for one in wanted if (one.get("recipient") or WEBHOOK) in new.graph.reminds]
+        project = target.project
+        owner = project if project and project.replaces_notifications else target.app
+        wanted = [notification.values() for notification in owner.event_notifications.all()]
+    return [
+        notification
+        for notification in wanted
+        if (notification.get("recipient") or WEBHOOK) in new.graph.reminds
+    ]

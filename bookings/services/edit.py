@@ -1,4 +1,4 @@
-"""Change what a booking says: its customers, the words of its event, its meta, its outcome."""
+"""Change the fields of a booking: customers, event texts, meta, outcome."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import Any
 from django.db import transaction
 
 from apps_config.models import App
-from availability.placement import EVENT_WORDS, describe_event
+from availability.event_time import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
-from bookings.models import Booking, Customer
-from bookings.services.history import Actor, Edit, Step, new_change, write_steps
+from bookings.models import Booking, Customer, StateChange
 from bookings.services.locks import lock_booking, lock_seats
-from scheduling.api.changes import transaction_start
-from scheduling.api.errors import Invalid
-from scheduling.api.merging import merge_free
-from scheduling.api.sql import update_rows
+from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
+from common.api.merge_patch import merge_free
+from common.errors import Invalid
+from common.sql import update_rows
+from common.updated_at import transaction_start
 
 UPDATE = "update"
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
@@ -28,11 +28,10 @@ def change_booking(
 ) -> Booking:
     """Change a booking by the keys of PUT /bookings/:id; shapes are checked.
 
-    `customers`: by `id`, else by position; only what is given of one changes. `what`, `where`,
-    `description`: of a group they are its seats' too. Keys of a `meta` are merged, null removes
-    one. What is as it was leaves no line in the history. Raises NotFound; Invalid: no such
-    customer, a seat's own words, too big a meta, an outcome of what does not take place or has not
-    begun.
+    `customers`: matched by `id`, else by position; absent fields stay. `what`, `where`,
+    `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
+    Unchanged values add no log entry. Raises NotFound; Invalid: no such customer, texts of a seat,
+    meta too big, an outcome for a booking that does not take place or has not begun.
     """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
@@ -48,33 +47,38 @@ def change_booking(
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
-            write_steps(_steps(booking, seats, edit, actor, now))
+            write_transitions(_steps(booking, seats, edit, actor, now))
     return booking
 
 
 def _steps(
     booking: Booking, seats: Sequence[Booking], edit: "_Edit", actor: Actor, now: datetime
-) -> list[Step]:
+) -> list[Transition]:
     names = frozenset(edit.names)
     own = Edit(names, frozenset(edit.readdressed), tuple(edit.former_addresses))
-    steps = [Step(booking, _change(booking, names, actor, now), edit=own)]
+    transitions = [Transition(booking, _change(booking, names, actor, now), edit=own)]
     words = frozenset(edit.words)
-    steps += [
-        Step(seat, _change(seat, words, actor, now), edit=Edit(words), told=[OWNER])
+    transitions += [
+        Transition(
+            seat, _change(seat, words, actor, now), edit=Edit(words), notified_elsewhere=[OWNER]
+        )
         for seat in seats
     ]
-    return steps
+    return transitions
 
 
-def _change(booking: Booking, names: frozenset[str], actor: Actor, now: datetime) -> Any:
+def _change(booking: Booking, names: frozenset[str], actor: Actor, now: datetime) -> StateChange:
     message = f"Changed: {', '.join(sorted(names))}."
     return new_change(booking, UPDATE, booking.state, actor, now, message)
 
 
 @dataclass
 class _Edit:
-    """What changes of a booking that is under lock. names: of what has changed; words: of the event
-    among them; readdressed: customers with a new address."""
+    """The changes of a locked booking.
+
+    names: all changed fields. words: the changed event texts. readdressed: ids of customers with a
+    new address.
+    """
 
     booking: Booking
     names: set[str] = field(default_factory=set)
@@ -87,22 +91,22 @@ class _Edit:
         by_id = {row.id: row for row in rows}
         seen: set[uuid.UUID] = set()
         for position, values in enumerate(given):
-            place = path or f"customers.{position}"
+            target = path or f"customers.{position}"
             row = by_id.get(values["id"]) if "id" in values else None
             if "id" not in values and position < len(rows):
                 row = rows[position]
             if row is None:
-                at = f"{place}.id" if "id" in values else place
+                at = f"{target}.id" if "id" in values else target
                 raise Invalid.at(at, "The booking has no such customer.")
             if row.id in seen:
-                raise Invalid.at(place, "Stands here twice.")
+                raise Invalid.at(target, "This customer appears twice.")
             seen.add(row.id)
-            self._customer(row, values, place)
+            self._customer(row, values, target)
 
-    def _customer(self, row: Customer, values: Mapping[str, Any], place: str) -> None:
+    def _customer(self, row: Customer, values: Mapping[str, Any], target: str) -> None:
         wanted = {name: values[name] for name in CUSTOMER_VALUES if name in values}
         if "meta" in values:
-            wanted["meta"] = merge_free(row.meta, values["meta"], path=f"{place}.meta")
+            wanted["meta"] = merge_free(row.meta, values["meta"], path=f"{target}.meta")
         changed = {name: value for name, value in wanted.items() if value != getattr(row, name)}
         if not changed:
             return
@@ -118,12 +122,13 @@ class _Edit:
         event = self.booking.event
         words = {name: value for name, value in given.items() if value != getattr(event, name)}
         if words and self.booking.owner_booking_id:
-            raise Invalid({name: ["Belongs to the group: change its booking."] for name in words})
+            text = "Belongs to the group: change the group's booking."
+            raise Invalid({name: [text] for name in words})
         self.words = set(words)
         self.names |= self.words
         if words or any(name.startswith("customer ") for name in self.names):
-            # Feeds and copies of the calendar name customers too.
-            describe_event(event, words)
+            # Feeds and mirrored events contain customers too.
+            update_event_details(event, words)
 
     def own(self, changes: Mapping[str, Any], now: datetime) -> None:
         booking = self.booking
@@ -138,6 +143,6 @@ class _Edit:
 
 def _check_has_outcome(booking: Booking, now: datetime) -> None:
     if not GRAPHS[booking.graph].takes_place(booking.state):
-        raise Invalid.at("outcome", f"A booking that is {booking.state} has none.")
+        raise Invalid.at("outcome", f"A booking in the state {booking.state} has no outcome.")
     if now < booking.event.start:
         raise Invalid.at("outcome", "The booking has not begun yet.")

@@ -1,23 +1,24 @@
-"""Bookings under lock, always in the order of their ids: two who want several never deadlock."""
+"""Lock bookings, always in order of id: concurrent requests for several never deadlock."""
 
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+
+from django.db.models import QuerySet
 
 from apps_config.models import App
 from bookings.models import Booking
-from scheduling.api.errors import NotFound
+from common.errors import NotFound
 
-# How far an action on one occurrence of a series reaches.
+# How many bookings of a series an action applies to.
 THIS, FOLLOWING, ALL = SCOPES = ("this", "following", "all")
 
 
 def lock_bookings(app: App, booking_ids: Collection[uuid.UUID]) -> list[Booking]:
-    """The app's bookings of these ids that are still there, each with its event and that one's
-    companions, its resource and its project.
+    """Lock the app's bookings of these ids that still exist; return them in order of id.
 
-    Three queries: had the first waited for its lock, rows joined to it would be those of before.
+    Each comes with its event, the event's companions, its resource and its project. Three queries:
+    after waiting for a lock, rows joined in the locking query would be stale.
     """
     bookings = Booking.objects.for_app(app).filter(id__in=booking_ids).order_by("id")
     locked = list(bookings.select_for_update(no_key=True).values_list("id", flat=True))
@@ -28,7 +29,7 @@ def lock_bookings(app: App, booking_ids: Collection[uuid.UUID]) -> list[Booking]
 
 
 def lock_booking(app: App, booking_id: uuid.UUID) -> Booking:
-    """One of them. Raises NotFound."""
+    """Lock one booking. Raises NotFound."""
     for booking in lock_bookings(app, [booking_id]):
         return booking
     raise NotFound("Booking")
@@ -42,11 +43,11 @@ def lock_together(
     with_bulk: bool = False,
     only_resource: uuid.UUID | None = None,
 ) -> list[Booking]:
-    """The booking and those that go with it, in the order of their starts; the completed ones only
-    if they are named. Raises NotFound.
+    """Lock the booking and its related bookings; return them ordered by start.
 
-    scope: of its series. with_bulk: those of the bulk request that related them. only_resource:
-    none but this resource's, as far as the key of a resource reaches.
+    scope: which bookings of its series. with_bulk: also those related by its bulk request.
+    only_resource: restrict related bookings to this resource (a resource's key). Completed ones are
+    omitted except for the named booking. Raises NotFound.
     """
     bookings = Booking.objects.for_app(app)
     named = (
@@ -67,7 +68,7 @@ def lock_together(
 
 
 def _companions(
-    bookings: Any,
+    bookings: QuerySet[Booking],
     series_id: uuid.UUID | None,
     bulk: uuid.UUID | None,
     start: datetime,
@@ -87,12 +88,14 @@ def _companions(
 
 
 def lock_seats(owners: Sequence[Booking]) -> list[Booking]:
-    """The seats of groups that are not completed; the owners are under lock already, so that no
-    seat is added meanwhile."""
+    """Lock and return the seats of the groups among `owners` that are not completed.
+
+    The owners must be locked, so that no seat is added meanwhile.
+    """
     groups = [owner for owner in owners if owner.max_seats is not None]
     if not groups:
         return []
     seats = Booking.objects.filter(owner_booking__in=groups, completed=False)
     locked = lock_bookings(groups[0].app, list(seats.values_list("id", flat=True)))
-    # One may have been cancelled while its lock was waited for.
+    # A seat may have been cancelled while waiting for its lock.
     return [seat for seat in locked if not seat.completed]

@@ -1,4 +1,4 @@
-"""Take a seat in a group: counted under the lock of the owner's booking, so never oversold."""
+"""Book a seat in a group: counted under the lock of the owner's booking, so never oversold."""
 
 import uuid
 from collections.abc import Mapping
@@ -9,28 +9,30 @@ from django.db import transaction
 
 from bookings.graphs import SEATED
 from bookings.models import Booking
-from bookings.places import Place
-from bookings.services.create import Agreement, new_row, write_bookings
-from bookings.services.history import Actor
+from bookings.services.create import BookingDraft, new_row, write_bookings
+from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
-from bookings.services.refusals import ActionNotAllowed, PolicyViolated
-from scheduling.api.durations import elapsed_seconds
-from scheduling.api.errors import Invalid, NotFound, Refusal
+from bookings.services.transition_log import Actor
+from bookings.target import BookingTarget
+from common.durations import elapsed_seconds
+from common.errors import Invalid, NotFound, Refusal
 
 OWNER_PATH = "related.owner_booking_id"
 
 
 class GroupFull(Refusal):
-    """Every seat of the group is taken."""
+    """All seats of the group are taken."""
 
     code = "group_full"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewSeat(Agreement):
-    """A seat to be taken. start, end, resource_id: what the client thinks the owner's are, if it
-    said so; paths: where. not_begun: refuse a group that has begun, as rules that are always
-    enforced do."""
+class NewSeat(BookingDraft):
+    """A seat to book.
+
+    start, end, resource_id: the owner's values according to the client, if given. paths: key ->
+    path in the client's body. not_begun: refuse a group that has begun (widget keys).
+    """
 
     owner_id: uuid.UUID
     start: datetime | None = None
@@ -40,39 +42,39 @@ class NewSeat(Agreement):
     not_begun: bool = False
 
 
-def create_seat(new: NewSeat, *, place: Place, actor: Actor, now: datetime) -> Booking:
-    """Take a seat or leave nothing behind.
+def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datetime) -> Booking:
+    """Book a seat in one transaction.
 
     Raises Invalid (no such group, another time than the group's), ActionNotAllowed (the group is
     cancelled or over), PolicyViolated (outside its booking window), GroupFull.
     """
     with transaction.atomic():
-        owner = _lock_owner(new, place)
+        owner = _lock_owner(new, target)
         if owner.completed:
             raise ActionNotAllowed(owner, new.action)
-        check_window(owner, now, not_begun=new.not_begun)
+        check_booking_window(owner, now, not_begun=new.not_begun)
         if count_seats(owner) >= (owner.max_seats or 0):
             raise GroupFull("Every seat of the group is taken.")
         seat = new_row(
             new,
             owner.event,
-            place=place,
+            target=target,
             now=now,
             end=owner.event.end,
             owner_booking=owner,
-            # Its time is never checked: the owner's was.
+            # The owner's time was checked; a seat has no time of its own.
             allow_double_bookings=False,
             enforce_availability=False,
         )
-        write_bookings([seat], new, place=place, actor=actor, now=now)
+        write_bookings([seat], new, target=target, actor=actor, now=now)
     return seat
 
 
-def _lock_owner(new: NewSeat, place: Place) -> Booking:
+def _lock_owner(new: NewSeat, target: BookingTarget) -> Booking:
     try:
-        owner = lock_booking(place.app, new.owner_id)
+        owner = lock_booking(target.app, new.owner_id)
     except NotFound:
-        raise Invalid.at(OWNER_PATH, "There is no such group any more.") from None
+        raise Invalid.at(OWNER_PATH, "The group no longer exists.") from None
     given = {"start": new.start, "end": new.end, "resource_id": new.resource_id}
     held = {
         "start": owner.event.start,
@@ -80,7 +82,7 @@ def _lock_owner(new: NewSeat, place: Place) -> Booking:
         "resource_id": owner.event.resource_id,
     }
     errors = {
-        new.paths[name]: ["Differs from the group's."]
+        new.paths[name]: ["Must equal the group's value."]
         for name, value in given.items()
         if value is not None and value != held[name]
     }
@@ -93,8 +95,11 @@ def count_seats(owner: Booking) -> int:
     return Booking.objects.filter(owner_booking=owner, state__in=SEATED, deleted_at=None).count()
 
 
-def check_window(owner: Booking, now: datetime, *, not_begun: bool) -> None:
-    """The group's booking window: so long before its start and no later, so long and no earlier."""
+def check_booking_window(owner: Booking, now: datetime, *, not_begun: bool) -> None:
+    """Check the group's booking window: minimum and maximum time before its start.
+
+    Raises PolicyViolated.
+    """
     start, policies = owner.event.start, owner.policies
     least = policies.get("min_booking_time", "0 minutes" if not_begun else None)
     if least is not None and now > start - timedelta(seconds=elapsed_seconds(least)):

@@ -1,4 +1,4 @@
-"""Endpoints that lead a booking on: its actions, and the move to another time."""
+"""Endpoints that apply actions to a booking and reschedule it."""
 
 import uuid
 from collections.abc import Mapping
@@ -7,10 +7,11 @@ from typing import Any
 from rest_framework.response import Response
 
 from availability.models import Calendar
+from availability.views.base import found_or_404
+from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from bookings.requests import check_is_of_project, first_calendar
-from bookings.schemas import BOOKING
+from bookings.records import BookingRecord
 from bookings.serializers import (
     ACTION_INPUT,
     ACTIONS,
@@ -19,22 +20,23 @@ from bookings.serializers import (
     RescheduleSerializer,
     RescheduleTargetSerializer,
 )
-from bookings.services import SCOPES, THIS, apply_action, reschedule
-from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
-from scheduling.api.bodies import read_body_as, read_values_as
-from scheduling.api.components import text_of
-from scheduling.api.errors import Invalid, NotFound
-from scheduling.api.fields import array_as_object
-from scheduling.api.schema import described, one
+from bookings.services import SCOPES, THIS, apply_action, reschedule_booking
+from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from common.api.fields import array_as_object
+from common.api.request_body import read_body_as, read_values_as
+from common.api.views import ApiRequest
+from common.errors import Invalid, NotFound
+from common.openapi.components import text_response
+from common.openapi.generator import data_object, describe_endpoint
 
 ACTION_BODY = {
     # Clients that can't write an empty object send an empty array.
     "type": ["object", "array"],
     "items": {},
     "maxItems": 0,
-    "description": "The inputs stand under the action's name. `scope`: how much of its series goes"
-    " along, `this` booking alone by default. `apply_to_bulked_bookings`: whether those go along,"
-    " all or none, that a bulk request related to it; true by default.",
+    "description": "The input is under the action's name. `scope`: the affected bookings of a"
+    " series, only `this` by default. `apply_to_bulked_bookings`: whether the action applies"
+    " to the related bookings of a bulk request, to all or none; true by default.",
     "properties": {
         "scope": {"type": ["string", "null"], "enum": [*SCOPES, None]},
         "apply_to_bulked_bookings": {"type": ["boolean", "null"]},
@@ -52,23 +54,23 @@ GRAPH_TABLE = "\n".join(
 
 
 class ActionView(BookingScopedView):
-    query_names = {"PUT": ("include",), "POST": ("include",)}
+    operation_ids = {"PUT": "applyBookingAction", "POST": "applyBookingActionByPost"}
 
-    @described(
-        summary="Lead a booking to its next state",
-        description="PUT and POST are the same. 409 `action_not_allowed` where the graph does not"
-        " lead on from the booking's state by this action, `slot_taken` where the next state"
-        " would block and the time is gone.\n\n" + GRAPH_TABLE,
+    @describe_endpoint(
+        summary="Apply an action to a booking",
+        description="PUT and POST are the same. 409 `action_not_allowed` if the graph does not"
+        " allow the action in the booking's state; `slot_taken` if the next state blocks time"
+        " and the time is taken.\n\n" + GRAPH_TABLE,
         request=ACTION_BODY,
-        response=one(BOOKING),
+        response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
-        path={"action": text_of("An action of the booking's graph.", enum=sorted(ACTIONS))},
+        path={"action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))},
         request_examples={
             "with a message": {"cancel": {"message": "We are ill, sorry."}},
             "without": {},
         },
     )
-    def put(self, request: Any, booking_id: uuid.UUID, action: str) -> Response:
+    def put(self, request: ApiRequest, booking_id: uuid.UUID, action: str) -> Response:
         if action not in ACTIONS:
             raise NotFound("Action")
         includes = self.includes()
@@ -95,7 +97,7 @@ class ActionView(BookingScopedView):
 
 
 def read_message(body: Mapping[str, Any], action: str) -> str:
-    """What the inputs under the action's name say. Raises Invalid with their paths."""
+    """Return the message in the input under the action's name. Raises Invalid with its path."""
     inputs = {} if body.get(action) is None else array_as_object(body[action])
     if not isinstance(inputs, dict):
         raise Invalid.at(action, "Must be an object.")
@@ -109,15 +111,15 @@ def read_message(body: Mapping[str, Any], action: str) -> str:
 
 class RescheduleView(BookingScopedView):
     widget_methods = frozenset({"POST"})
-    query_names = {"PUT": ("include",), "POST": ("include",)}
 
-    @described(
+    @describe_endpoint(
         summary="Move a booking to another time, or to another resource",
-        description="POST and PUT are the same. It keeps its id and is checked as at its making; a"
-        " refused move keeps the old time. A widget key is bound by the project's policies: the id"
-        " is its capability. It moves no groups, whose ids are public.",
+        description="POST and PUT are the same. The booking keeps its id. The new time is checked"
+        " like a new booking; after a refused move the booking keeps its old time. With a"
+        " widget key, the project's policies apply, and anyone who knows the id can move the"
+        " booking. Widget keys can't move groups, because their ids are public.",
         request=RescheduleSerializer,
-        response=one(BOOKING),
+        response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         request_examples={
             "an hour later": {
@@ -126,16 +128,15 @@ class RescheduleView(BookingScopedView):
             }
         },
     )
-    def post(self, request: Any, booking_id: uuid.UUID) -> Response:
+    def post(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
-        booking = self.bookings().select_related("resource").filter(id=booking_id).first()
-        if booking is None:
-            raise NotFound("Booking")
+        rows = self.bookings().select_related("resource")
+        booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
         target = read_body_as(RescheduleTargetSerializer, request)
         calendar = self._find_calendar(booking, target.get("resource_id"))
         resource = calendar.resource if calendar else booking.resource
         given = read_body_as(RescheduleSerializer, request, zone=resource.timezone)
-        booking = reschedule(
+        booking = reschedule_booking(
             app=self.app,
             booking_id=booking_id,
             start=given["start"],
@@ -152,10 +153,10 @@ class RescheduleView(BookingScopedView):
     put = post
 
     def _find_calendar(self, booking: Booking, resource_id: Any) -> Calendar | None:
-        """The first calendar of the resource it moves to; None: it stays where it is."""
+        """Return the first calendar of the new resource; None: the resource does not change."""
         if resource_id is None or resource_id == booking.resource_id:
             return None
-        calendar = first_calendar(self.app, resource_id=resource_id)
+        calendar = target_calendar(self.app, resource_id=resource_id)
         if calendar is None or self.caller.resource_id:
             raise Invalid.at("resource_id", "There is no such resource.")
         if booking.project_id and self.caller.is_widget:

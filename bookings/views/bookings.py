@@ -1,77 +1,78 @@
-"""Endpoints of bookings: the list, making one, one."""
+"""Endpoints of bookings: list, create, read, change, delete."""
 
 import uuid
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from bookings.filters import (
-    FILTER_NAMES,
-    ORDERS,
-    SEARCH_FIELDS,
-    BookingFilter,
-    search_bookings,
-)
+from availability.views.base import found_or_404
+from bookings.booking_input import parse_new_booking
+from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
 from bookings.graphs import GRAPHS, STATES
 from bookings.listing import page_rows, tallied_total
-from bookings.models import OUTCOMES
-from bookings.records import WHOLE, booking_record, changed_record, with_includes
-from bookings.requests import read_new_booking
-from bookings.schemas import BOOKING, CUSTOMER_EXAMPLE, WHOLE_BOOKING_EXAMPLE
+from bookings.models import OUTCOMES, Booking
+from bookings.records import (
+    ALL_INCLUDES,
+    WHOLE_BOOKING_EXAMPLE,
+    WRITTEN,
+    BookingRecord,
+    CustomerRecord,
+    booking_record,
+    booking_writer,
+    with_includes,
+)
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
 from bookings.services import change_booking, delete_booking, make_booking
-from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
-from scheduling.api.bodies import read_body_as
-from scheduling.api.components import FLAG, ID, text_of
-from scheduling.api.errors import Invalid, NotFound
-from scheduling.api.fields import array_as_object
-from scheduling.api.filters import apply_filters
-from scheduling.api.ordering import BOUND, ORDER_NAMES, UPDATED_SINCE, order_query, read_order
-from scheduling.api.pagination import PAGE_NAMES, Page, envelope
-from scheduling.api.schema import described, one, page_of, search_of
+from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from common.api.fields import array_as_object
+from common.api.filters import apply_filters
+from common.api.ordering import BOUND, order_query, read_order
+from common.api.pagination import Page, list_envelope
+from common.api.request_body import read_body_as
+from common.api.views import ApiRequest
+from common.errors import Invalid
+from common.openapi.components import FLAG, ID, text_response
+from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 
+CUSTOMER_EXAMPLE = CustomerRecord.example()
 NEW_BOOKING_WORDS = (
-    "Takes the time or leaves nothing behind. Two forms, freely mixed: the keys of the event under"
-    " `event`, or beside the others. Needed are `start`, `end` (at most 366 days later), a"
-    " customer, one of `calendar_id`, `resource_id` and `project_id`, and `what` unless the project"
-    " has one.\n\n409 `slot_taken`: the time overlaps what blocks the resource; `not_available`:"
-    " availability is enforced, and the time breaks a rule. Both name the next free times."
-    " `hold_expired`: the hold of `reservation_id` was used already, or has lapsed.\n\n"
-    "With the project's setting `check_external` connected calendars are asked first, three seconds"
-    " at most; what they are busy with is `slot_taken`.\n\n"
-    "With a widget key only start, end, what, where, description, customer(s), participants,"
-    " project_id, resource_id, reservation_id, graph and meta count; its rules are always enforced."
+    "The keys of the event can be nested under `event` or beside the others. Required: `start`,"
+    " `end` (at most 366 days later), a customer, one of `calendar_id`, `resource_id` and"
+    " `project_id`, and `what` unless the project has one. A refused request changes"
+    " nothing.\n\n409 `slot_taken`: the time overlaps an event, a booking or a hold."
+    " `not_available`: availability is enforced, and the time breaks a rule. Both list the"
+    " next free times. `hold_expired`: the hold of `reservation_id` has expired or was"
+    " already used.\n\nWith the project's setting `check_external`, the service first queries"
+    " the connected calendars, for at most three seconds. If a calendar is busy:"
+    " `slot_taken`.\n\nWith a widget key, only these keys are used: start, end, what, where,"
+    " description, customer(s), participants, project_id, resource_id, reservation_id, graph"
+    " and meta. The rules are always enforced."
 )
-
-
-LISTING_NAMES = ("search", "include", "updated_since", *ORDER_NAMES)
 
 
 class BookingsView(BookingScopedView):
     paginated = True
     widget_methods = frozenset({"POST"})
-    query_names = {
-        "GET": (*PAGE_NAMES, *FILTER_NAMES, *LISTING_NAMES),
-        "POST": ("include",),
-    }
 
-    @described(
+    @describe_endpoint(
         summary="List bookings",
-        response=page_of(BOOKING),
-        description="Filters narrow together. `start` and `end`: bookings whose event overlaps"
-        " the range, each bound open if absent.",
+        response=page_of(BookingRecord),
+        description="All filters must match. `start` and `end`: bookings that overlap the range."
+        " Absent: no limit.",
         query={
             "state": {
                 "type": "string",
-                "description": "Only bookings in this state, or in one of several separated by"
+                "description": "Only bookings in this state, or in several states separated by"
                 " commas.",
                 "pattern": f"^({'|'.join(STATES)})(,({'|'.join(STATES)}))*$",
                 "examples": ["tentative,confirmed"],
             },
-            "graph": text_of("Only bookings of this graph.", enum=list(GRAPHS)),
-            "outcome": text_of("Only bookings with this outcome.", enum=list(OUTCOMES)),
-            "completed": FLAG | {"description": "Only those with no action left, or with one."},
+            "graph": text_response("Only bookings of this graph.", enum=list(GRAPHS)),
+            "outcome": text_response("Only bookings with this outcome.", enum=list(OUTCOMES)),
+            "completed": FLAG
+            | {"description": "Only completed bookings (no possible action), or only others."},
             **{
                 name: ID | {"description": text}
                 for name, text in (
@@ -82,47 +83,46 @@ class BookingsView(BookingScopedView):
                     ("owner_booking_id", "Only seats of this group."),
                 )
             },
-            "customer_email": text_of(
-                "Only bookings of a customer with this address, in any case.",
+            "customer_email": text_response(
+                "Only bookings of a customer with this e-mail address, in upper or lower case.",
                 examples=["marty@example.com"],
             ),
             "start": BOUND,
             "end": BOUND,
-            "updated_since": UPDATED_SINCE,
             "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
             **INCLUDE_QUERY,
             **order_query(ORDERS),
         },
     )
-    def get(self, request: Any) -> Response:
+    def get(self, request: ApiRequest) -> Response:
         page = Page.read(request)
         includes = self.includes()
         order = read_order(self.query, ORDERS)
         rows = self._narrowed()
         total = self._total(rows)
         found = page_rows(rows, order, page, total, with_includes(rows, includes))
-        records = [booking_record(booking, includes, self.zone) for booking in found]
-        return Response(envelope(request, page, total, records))
+        records = list(map(booking_writer(includes, self.zone), found))
+        return Response(list_envelope(request, page, total, records))
 
-    def _narrowed(self) -> Any:
+    def _narrowed(self) -> QuerySet[Booking]:
         terms = self.query.search(SEARCH_FIELDS)
         rows = search_bookings(self.bookings(), terms)
         values, zone = self.query.values, self.input_zone
         rows = apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
         return self.changed(rows)
 
-    def _total(self, rows: Any) -> int:
+    def _total(self, rows: QuerySet[Booking]) -> int:
         narrowing = self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
         if narrowing <= {"state"} and not self.caller.resource_id:
             states = self.query.text("state")
             return tallied_total(self.app, states.split(",") if states else None)
         return rows.count()
 
-    @described(
-        summary="Make a booking",
+    @describe_endpoint(
+        summary="Create a booking",
         description=NEW_BOOKING_WORDS,
         request=BookingBodySerializer,
-        response=one(BOOKING),
+        response=data_object(BookingRecord),
         status=201,
         query=INCLUDE_QUERY,
         request_examples={
@@ -147,58 +147,55 @@ class BookingsView(BookingScopedView):
             },
         },
     )
-    def post(self, request: Any) -> Response:
+    def post(self, request: ApiRequest) -> Response:
         includes = self.includes()
-        new, place = read_new_booking(
+        new, target = parse_new_booking(
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
         )
-        booking = make_booking(new, place=place, actor=self.actor, now=self.now)
+        booking = make_booking(new, target=target, actor=self.actor, now=self.now)
         return self.answer_booking(booking, self.includes_of_new(booking, includes), 201)
 
 
 def _holds(body: Mapping[str, Any], name: str) -> bool:
-    """Whether the body has the inner part of a nested include: `resource.calendars`."""
+    """Return whether the body has the inner part of a nested include: `resource.calendars`."""
     outer, _, inner = name.partition(".")
     return isinstance(body[outer], Mapping) and inner in body[outer]
 
 
 class BookingView(BookingScopedView):
-    query_names = {"GET": ("include",), "PUT": ("include",)}
-
-    @described(
-        summary="A booking, whole",
-        description="With attributes, event, calendar, resource, customers, project, meta,"
-        " available_actions and event_notifications; `include` adds the others.",
-        response=one(BOOKING),
+    @describe_endpoint(
+        summary="Get a booking",
+        description="Contains attributes, event, calendar, resource, customers, project, meta,"
+        " available_actions and event_notifications. `include` adds other parts.",
+        response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         examples={"whole": {"data": WHOLE_BOOKING_EXAMPLE}},
     )
-    def get(self, request: Any, booking_id: uuid.UUID) -> Response:
-        includes = self.includes(WHOLE)
-        booking = with_includes(self.bookings(), includes).filter(id=booking_id).first()
-        if booking is None:
-            raise NotFound("Booking")
+    def get(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
+        includes = self.includes(ALL_INCLUDES)
+        rows = with_includes(self.bookings(), includes)
+        booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
         return Response({"data": booking_record(booking, includes, self.zone)})
 
-    @described(
+    @describe_endpoint(
         summary="Change a booking",
-        description="Customers, `what`, `where`, `description`, `meta` and the outcome; what is"
-        " absent stays. Calendars and reminders follow; with a new address, `what` or `where` the"
-        " customers and the owner are mailed (`updated`), and webhooks whose `kinds` name"
-        " `booking.updated` are called. Any other key must say what GET shows: 422 on that key"
-        " else. Time and resource change by POST /v2/bookings/:id/reschedule, the state by an"
-        " action.",
+        description="Changes customers, `what`, `where`, `description`, `meta` and the outcome."
+        " Absent keys do not change. Calendars and reminders use the new values. A new e-mail"
+        " address, `what` or `where` causes `updated` e-mails to customers and owner, and"
+        " calls of webhooks with `booking.updated` in `kinds`. Every other key must equal the"
+        " value in GET; otherwise 422 on this key. To change time or resource, use POST"
+        " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,
-        response=one(BOOKING),
+        response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         request_examples={
             "a note": {"meta": {"invoice": "4711"}},
             "a misspelt address": {"customer": {"email": "marty@example.com"}},
             "another room": {"where": "Harbour Dental, room 2"},
-            "nothing is known of the customer": {"outcome": None},
+            "clear the outcome": {"outcome": None},
         },
     )
-    def put(self, request: Any, booking_id: uuid.UUID) -> Response:
+    def put(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
         body = array_as_object(request.data) or {}
@@ -215,17 +212,15 @@ class BookingView(BookingScopedView):
     def _check_others(
         self, booking_id: uuid.UUID, names: Collection[str], body: Mapping[str, Any]
     ) -> None:
-        """Keys that can't be changed may say what is shown anyway. Raises Invalid, NotFound."""
+        """Raise Invalid if read-only keys differ from what GET returns. Raises NotFound."""
         includes = [
             include
             for name, include in self.known_includes().items()
             if include.key in names and ("." not in name or _holds(body, name))
         ]
         rows = with_includes(self.bookings().select_related("event"), includes)
-        booking = rows.filter(id=booking_id).first()
-        if booking is None:
-            raise NotFound("Booking")
-        shown = changed_record(booking, includes, self.zone)
+        booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
+        shown = booking_record(booking, includes, self.zone, WRITTEN)
         errors = {
             name: ["Can't be changed here."]
             for name in sorted(names)
@@ -234,12 +229,13 @@ class BookingView(BookingScopedView):
         if errors:
             raise Invalid(errors)
 
-    @described(
-        summary="Hide a completed booking",
-        description="It is gone from every answer. 409 `action_not_allowed` before that.",
+    @describe_endpoint(
+        summary="Delete a completed booking",
+        description="The booking no longer appears in any answer. 409 `action_not_allowed` if it"
+        " is not completed.",
         status=204,
     )
-    def delete(self, request: Any, booking_id: uuid.UUID) -> Response:
+    def delete(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         self.check_is_visible(booking_id)
         delete_booking(app=self.app, booking_id=booking_id, now=self.now)
         return Response(status=204)

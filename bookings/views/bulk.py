@@ -1,4 +1,4 @@
-"""Many bookings made or changed in one request."""
+"""Endpoint to create or change many bookings in one request."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -7,11 +7,16 @@ from typing import Any
 
 from rest_framework.response import Response
 
-from availability.placement import NotAvailable
+from availability.event_time import NotAvailable
+from bookings.booking_input import parse_new_booking
 from bookings.models import Booking, Bulk
-from bookings.records import changed_record, with_includes
-from bookings.requests import read_new_booking
-from bookings.schemas import BOOKING, CHANGED_EXAMPLE, CUSTOMER_EXAMPLE
+from bookings.records import (
+    WRITTEN,
+    BulkOutcomeRecord,
+    CustomerRecord,
+    booking_record,
+    with_includes,
+)
 from bookings.serializers import (
     ACTIONS,
     BulkChangeSerializer,
@@ -19,48 +24,33 @@ from bookings.serializers import (
     NewBulkSerializer,
 )
 from bookings.services import THIS, apply_action, change_booking, make_booking
-from bookings.services.bulk import Outcome, change_all, related
+from bookings.services.bulk import BulkResult, create_bulk, run_bulk
 from bookings.views.actions import read_message
-from bookings.views.scoped import INCLUDE_QUERY, BookingScopedView
-from scheduling.api.bodies import read_body_as, read_values_as
-from scheduling.api.components import ERROR_OF_ONE, component
-from scheduling.api.errors import Invalid
-from scheduling.api.fields import array_as_object
-from scheduling.api.schema import described, many
+from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from common.api.fields import array_as_object
+from common.api.request_body import read_body_as, read_values_as
+from common.api.views import ApiRequest
+from common.errors import Internal, Invalid, Refusal
+from common.openapi.generator import data_list, describe_endpoint
 
-OUTCOME = component(
-    "BulkOutcome",
-    {
-        "type": "object",
-        "required": ["status"],
-        "description": "A booking, or why there is none: one of the two.",
-        "properties": {
-            "status": {
-                "type": "integer",
-                "description": "As its own request would have been answered.",
-            },
-            "booking": BOOKING,
-            "error": ERROR_OF_ONE,
-        },
-    },
-    {"status": 201, "booking": CHANGED_EXAMPLE},
-)
+CUSTOMER_EXAMPLE = CustomerRecord.example()
 
 
 class BulkView(BookingScopedView):
+    operation_ids = {"POST": "createBookings", "PUT": "updateBookings"}
     tag = "bookings"
-    query_names = {"POST": ("include",), "PUT": ("include",)}
 
-    @described(
-        summary="Make many bookings",
-        description="1 to 100 bodies of POST /v2/bookings, in order, each for itself: one that"
-        " fails leaves the others alone. With `delete_all_on_error` nothing stays where one fails"
-        " (424 `not_kept`), with `stop_on_first_error` those after it are not tried (424"
-        " `not_attempted`). With `relate_bookings` an action on one of them is done to all. The"
-        " answer is 200 in any case; look at each `status`. With an `Idempotency-Key` a database"
-        " that is busy fails the whole request: 503, nothing stays, and it may be sent again.",
+    @describe_endpoint(
+        summary="Create many bookings",
+        description="1 to 100 bodies of POST /v2/bookings. Each booking succeeds or fails on its"
+        " own, and the answers keep the order. With `delete_all_on_error`, one failure rolls"
+        " back all (424 `not_kept`). With `stop_on_first_error`, bookings after the first"
+        " failure are not attempted (424 `not_attempted`). With `relate_bookings`, an action"
+        " on one booking applies to all. The answer is always 200: check each `status`. With"
+        " an `Idempotency-Key`, a busy database fails the whole request with 503 and rolls it"
+        " back; you can repeat it.",
         request=NewBulkSerializer,
-        response=many(OUTCOME),
+        response=data_list(BulkOutcomeRecord),
         query=INCLUDE_QUERY,
         request_examples={
             "two that belong together": {
@@ -79,22 +69,22 @@ class BulkView(BookingScopedView):
             }
         },
     )
-    def post(self, request: Any) -> Response:
+    def post(self, request: ApiRequest) -> Response:
         includes = self.includes()
         given = read_body_as(NewBulkSerializer, request)
         wanted = given.get("relate_bookings") is True
-        with related(self.app, wanted=wanted, now=self.now) as bulk:
+        with create_bulk(self.app, wanted=wanted, now=self.now) as bulk:
             changes = [self._making(body, bulk) for body in given["bookings"]]
             outcomes = self._change_all(changes, given)
         return self._answer(outcomes, includes, 201)
 
-    @described(
+    @describe_endpoint(
         summary="Change many bookings",
-        description="1 to 100 changes, in order: each the `id` of a booking with `meta`, or with an"
-        " `action` and its inputs under the action's name. What an action related by a bulk"
-        " request goes along only with `apply_to_bulked_bookings`. The rest as in POST.",
+        description="1 to 100 changes, in order. Each has the `id` of a booking, and `meta` or an"
+        " `action` with its input under the action's name. An action applies to related"
+        " bookings only with `apply_to_bulked_bookings`. Otherwise as in POST.",
         request=BulkChangesSerializer,
-        response=many(OUTCOME),
+        response=data_list(BulkOutcomeRecord),
         query=INCLUDE_QUERY,
         request_examples={
             "a note, and a cancellation": {
@@ -110,7 +100,7 @@ class BulkView(BookingScopedView):
             }
         },
     )
-    def put(self, request: Any) -> Response:
+    def put(self, request: ApiRequest) -> Response:
         includes = self.includes()
         given = read_body_as(BulkChangesSerializer, request)
         changes = [self._changing(body) for body in given["bookings"]]
@@ -118,11 +108,11 @@ class BulkView(BookingScopedView):
 
     def _making(self, body: Any, bulk: Bulk | None) -> Callable[[], Booking]:
         def make() -> Booking:
-            new, place = read_new_booking(
+            new, target = parse_new_booking(
                 body, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
             )
             return make_booking(
-                replace(new, bulk=bulk), place=place, actor=self.actor, now=self.now
+                replace(new, bulk=bulk), target=target, actor=self.actor, now=self.now
             )
 
         return make
@@ -161,15 +151,15 @@ class BulkView(BookingScopedView):
             only_resource=self.caller.resource_id,
         )
 
-    def _change_all(self, changes: list, given: Mapping[str, Any]) -> list[Outcome]:
-        return change_all(
+    def _change_all(self, changes: list, given: Mapping[str, Any]) -> list[BulkResult]:
+        return run_bulk(
             changes,
             stop_on_first_error=given.get("stop_on_first_error") is True,
             all_or_none=given.get("delete_all_on_error") is True,
-            is_kept=self.keeps_answer,
+            honours_idempotency_key=self.keeps_answer,
         )
 
-    def _answer(self, outcomes: list[Outcome], includes: list, status: int) -> Response:
+    def _answer(self, outcomes: list[BulkResult], includes: list, status: int) -> Response:
         made = {outcome.booking.id: outcome.booking for outcome in outcomes if outcome.booking}
         shown = {
             key: self.includes_of_new(booking, includes) if status == 201 else includes
@@ -181,22 +171,22 @@ class BulkView(BookingScopedView):
             rows = with_includes(changed, needed)
             made = {booking.id: booking for booking in rows}
         records: dict[uuid.UUID, Any] = {
-            key: changed_record(booking, shown[key], self.zone) for key, booking in made.items()
+            key: booking_record(booking, shown[key], self.zone, WRITTEN)
+            for key, booking in made.items()
         }
         return Response(
             {
                 "data": [
                     {"status": status, "booking": records[outcome.booking.id]}
                     if outcome.booking
-                    else self._refused(position, outcome)
+                    else self._refused(position, outcome.refusal or Internal())
                     for position, outcome in enumerate(outcomes)
                 ]
             }
         )
 
-    def _refused(self, position: int, outcome: Outcome) -> dict[str, Any]:
-        """The error as it would have been answered, its paths from the body's top."""
-        refusal = outcome.refusal
+    def _refused(self, position: int, refusal: Refusal) -> dict[str, Any]:
+        """Render the error as in a single request, with paths from the top of the bulk body."""
         if isinstance(refusal, NotAvailable):
             self.write_reasons(refusal)
         error = refusal.body("")

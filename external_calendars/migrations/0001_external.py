@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import scheduling.api.ids
+import common.ids
 from django.db import migrations, models
 
 
@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WrittenEvent',
             fields=[
-                ('id', models.UUIDField(default=scheduling.api.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('uid', models.CharField(max_length=300)),
                 ('href', models.CharField(blank=True, max_length=1000)),
                 ('etag', models.CharField(blank=True, max_length=300)),

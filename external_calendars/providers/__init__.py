@@ -1,9 +1,9 @@
-"""The providers of calendars: one small class each, and its line in this table."""
+"""The calendar providers: one class each, registered in this table."""
 
 from collections.abc import Mapping
 
 from external_calendars.providers.base import Provider
 from external_calendars.providers.caldav import CalDav
-from external_calendars.providers.ics import Feed
+from external_calendars.providers.ics import IcsFeed
 
-PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (CalDav(), Feed())}
+PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (CalDav(), IcsFeed())}

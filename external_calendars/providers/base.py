@@ -1,42 +1,45 @@
-"""What a provider of calendars can do, and how it says that it can't.
+"""The interface of calendar providers and their errors.
 
-Nothing here touches the database. Every call goes out through `notifications.safe_http.fetch`, has
-an end in time and in size, and raises `Trouble` for whatever the other side does.
+Nothing here uses the database. Every request goes through `common.net.safe_http.fetch_body`, is
+limited in time and size, and raises `ProviderError` for any failure of the server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-# Why a calendar can't be used: the slug in answers -> the sentence for whoever connected it.
-TROUBLES: Mapping[str, str] = {
+# Error code in the API -> text for the person who connected the calendar.
+PROVIDER_ERRORS: Mapping[str, str] = {
     "unauthorized": "The server refuses this user name and password.",
     "not_a_calendar": "No calendar was found at this address.",
-    "several_calendars": "There are several calendars: give the address of one.",
-    "no_write_access": "This user may read the calendar, but not write to it.",
+    "several_calendars": "There are several calendars: enter the address of one.",
+    "no_write_access": "This user can read the calendar but not write to it.",
     "address_refused": "The address is not allowed: it must be a public web address.",
     "unreachable": "The server could not be reached.",
-    "rate_limited": "The server asks for fewer requests.",
+    "rate_limited": "The server limits the number of requests.",
     "server_error": "The server answered with an error.",
     "bad_answer": "The server's answer can't be read.",
     "too_large": "The calendar is too large.",
     "secret_unreadable": "The stored password can't be read: connect the calendar again.",
 }
-# As a rule only a person mends these: after some tries nobody looks until somebody has.
-FINAL_TROUBLES = frozenset(
+# Usually only a person can fix these: syncs stop after some attempts.
+FINAL_ERRORS = frozenset(
     {"unauthorized", "not_a_calendar", "no_write_access", "address_refused", "secret_unreadable"}
 )
 
 
-# Said by a write, which alone can tell that it is over: a look has nothing to do with it.
+# Set by writes and cleared by writes: syncs neither set nor clear it.
 NO_WRITE_ACCESS = "no_write_access"
-# Nothing is asked while one of these lasts.
-NOT_ASKED = FINAL_TROUBLES - {NO_WRITE_ACCESS}
+# The calendar is not queried while it has one of these problems.
+NOT_ASKED = FINAL_ERRORS - {NO_WRITE_ACCESS}
 
 
-class Trouble(Exception):
-    """The calendar can't be reached or used. `code`: a key of TROUBLES; `status`: of the answer,
-    if there was one; `retry_after`: seconds, if the server asked for them."""
+class ProviderError(Exception):
+    """The calendar can't be reached or used.
+
+    `code`: a key of PROVIDER_ERRORS. `status`: of the answer, if any. `retry_after`: seconds, if
+    the server named them.
+    """
 
     def __init__(
         self,
@@ -46,27 +49,26 @@ class Trouble(Exception):
         status: int | None = None,
         retry_after: int | None = None,
     ) -> None:
-        super().__init__(detail or TROUBLES[code])
+        super().__init__(detail or PROVIDER_ERRORS[code])
         self.code, self.status, self.retry_after = code, status, retry_after
 
 
-class Changed(Exception):
-    """A write was refused because the object there is not the one that was known (412), or because
-    it stands there already."""
+class PreconditionFailed(Exception):
+    """The server refused a write (412): the object has another etag, or exists already."""
 
 
-class Access(NamedTuple):
-    """How a calendar is reached: `address` is its collection or feed (or, for `find`, what a person
-    gave), the password in clear."""
+class CalendarAccess(NamedTuple):
+    """Decrypted credentials. `address`: the collection or feed, or for `find` the user's input."""
 
     address: str
     username: str = ""
     password: str = ""
 
 
-class Found(NamedTuple):
-    """What `find` came to: the calendar's own address, its name there, whether it may be written
-    to, and whether its server mails attendees by itself (RFC 6638, calendar-auto-schedule)."""
+class DiscoveredCalendar(NamedTuple):
+    """Result of `find`: the calendar's URL, its name, whether it is writable, and whether its
+    server invites attendees itself (RFC 6638, calendar-auto-schedule).
+    """
 
     address: str
     name: str
@@ -74,11 +76,12 @@ class Found(NamedTuple):
     invites: bool
 
 
-class Look(NamedTuple):
-    """What is new since a mark. `changed`: href -> etag of what is new or may be; `gone`: hrefs.
+class ChangeSet(NamedTuple):
+    """Changes since a mark. `changed`: href -> etag of objects that are or may be new; `gone`:
+    hrefs.
 
-    is_whole: `changed` names every object, so what is not in it is gone. `texts`: those that came
-    with the answer already (a feed's); the others are fetched. `mark`: to be given next time.
+    is_whole: `changed` names every object, so all others are gone. `texts`: objects included in the
+    answer (of a feed); the others must be fetched. `mark`: to pass next time.
     """
 
     changed: Mapping[str, str]
@@ -88,15 +91,18 @@ class Look(NamedTuple):
     texts: Mapping[str, str] = {}
 
 
-def differing(seen: Mapping[str, str], known: Mapping[str, str], mark: Mapping[str, Any]) -> Look:
-    """What is new, from href -> etag of all that stands there now and of what was known. An etag of
-    "" may be any."""
+def compare_etags(
+    seen: Mapping[str, str], known: Mapping[str, str], mark: Mapping[str, Any]
+) -> ChangeSet:
+    """Return the changes from `known` to `seen`, both href -> etag of all objects. An etag of ""
+    counts as changed.
+    """
     changed = {href: etag for href, etag in seen.items() if not etag or known.get(href) != etag}
-    return Look(changed, sorted(known.keys() - seen.keys()), False, mark)
+    return ChangeSet(changed, sorted(known.keys() - seen.keys()), False, mark)
 
 
-class Object(NamedTuple):
-    """One object as it stands there: its iCalendar text is as the server sent it."""
+class RemoteObject(NamedTuple):
+    """One object at the provider, with its iCalendar text as the server sent it."""
 
     href: str
     etag: str
@@ -104,47 +110,55 @@ class Object(NamedTuple):
 
 
 class Provider(Protocol):
-    """One kind of calendar elsewhere. `deadline` is in seconds of wall time, for the whole call."""
+    """One kind of calendar provider. `deadline`: seconds of wall time for the whole call."""
 
     name: str  # in the API
     label: str  # for a person
     can_write: bool
 
-    def find(self, access: Access, *, deadline: float) -> Found:
-        """Find the calendar behind what a person gave, and try that it can be used."""
+    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+        """Find the calendar behind a user's input, and check that it can be used."""
 
-    def look(
+    def list_changes(
         self,
-        access: Access,
+        access: CalendarAccess,
         mark: Mapping[str, Any],
         known: Callable[[], Mapping[str, str]],
         *,
         deadline: float,
-    ) -> Look:
-        """What is new since `mark` ({}: everything); one request where nothing is. `known()` gives
-        href -> etag of what was seen last, for servers that can't tell what changed."""
+    ) -> ChangeSet:
+        """Return the changes since `mark` ({}: everything); one request if nothing has changed.
+
+        `known()` returns href -> etag of the stored objects, for servers that can't report changes.
+        """
 
     def fetch(
-        self, access: Access, hrefs: Sequence[str], *, deadline: float
-    ) -> Iterator[Sequence[Object]]:
-        """The objects in batches, each within `deadline`; those that are gone are left out, and one
-        that is too large to be read has the text ""."""
+        self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
+    ) -> Iterator[Sequence[RemoteObject]]:
+        """Yield the objects in batches, each within `deadline`. Objects that are gone are left out;
+        an object that is too large has the text "".
+        """
 
-    def read(self, access: Access, href: str, *, deadline: float) -> Object | None:
-        """One object; None where it is gone."""
+    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+        """Return one object; None if it is gone."""
 
-    def put(self, access: Access, href: str, text: str, etag: str, *, deadline: float) -> str:
-        """Write an object and return its new etag. `etag`: what is to be replaced; "": it must not
-        be there yet. Raises Changed."""
+    def put(
+        self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
+    ) -> str:
+        """Write an object and return its new etag.
 
-    def delete(self, access: Access, href: str, etag: str, *, deadline: float) -> None:
-        """Remove an object; one that is gone is fine. Raises Changed."""
+        `etag`: of the object to replace; "": the object must not exist. Raises PreconditionFailed.
+        """
+
+    def delete(self, access: CalendarAccess, href: str, etag: str, *, deadline: float) -> None:
+        """Delete an object; no error if it is gone. Raises PreconditionFailed."""
 
     def objects_between(
-        self, access: Access, start: datetime, end: datetime, *, deadline: float
-    ) -> Sequence[Object]:
-        """What stands in the half-open range right now, and maybe near it: asked just before it
-        counts."""
+        self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
+    ) -> Sequence[RemoteObject]:
+        """Return the current objects in the half-open range, and maybe near it: the live free/busy
+        check.
+        """
 
-    def new_href(self, access: Access, uid: str) -> str:
-        """The path under which an object of this UID is to be made."""
+    def new_href(self, access: CalendarAccess, uid: str) -> str:
+        """Return the path for a new object with this UID."""

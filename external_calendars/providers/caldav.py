@@ -1,4 +1,4 @@
-"""Calendars on servers that speak CalDAV (RFC 4791)."""
+"""Calendars on CalDAV servers (RFC 4791)."""
 
 import hashlib
 import re
@@ -7,31 +7,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from external_calendars.providers import dav
+from common.net.safe_http import FetchResult
+from external_calendars.providers import webdav_xml
 from external_calendars.providers.base import (
-    Access,
-    Changed,
-    Found,
-    Look,
-    Object,
-    Trouble,
-    differing,
+    CalendarAccess,
+    ChangeSet,
+    DiscoveredCalendar,
+    PreconditionFailed,
+    ProviderError,
+    RemoteObject,
+    compare_etags,
 )
-from external_calendars.providers.collection import BATCH_BYTES, Collection, etag_at
-from external_calendars.providers.discovery import find_calendar
-from external_calendars.providers.paths import (
-    as_collection,
+from external_calendars.providers.caldav_collection import BATCH_BYTES, CalDavCollection, etag_at
+from external_calendars.providers.caldav_discovery import find_calendar
+from external_calendars.providers.http_session import HttpSession, provider_error
+from external_calendars.providers.urls import (
     full_address,
     normal_etag,
     object_url,
-    path_of,
+    to_collection_url,
+    url_path,
 )
-from external_calendars.providers.visit import Visit, refusal
-from notifications.safe_http import Fetched
 
-BATCH = 100  # objects asked for at once
+BATCH = 100  # objects per request
 MARGIN = timedelta(days=1)
-STILL_THERE = "The server said that it is removed, and it still is there."
+STILL_THERE = "The server confirmed the removal, but the event still exists."
 TEXT_TYPE = {"Content-Type": "text/calendar; charset=utf-8"}
 PLAIN_UID = re.compile(r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,199}")
 
@@ -39,116 +39,126 @@ PLAIN_UID = re.compile(r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,199}")
 class CalDav:
     """The calendar is a collection, its hrefs are paths.
 
-    A look goes one of three ways, which its mark names: `sync` (RFC 6578, a token), `ctag` (a tag
-    of the whole collection, and the etags of all objects where it changed), or `etags` (those each
-    time).
+    A sync uses one of three ways, named by `way` in the mark: `sync` (RFC 6578, a token), `ctag` (a
+    tag of the whole collection; the etags of all objects if it has changed), or `etags` (all etags
+    each time).
     """
 
     name = "caldav"
     label = "CalDAV"
     can_write = True
 
-    def find(self, access: Access, *, deadline: float) -> Found:
+    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         whole = access._replace(address=full_address(access.address))
-        return find_calendar(Visit(whole, deadline))
+        return find_calendar(HttpSession(whole, deadline))
 
-    def look(
+    def list_changes(
         self,
-        access: Access,
+        access: CalendarAccess,
         mark: Mapping[str, Any],
         known: Callable[[], Mapping[str, str]],
         *,
         deadline: float,
-    ) -> Look:
-        collection, way = Collection(access, deadline), mark.get("way")
+    ) -> ChangeSet:
+        collection, way = CalDavCollection(access, deadline), mark.get("way")
         if way == "etags":
-            return differing(collection.etags(), known(), mark)
-        look = collection.synced(mark["token"]) if way == "sync" else None
-        if look is not None:
-            return look
+            return compare_etags(collection.etags(), known(), mark)
+        change_set = collection.synced(mark["token"]) if way == "sync" else None
+        if change_set is not None:
+            return change_set
         has_sync, ctag = collection.ways()
         if way == "ctag" and ctag == mark["ctag"]:
-            return Look({}, [], False, mark)
-        look = collection.synced("") if has_sync else None
-        if look is not None:
-            return look
+            return ChangeSet({}, [], False, mark)
+        change_set = collection.synced("") if has_sync else None
+        if change_set is not None:
+            return change_set
         new_mark = {"way": "ctag", "ctag": ctag} if ctag else {"way": "etags"}
         seen = collection.etags()
-        return differing(seen, known(), new_mark) if mark else Look(seen, [], True, new_mark)
+        return (
+            compare_etags(seen, known(), new_mark) if mark else ChangeSet(seen, [], True, new_mark)
+        )
 
     def fetch(
-        self, access: Access, hrefs: Sequence[str], *, deadline: float
-    ) -> Iterator[Sequence[Object]]:
-        """An object too large to be read comes with the text "", and without an etag."""
+        self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
+    ) -> Iterator[Sequence[RemoteObject]]:
+        """An object that is too large has the text "" and the etag ""."""
         waiting = [hrefs[at : at + BATCH] for at in range(0, len(hrefs), BATCH)][::-1]
         while waiting:
             batch = waiting.pop()
             try:
-                found = Collection(access, deadline).objects(dav.calendar_multiget(batch))
-            except Trouble as trouble:
-                if trouble.code != "too_large":
+                found = CalDavCollection(access, deadline).objects(
+                    webdav_xml.calendar_multiget(batch)
+                )
+            except ProviderError as provider_error:
+                if provider_error.code != "too_large":
                     raise
                 if len(batch) > 1:
                     middle = len(batch) // 2
                     waiting += [batch[middle:], batch[:middle]]
                     continue
-                found = [Object(batch[0], "", "")]
-            yield [one for one in found if one.href in batch]
+                found = [RemoteObject(batch[0], "", "")]
+            yield [remote_object for remote_object in found if remote_object.href in batch]
 
-    def read(self, access: Access, href: str, *, deadline: float) -> Object | None:
-        visit = Visit(access, deadline)
+    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+        visit = HttpSession(access, deadline)
         answer = visit.ask("GET", object_url(access.address, href), most_bytes=BATCH_BYTES)
         if answer.status in (404, 410):
             return None
         if answer.status != 200:
-            raise refusal(answer)
+            raise provider_error(answer)
         text = answer.body.decode("utf-8-sig", errors="replace").replace("\0", "")
         if "BEGIN:VCALENDAR" not in text.upper():
-            raise Trouble("bad_answer", status=200)
-        return Object(href, normal_etag(answer.headers.get("ETag", "")), text)
+            raise ProviderError("bad_answer", status=200)
+        return RemoteObject(href, normal_etag(answer.headers.get("ETag", "")), text)
 
-    def put(self, access: Access, href: str, text: str, etag: str, *, deadline: float) -> str:
-        """Changed also where another object has this UID already (RFC 4791 5.3.2.1)."""
-        visit, url = Visit(access, deadline), object_url(access.address, href)
+    def put(
+        self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
+    ) -> str:
+        """Raises PreconditionFailed also if another object has the UID (RFC 4791 5.3.2.1)."""
+        visit, url = HttpSession(access, deadline), object_url(access.address, href)
         known = {"If-Match": etag} if etag else {"If-None-Match": "*"}
         answer = visit.ask("PUT", url, headers={**TEXT_TYPE, **known}, body=text.encode())
         if answer.status not in (200, 201, 204):
             raise write_refusal(answer)
         return normal_etag(answer.headers.get("ETag", "")) or etag_at(visit, url)
 
-    def delete(self, access: Access, href: str, etag: str, *, deadline: float) -> None:
-        visit = Visit(access, deadline)
+    def delete(self, access: CalendarAccess, href: str, etag: str, *, deadline: float) -> None:
+        visit = HttpSession(access, deadline)
         known = {"If-Match": etag} if etag else {}
         answer = visit.ask("DELETE", object_url(access.address, href), headers=known)
         if answer.status not in (200, 202, 204, 404, 410):
             raise write_refusal(answer)
-        # 200 may also be the page of a gateway before the server, which has done nothing.
-        if answer.status in (200, 202) and not dav.is_multistatus(answer.body):
+        # 200 may also come from a gateway in front of the server that has deleted nothing.
+        if answer.status in (200, 202) and not webdav_xml.is_multistatus(answer.body):
             left = visit.ends - time.monotonic()
             if self.read(access, href, deadline=left) is not None:
-                raise Trouble("bad_answer", detail=STILL_THERE, status=answer.status)
+                raise ProviderError("bad_answer", detail=STILL_THERE, status=answer.status)
 
     def objects_between(
-        self, access: Access, start: datetime, end: datetime, *, deadline: float
-    ) -> Sequence[Object]:
-        """And what lies within a day of it: a server takes dates and floating times for those of
-        another zone than their owner's."""
-        query = dav.calendar_query(start - MARGIN, end + MARGIN)
-        return Collection(access, deadline).objects(query)
+        self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
+    ) -> Sequence[RemoteObject]:
+        """Includes a day on both sides: the server may read dates and floating times in another
+        zone than the calendar's owner.
+        """
+        query = webdav_xml.calendar_query(start - MARGIN, end + MARGIN)
+        return CalDavCollection(access, deadline).objects(query)
 
-    def new_href(self, access: Access, uid: str) -> str:
-        """Of a UID that some server may not take in a path, its hash."""
+    def new_href(self, access: CalendarAccess, uid: str) -> str:
+        """Uses the UID's hash if some server may not accept the UID in a path."""
         plain = PLAIN_UID.fullmatch(uid)
         name = uid if plain else hashlib.sha256(uid.encode(errors="replace")).hexdigest()
-        return path_of(object_url(as_collection(access.address), f"{name}.ics"))
+        return url_path(object_url(to_collection_url(access.address), f"{name}.ics"))
 
 
-def write_refusal(answer: Fetched) -> Exception:
-    """Why something was not written. Servers say with the same statuses that the object is another
-    one by now, and that they do not like the text: the precondition that failed tells which."""
-    condition = dav.condition_of(answer.body)
+def write_refusal(answer: FetchResult) -> Exception:
+    """Return the exception for a refused write.
+
+    Servers use the same statuses for a changed object and for a text they do not accept: the failed
+    precondition tells which.
+    """
+    condition = webdav_xml.failed_condition(answer.body)
     if condition == "no-uid-conflict" or (answer.status == 412 and not condition):
-        return Changed()
+        return PreconditionFailed()
     if answer.status == 403 and condition not in ("", "need-privileges"):
-        return refusal(answer, denied="server_error")
-    return refusal(answer, denied="no_write_access")
+        return provider_error(answer, denied="server_error")
+    return provider_error(answer, denied="no_write_access")

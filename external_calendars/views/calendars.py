@@ -1,58 +1,58 @@
-"""Endpoints of calendars, kept here or elsewhere."""
+"""Endpoints of calendars of the service and of connected calendars."""
 
 import uuid
-from typing import Any
 
 from rest_framework.response import Response
 
 from availability.models import Calendar
-from availability.records import calendar_record
-from availability.schemas import CALENDAR, CALENDAR_EXAMPLE
+from availability.records import CalendarRecord
 from availability.services import change_calendar
 from availability.views import calendars
-from availability.views.scoped import ResourceScopedView, found
-from external_calendars.providers.base import Access
-from external_calendars.schemas import CONNECTED, FEED_ADDRESS, STOPPED, TRIED
-from external_calendars.serializers.calendars import (
-    ChangeSerializer,
+from availability.views.base import ResourceScopedView, found_or_404
+from common.api.request_body import read_body_as
+from common.api.views import ApiRequest
+from common.errors import Invalid
+from common.openapi.generator import data_object, describe_endpoint
+from external_calendars.providers.base import CalendarAccess
+from external_calendars.records import CONNECTED, FEED_ADDRESS, STOPPED, CalendarTestRecord
+from external_calendars.serializers import (
+    CalendarKindSerializer,
+    ConnectedCalendarSerializer,
     ConnectSerializer,
-    KindSerializer,
 )
 from external_calendars.services import (
-    MOST_CONNECTED,
+    MAX_CONNECTED,
     choose_primary,
-    connect,
-    disconnect,
-    look_now,
-    reconnect,
+    connect_calendar,
+    disconnect_calendar,
+    reconnect_calendar,
     remove_calendar,
-    try_out,
+    request_sync,
+    test_connection,
 )
-from scheduling.api.bodies import read_body_as
-from scheduling.api.errors import Invalid
-from scheduling.api.schema import described, one
 
+CALENDAR_EXAMPLE = CalendarRecord.example()
 ACCESS = ("address", "username", "password")
 
 
-def refuse_key(request: Any) -> None:
-    """No request that carries a password is kept, not even as a hash of it; and another server is
-    asked, which is not to happen inside the transaction of a kept answer."""
+def refuse_key(request: ApiRequest) -> None:
+    """Refuse an Idempotency-Key. A request with a password is not stored, not even as a hash; and
+    another server is contacted, which must not happen in the transaction of a stored answer.
+    """
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
-        raise Invalid.at(
-            "Idempotency-Key", "Is not taken where a calendar is connected: its server is asked."
-        )
+        raise Invalid.at("Idempotency-Key", "Not supported when connecting a calendar.")
 
 
 class CalendarsView(calendars.CalendarsView):
-    @described(
-        summary="Make a calendar, or connect one",
-        description="With a `provider` other than `service` it is connected: its server is asked"
-        " first, for up to ten seconds, and workers keep its events here from then on. A resource"
-        f" has at most {MOST_CONNECTED} of them. 422 with `problem` where it can't be, 409"
-        " `already_exists` where the resource has it already; no Idempotency-Key is taken.",
+    @describe_endpoint(
+        summary="Create or connect a calendar",
+        description="With a `provider` other than `service`, the service connects the calendar: it"
+        " contacts the server for at most ten seconds, and workers then sync the events. A resource"
+        f" has at most {MAX_CONNECTED} connected calendars. 422 with `problem` if connecting fails,"
+        " 409 `already_exists` if the resource already has the calendar. Connecting takes no"
+        " Idempotency-Key.",
         request=ConnectSerializer,
-        response=one(CALENDAR),
+        response=data_object(CalendarRecord),
         status=201,
         examples={"kept here": {"data": CALENDAR_EXAMPLE}, "connected": CONNECTED},
         request_examples={
@@ -64,8 +64,8 @@ class CalendarsView(calendars.CalendarsView):
             },
         },
     )
-    def post(self, request: Any) -> Response:
-        provider = read_body_as(KindSerializer, request)["provider"]
+    def post(self, request: ApiRequest) -> Response:
+        provider = read_body_as(CalendarKindSerializer, request)["provider"]
         if provider == Calendar.SERVICE:
             return super().post(request)
         refuse_key(request)
@@ -73,26 +73,26 @@ class CalendarsView(calendars.CalendarsView):
         resource = self.resources().filter(id=given["resource_id"]).first()
         if resource is None:
             raise Invalid.at("resource_id", "There is no such resource.")
-        calendar = connect(
+        calendar = connect_calendar(
             resource=resource,
             provider=provider,
-            access=Access(*[given.get(name) or "" for name in ACCESS]),
+            access=CalendarAccess(*[given.get(name) or "" for name in ACCESS]),
             given=given,
             is_primary=given.get("provider_primary"),
             now=self.now,
         )
-        return Response({"data": calendar_record(calendar)}, status=201)
+        return Response({"data": CalendarRecord.of(calendar)}, status=201)
 
 
 class CalendarView(calendars.CalendarView):
-    @described(
+    @describe_endpoint(
         summary="Change a calendar",
-        description="Of a connected one also how it is reached: what is not sent of `address`,"
-        " `username` and `password` stays, its server is asked first, and a problem that had"
-        " stopped it is over. Another collection or feed takes the place of what was read; no"
-        " Idempotency-Key is taken then.",
-        request=ChangeSerializer,
-        response=one(CALENDAR),
+        description="With `address`, `username` or `password`, the service reconnects the"
+        " calendar: it contacts the server first, keeps absent values, and clears the"
+        " problem. If the address is another collection or feed, its events replace the"
+        " stored ones. Reconnecting takes no Idempotency-Key.",
+        request=ConnectedCalendarSerializer,
+        response=data_object(CalendarRecord),
         examples={
             "kept here": {"data": CALENDAR_EXAMPLE},
             "connected": CONNECTED,
@@ -100,82 +100,76 @@ class CalendarView(calendars.CalendarView):
         },
         request_examples={"another colour": {"backgroundcolor": "#1f6feb"}},
     )
-    def put(self, request: Any, calendar_id: uuid.UUID) -> Response:
-        given = read_body_as(ChangeSerializer, request)
+    def put(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
+        given = read_body_as(ConnectedCalendarSerializer, request)
         calendar = self._find(calendar_id)
         access = {name: given.pop(name) for name in ACCESS if name in given}
         is_primary = given.pop("provider_primary", None)
         if access:
             refuse_key(request)
-            reconnect(calendar, access, texts=given, is_primary=is_primary, now=self.now)
-            return Response({"data": calendar_record(self._find(calendar_id))})
+            reconnect_calendar(calendar, access, texts=given, is_primary=is_primary, now=self.now)
+            return Response({"data": CalendarRecord.of(self._find(calendar_id))})
         if is_primary is not None:
             choose_primary(calendar, is_primary, now=self.now)
             calendar = self._find(calendar_id)
-        return Response({"data": calendar_record(change_calendar(calendar, given))})
+        return Response({"data": CalendarRecord.of(change_calendar(calendar, given))})
 
-    @described(
-        summary="Remove a calendar",
-        description="What stands in it blocks no more; of a connected one all that came from there"
-        " goes, and what was written there stays. 409 `in_use` for a resource's last own one, and"
-        " while it holds bookings that are not completed.",
+    @describe_endpoint(
+        summary="Delete a calendar",
+        description="Its events no longer block time. For a connected calendar, the stored events"
+        " are deleted, and the events at the provider stay. 409 `in_use` for a resource's"
+        " last calendar of the service, and while the calendar has bookings that are not"
+        " completed.",
         status=204,
     )
-    def delete(self, request: Any, calendar_id: uuid.UUID) -> Response:
+    def delete(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
         remove_calendar(self._find(calendar_id), now=self.now)
         return Response(status=204)
 
 
 class ConnectedView(ResourceScopedView):
-    """What can be done with a calendar that is kept elsewhere."""
+    """Base of the endpoints of connected calendars."""
 
     def find_calendar(self, calendar_id: uuid.UUID) -> Calendar:
-        return found(self.calendars().filter(id=calendar_id).first(), "Calendar")
+        return found_or_404(self.calendars().filter(id=calendar_id).first(), "Calendar")
 
 
 class TestView(ConnectedView):
     query_like = True
 
-    @described(
-        summary="Try whether a connected calendar can be used",
-        description="Asks its server now, for up to ten seconds, and changes nothing. 422 for one"
-        " that is kept here.",
-        response=one(TRIED),
+    @describe_endpoint(
+        summary="Test a connected calendar",
+        description="Contacts the server for at most ten seconds and changes nothing. 422 for a"
+        " calendar of the service.",
+        response=data_object(CalendarTestRecord),
     )
-    def post(self, request: Any, calendar_id: uuid.UUID) -> Response:
-        verdict = try_out(self.find_calendar(calendar_id))
-        tried = {
-            "ok": not verdict.trouble,
-            "problem": verdict.trouble or None,
-            "text": verdict.text,
-            "access": verdict.access or None,
-            "seconds": round(verdict.seconds, 3),
-        }
-        return Response({"data": tried})
+    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
+        verdict = test_connection(self.find_calendar(calendar_id))
+        return Response({"data": CalendarTestRecord.of(verdict)})
 
 
 class SyncView(ConnectedView):
-    @described(
-        summary="Look at a connected calendar now",
-        description="Puts it in line for a worker, also where a problem had stopped it; `synced_at`"
-        " and `progress` tell how that goes. 422 for one that is kept here.",
-        response=one(CALENDAR),
+    @describe_endpoint(
+        summary="Sync a connected calendar now",
+        description="A worker syncs the calendar at once, also after a problem has stopped the"
+        " syncs. `synced_at` and `progress` show the state. 422 for a calendar of the service.",
+        response=data_object(CalendarRecord),
         examples={"in line": CONNECTED},
     )
-    def post(self, request: Any, calendar_id: uuid.UUID) -> Response:
-        calendar = look_now(self.find_calendar(calendar_id), now=self.now)
-        return Response({"data": calendar_record(calendar)})
+    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
+        calendar = request_sync(self.find_calendar(calendar_id))
+        return Response({"data": CalendarRecord.of(calendar)})
 
 
 class DisconnectView(ConnectedView):
-    @described(
-        summary="Let go of a connected calendar",
-        description="It stays as one that is kept here, with its bookings and without what came"
-        " from there; its secrets and its feed go. What was written there stays there. 422 for one"
-        " that is kept here.",
-        response=one(CALENDAR),
-        examples={"kept here now": {"data": CALENDAR_EXAMPLE}},
+    @describe_endpoint(
+        summary="Disconnect a calendar",
+        description="It becomes a calendar of the service and keeps its bookings. Its events from"
+        " the provider, its secrets and its feed are deleted. Events at the provider stay."
+        " 422 for a calendar of the service.",
+        response=data_object(CalendarRecord),
+        examples={"a calendar of the service": {"data": CALENDAR_EXAMPLE}},
     )
-    def post(self, request: Any, calendar_id: uuid.UUID) -> Response:
-        calendar = disconnect(self.find_calendar(calendar_id), now=self.now)
-        return Response({"data": calendar_record(calendar)})
+    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
+        calendar = disconnect_calendar(self.find_calendar(calendar_id), now=self.now)
+        return Response({"data": CalendarRecord.of(calendar)})

@@ -1,7 +1,6 @@
-"""Endpoints of feeds: their making, and what a calendar program reads."""
+"""Endpoints that create, delete and serve feeds."""
 
 import uuid
-from typing import Any
 
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
@@ -10,61 +9,69 @@ from rest_framework.renderers import StaticHTMLRenderer
 from rest_framework.response import Response
 
 from apps_config.endpoints import PublicView
-from external_calendars.feeds import feed_tag, feed_text, feed_url, find_fed, make_feed, revoke_feed
-from external_calendars.schemas import EXAMPLE_FEED, FEED, FEED_EXAMPLE
+from common.api.views import ApiRequest
+from common.openapi.components import TEXT, text_response
+from common.openapi.generator import data_object, describe_endpoint
+from external_calendars.feeds import (
+    feed_etag,
+    feed_text,
+    feed_url,
+    find_feed_calendar,
+    make_feed,
+    revoke_feed,
+)
+from external_calendars.records import EXAMPLE_FEED, CalendarFeedRecord
 from external_calendars.views.calendars import ConnectedView
-from scheduling.api.components import TEXT, text_of
-from scheduling.api.schema import described, one
 
 
 class FeedView(ConnectedView):
+    operation_ids = {"POST": "createCalendarFeed", "DELETE": "deleteCalendarFeed"}
     secret_methods = frozenset({"POST"})
 
-    @described(
-        summary="Give a calendar a feed",
-        description="An address under which any calendar program reads it, without a key: events"
-        " and bookings from a month ago to 400 days ahead. The answer shows it once; asked again"
-        " it makes another, and the one before ends. No Idempotency-Key is taken.",
-        response=one(FEED),
+    @describe_endpoint(
+        summary="Create the feed of a calendar",
+        description="A URL for calendar programs, without a key: events and bookings from a month"
+        " ago to 400 days ahead. The answer shows the URL once. A new feed ends the old one."
+        " The endpoint takes no Idempotency-Key.",
+        response=data_object(CalendarFeedRecord),
         status=201,
     )
-    def post(self, request: Any, calendar_id: uuid.UUID) -> Response:
+    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
         calendar = self.find_calendar(calendar_id)
         token = make_feed(calendar, now=self.now)
         return Response({"data": {"url": feed_url(calendar, token), "token": token}}, status=201)
 
-    @described(
-        summary="Take a calendar's feed away",
-        description="Its address is not found from now on.",
+    @describe_endpoint(
+        summary="Delete the feed of a calendar",
+        description="The URL answers 404 from now on.",
         status=204,
     )
-    def delete(self, request: Any, calendar_id: uuid.UUID) -> Response:
+    def delete(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
         revoke_feed(self.find_calendar(calendar_id))
         return Response(status=204)
 
 
 class IcsRenderer(StaticHTMLRenderer):
-    """For the description alone: the view writes its answer itself."""
+    """For the OpenAPI document only: the view writes its answer itself."""
 
     media_type, format = "text/calendar", "ics"
 
 
 class FeedTextView(PublicView):
+    operation_ids = {"GET": "retrieveCalendarFeed"}
     json_only = False
     errors = (400, 404, 422, 429)
-    query_names = {"GET": ("token",)}
     renderer_classes = [IcsRenderer]
 
-    @described(
-        summary="A calendar as iCalendar, for any calendar program",
-        description="The token is the key. Bookings that were called off are left out, what does"
-        " not block is shown as transparent. Carries an ETag: a request with If-None-Match gets"
-        " 304 while nothing has changed. A token that is wrong looks like a calendar that is not"
-        " there.",
+    @describe_endpoint(
+        summary="Get a calendar as iCalendar",
+        description="The token is the key. Cancelled bookings are omitted; non-blocking events"
+        " are transparent. The answer has an ETag: a request with If-None-Match gets 304"
+        " without changes. A wrong token is 404, like an unknown calendar.",
         query={
-            "token": text_of(
-                "As POST /v2/calendars/{calendar_id}/feed has shown it.",
-                examples=[FEED_EXAMPLE["token"]],
+            "token": text_response(
+                "The token from POST /v2/calendars/{calendar_id}/feed.",
+                examples=[CalendarFeedRecord.example()["token"]],
             )
             | {"required": True}
         },
@@ -74,10 +81,10 @@ class FeedTextView(PublicView):
             304: OpenApiResponse(description="Not changed."),
         },
     )
-    def get(self, request: Any, calendar_id: uuid.UUID) -> HttpResponse:
-        calendar = find_fed(calendar_id, self.query.text("token") or "")
+    def get(self, request: ApiRequest, calendar_id: uuid.UUID) -> HttpResponse:
+        calendar = find_feed_calendar(calendar_id, self.query.text("token") or "")
         self.app = calendar.resource.app
-        tag = feed_tag(calendar, self.now)
+        tag = feed_etag(calendar, self.now)
         whole = HttpResponse(
             content_type="text/calendar; charset=utf-8",
             headers={"ETag": tag, "Cache-Control": "private, no-cache"},
@@ -85,4 +92,4 @@ class FeedTextView(PublicView):
         response = get_conditional_response(request, etag=tag, response=whole)
         if response is whole and request.method != "HEAD":
             whole.content = feed_text(calendar, self.now)
-        return response
+        return response or whole

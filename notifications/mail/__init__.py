@@ -4,28 +4,29 @@ Nothing here looks anything up or sends: a `Letter` goes in, a message that is r
 comes out.
 """
 
-from notifications.mail.letters import Letter, compose, merge_words, render
-from notifications.mail.notices import compose_notice, compose_password_mail
-from notifications.mail.templates import (
+from notifications.mail.compose import Letter, compose_mail, entry_of, merge_override, render_mail
+from notifications.mail.defaults import (
     BLOCKS,
     PLACEHOLDERS,
     SLUGS,
-    Words,
-    default_words,
+    MailWords,
+    default_mail_words,
     find_faults,
 )
+from notifications.mail.system_mails import compose_notice, compose_password_mail
 
 __all__ = [
     "BLOCKS",
     "PLACEHOLDERS",
     "SLUGS",
     "Letter",
-    "Words",
-    "compose",
+    "MailWords",
+    "compose_mail",
     "compose_notice",
     "compose_password_mail",
-    "default_words",
+    "default_mail_words",
+    "entry_of",
     "find_faults",
-    "merge_words",
-    "render",
+    "merge_override",
+    "render_mail",
 ]

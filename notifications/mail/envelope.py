@@ -13,13 +13,13 @@ from django.core.validators import EmailValidator
 from django.utils.encoding import punycode
 
 from apps_config.models import App
-from bookings.wording import one_line
-from scheduling.api.fields import CONTROL_OR_BREAK
+from bookings.formatting import to_one_line
+from common.api.fields import CONTROL_OR_BREAK
 
 _check_address = EmailValidator()
 
 
-class MailWords(Protocol):
+class MailContent(Protocol):
     @property
     def subject(self) -> str: ...
     @property
@@ -40,7 +40,7 @@ class Sender(NamedTuple):
         own = (app.settings.get("from_email"), app.settings.get("contact_email"))
         from_email, contact_email = (value if is_address(value) else "" for value in own)
         return cls(
-            name=one_line(str(app.settings.get("from_name") or app.name)),
+            name=to_one_line(str(app.settings.get("from_name") or app.name)),
             address=ascii_address(from_email or parseaddr(settings.DEFAULT_FROM_EMAIL)[1]),
             reply_to=contact_email,
         )
@@ -78,7 +78,7 @@ def header_text(text: str) -> str:
 
 
 def new_message(
-    words: MailWords, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
+    words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
 ) -> EmailMultiAlternatives:
     """A message to exactly these recipients. Raises ValueError where one is no address.
 

@@ -20,7 +20,7 @@ class Guest(NamedTuple):
     address: str
 
 
-class Occurrence(NamedTuple):
+class InvitationEntry(NamedTuple):
     """One entry: aware datetimes, or dates of whole days, the end exclusive."""
 
     booking_id: uuid.UUID
@@ -35,7 +35,7 @@ class Invitation:
     UID (RFC 5546, 3.2.2). hosts: the owners that they are sent to."""
 
     method: str
-    occurrences: Sequence[Occurrence]
+    occurrences: Sequence[InvitationEntry]
     what: str
     where: str
     description: str
@@ -44,7 +44,7 @@ class Invitation:
     hosts: Sequence[Guest]
 
 
-def invitation(given: Invitation) -> str:
+def render_invitation(given: Invitation) -> str:
     """The entries as text with CRLF. All entries of a booking have one UID, so that each replaces
     the one before it."""
     calendar = Calendar()
@@ -57,13 +57,13 @@ def invitation(given: Invitation) -> str:
     return calendar.to_ical().decode()
 
 
-def _event(given: Invitation, occurrence: Occurrence) -> Event:
+def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
     event = Event()
-    event.add("UID", uid_of(occurrence.booking_id))
+    event.add("UID", booking_uid(occurrence.booking_id))
     event.add("SEQUENCE", occurrence.sequence)
     event.add("DTSTAMP", timezone.now().replace(microsecond=0))
-    event.add("DTSTART", moment(occurrence.start))
-    event.add("DTEND", moment(occurrence.end))
+    event.add("DTSTART", ical_time(occurrence.start))
+    event.add("DTEND", ical_time(occurrence.end))
     event.add("SUMMARY", given.what)
     if given.where:
         event.add("LOCATION", given.where)
@@ -71,27 +71,29 @@ def _event(given: Invitation, occurrence: Occurrence) -> Event:
         event.add("DESCRIPTION", given.description)
     event.add("STATUS", STATUS[given.method])
     event.add("TRANSP", "OPAQUE")
-    event.add("ORGANIZER", person(given.organizer))
+    event.add("ORGANIZER", ical_address(given.organizer))
     if given.method == "PUBLISH":
         return event  # nobody is asked, so nobody is named (RFC 5546, 3.2.1)
     for role, people in (("CHAIR", given.hosts), ("REQ-PARTICIPANT", given.guests)):
         for guest in people:
             if is_address(guest.address):
-                event.add("ATTENDEE", person(guest, ROLE=role, PARTSTAT="ACCEPTED", RSVP="FALSE"))
+                event.add(
+                    "ATTENDEE", ical_address(guest, ROLE=role, PARTSTAT="ACCEPTED", RSVP="FALSE")
+                )
     return event
 
 
-def uid_of(row_id: uuid.UUID) -> str:
+def booking_uid(row_id: uuid.UUID) -> str:
     """Of a booking's entry, wherever it stands."""
     return f"{row_id}@{service_host()}"
 
 
-def moment(value: datetime | date) -> datetime | date:
+def ical_time(value: datetime | date) -> datetime | date:
     """As it is written: an instant in UTC, a date as it is."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def person(guest: Guest, **parameters: str) -> vCalAddress:
+def ical_address(guest: Guest, **parameters: str) -> vCalAddress:
     """The value of an ORGANIZER or ATTENDEE."""
     address = vCalAddress(f"mailto:{guest.address}")
     if guest.name:

@@ -95,11 +95,11 @@ def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> N
     seats = [seat_in(tenant, group) for _ in range(2)]
 
     pages = [
-        staff.get(reverse("admin:bookings_booking_change", args=[one["id"]])).content.decode()
-        for one in (group, *seats)
+        staff.get(reverse("admin:bookings_booking_change", args=[seat["id"]])).content.decode()
+        for seat in (group, *seats)
     ]
 
-    links = [reverse("admin:bookings_booking_change", args=[one["id"]]) for one in seats]
+    links = [reverse("admin:bookings_booking_change", args=[seat["id"]]) for seat in seats]
     assert [link in pages[0] for link in links] == [True, True]
     assert [group["id"] in page for page in pages] == [True] * 3
     assert ['id="seats-group"' in page for page in pages] == [True, False, False]
@@ -115,7 +115,7 @@ def test_pages_of_groups_and_seats_take_as_many_queries_for_many_seats(
             tenant, tenant.make_resource(f"R{seats}"), max_seats=seats, what=f"G{seats}"
         )
         people = [{"name": f"N{n}", "email": f"n{n}@example.com"} for n in range(seats)]
-        seat = [seat_in(tenant, group, one) for one in people][-1]
+        seat = [seat_in(tenant, group, person) for person in people][-1]
         paths = [reverse("admin:bookings_booking_changelist")]
         paths += [
             reverse("admin:bookings_booking_change", args=[one["id"]]) for one in (group, seat)

@@ -15,9 +15,9 @@ APP_NOT_FOUND = (404, {"error": "App not found.", "code": "not_found", "model": 
 SAY_WHICH = (
     422,
     {
-        "error": "Service-App: Say which app: this account has several.",
+        "error": "Service-App: Required: this account has several apps.",
         "code": "invalid",
-        "errors": {"Service-App": ["Say which app: this account has several."]},
+        "errors": {"Service-App": ["Required: this account has several apps."]},
     },
 )
 

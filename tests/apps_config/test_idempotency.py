@@ -10,7 +10,7 @@ import pytest
 from apps_config import idempotency, tasks
 from apps_config.idempotency import hash_request, purge_records
 from apps_config.models import Credential, IdempotencyRecord, Membership
-from scheduling.api.sql import database_now
+from common.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -121,13 +121,13 @@ def test_a_key_counts_for_each_app_of_an_account(
         for slug in slugs
     ]
 
-    assert [(one.status, one.headers.get(REPLAYED)) for one in answers] == [
+    assert [(answer.status, answer.headers.get(REPLAYED)) for answer in answers] == [
         (201, None),
         (201, None),
         (201, "true"),
         (201, "true"),
     ]
-    assert [one.content for one in answers[2:]] == [one.content for one in answers[:2]]
+    assert [answer.content for answer in answers[2:]] == [answer.content for answer in answers[:2]]
     assert (count_projects(tenant), count_projects(other_tenant)) == (1, 1)
 
 
@@ -155,7 +155,7 @@ def test_an_answer_stored_by_the_previous_release_is_replayed(tenant: Tenant) ->
 
     answers = [post(member), post(member, {"name": "Another"})]
 
-    assert [(one.status, one.content) for one in answers[:1]] == [(201, b'{"data": {}}')]
+    assert [(answer.status, answer.content) for answer in answers[:1]] == [(201, b'{"data": {}}')]
     assert answers[1].json["code"] == "idempotency_mismatch"
     assert count_projects(tenant) == 0
 
@@ -209,7 +209,7 @@ def test_answers_with_a_secret_refuse_the_header(tenant: Tenant) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"Idempotency-Key": ["This answer carries a secret and is not kept."]},
+        {"Idempotency-Key": ["Not supported here: the answer contains a secret."]},
     )
     assert tenant.get("/resources").json["total"] == 0
 

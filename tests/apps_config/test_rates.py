@@ -7,7 +7,7 @@ import pytest
 
 from apps_config import authentication
 from apps_config.models import FailedLogin
-from scheduling.api.rates import RateWindow
+from common.rate_limit import RateWindow
 from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]

@@ -14,7 +14,7 @@ from tests.world import Answer, Caller, Tenant
 
 __all__ = ["shelf"]
 
-pytestmark = [pytest.mark.usefixtures("clock", "connectable"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock", "connectable")
 
 CALLERS = ("server", "owner", "editor", "viewer", "resource", "widget")
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import MONDAY, open_hours
+from tests.availability.queries import MONDAY, open_hours
 from tests.world import BERLIN, Tenant, at
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.availability.questions import (
+from tests.availability.queries import (
     MONDAY,
     MORNING,
     UNKNOWN,
@@ -142,7 +142,7 @@ def test_field(tenant, ada, given, found):
     assert lines(ask(tenant, ada["id"], **given)) == [f"2026-{row} +00:00 Ada" for row in days]
 
 
-LATE = "Must lie at most 366 days after `from`."
+LATE = "Must be at most 366 days after `from`."
 NO_WEEKDAY = "Expected a weekday such as Monday."
 NO_TIME = 'Expected a time such as 9 or "09:30", from 0 to 24.'
 NO_INSTANT = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
@@ -212,9 +212,9 @@ NO_INSTANT = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
         ({"to": "201 weeks 200 years"},
          {"to": "years is not a unit of time; use secs, mins, hours, days, weeks or months."}),
         ({"to": False}, {"to": "Must be a string."}),
-        ({"to": MORNING["from"]}, {"to": "Must lie after `from`."}),
-        ({"to": "now"}, {"to": "Must lie after `from`."}),
-        ({"from": "5 weeks", "to": None}, {"to": "Must lie after `from`."}),
+        ({"to": MORNING["from"]}, {"to": "Must be after `from`."}),
+        ({"to": "now"}, {"to": "Must be after `from`."}),
+        ({"from": "5 weeks", "to": None}, {"to": "Must be after `from`."}),
         ({"to": "2027-11-24T09:00:01Z"}, {"to": LATE}),
         ({"from": "now", "to": "367 days"}, {"to": LATE}),
         ({"constraints": {}}, {"constraints": "Expected a list of constraints."}),
@@ -244,10 +244,10 @@ def test_field_refused(tenant, ada, given, errors):
 @pytest.mark.parametrize(
     ("body", "status", "error"),
     [
-        (None, 422, refusal(resources="Is needed where no project is named.")),
-        ({}, 422, refusal(resources="Is needed where no project is named.")),
-        ([], 422, refusal(resources="Is needed where no project is named.")),
-        ({"resources": None}, 422, refusal(resources="Is needed where no project is named.")),
+        (None, 422, refusal(resources="Required without a project.")),
+        ({}, 422, refusal(resources="Required without a project.")),
+        ([], 422, refusal(resources="Required without a project.")),
+        ({"resources": None}, 422, refusal(resources="Required without a project.")),
         ([1], 422, refusal(body="Must be an object.")),
         ("now", 422, refusal(body="Must be an object.")),
     ],

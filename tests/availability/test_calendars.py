@@ -10,7 +10,7 @@ from availability.models import Calendar
 from tests.world import STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 NOT_FOUND = {"error": "Calendar not found.", "code": "not_found", "model": "Calendar"}
 SPAN = {"start": "2026-11-23T09:00:00Z", "end": "2026-11-23T10:00:00Z"}
@@ -122,7 +122,9 @@ def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -
     tenant.delete(f"/resources/{removed}")
     ids = [make_tenant().make_resource()["id"], str(uuid.uuid4()), removed]
 
-    answers = [tenant.post("/calendars", {"name": "A", "resource_id": one}) for one in ids]
+    answers = [
+        tenant.post("/calendars", {"name": "A", "resource_id": identifier}) for identifier in ids
+    ]
 
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"resource_id": ["There is no such resource."]})
@@ -139,7 +141,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
     foreign = make_tenant().make_resource()["calendars"][0]["id"]
 
     answers = [
-        tenant.call(method, f"/calendars/{one}", {}) for one in (foreign, uuid.uuid4(), removed)
+        tenant.call(method, f"/calendars/{unknown_id}", {})
+        for unknown_id in (foreign, uuid.uuid4(), removed)
     ]
 
     assert [(answer.status, answer.error) for answer in answers] == [(404, NOT_FOUND)] * 3
@@ -233,7 +236,7 @@ def test_a_resources_last_calendar_cant_go(tenant: Tenant) -> None:
     assert (answers[0].status, answers[0].content) == (204, b"")
     assert (answers[1].status, answers[1].error) == (
         409,
-        {"error": "A resource keeps at least one calendar.", "code": "in_use"},
+        {"error": "A resource must have at least one calendar.", "code": "in_use"},
     )
     assert [row["id"] for row in tenant.get("/calendars").data] == [second]
 

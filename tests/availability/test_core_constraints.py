@@ -4,8 +4,8 @@ import pytest
 
 from availability.core.constraints import (
     ConstraintError,
+    ConstraintRule,
     PeriodBound,
-    Rule,
     open_windows,
     parse_constraints,
     render_constraint,
@@ -26,38 +26,47 @@ def parse_one(raw):
     [
         (
             {"allow_hours": {"start": 9, "end": 17}},
-            Rule(True, "hours", (), 540, 1020, "allow_hours"),
+            ConstraintRule(True, "hours", (), 540, 1020, "allow_hours"),
         ),
         (
             {"block_hours": {"start": "9", "end": "09:30"}},
-            Rule(False, "hours", (), 540, 570, "block_hours"),
+            ConstraintRule(False, "hours", (), 540, 570, "block_hours"),
         ),
         (
             {"allow_hours": {"start": "23:59", "end": 24}},
-            Rule(True, "hours", (), 1439, 1440, "allow_hours"),
+            ConstraintRule(True, "hours", (), 1439, 1440, "allow_hours"),
         ),
         (
             {"allow_hours": {"start": 0.0, "end": "24:00"}},
-            Rule(True, "hours", (), 0, 1440, "allow_hours"),
+            ConstraintRule(True, "hours", (), 0, 1440, "allow_hours"),
         ),
         (
             {"allow_hours": {"start": 18, "end": 0}},
-            Rule(True, "hours", (), 1080, 0, "allow_hours"),
+            ConstraintRule(True, "hours", (), 1080, 0, "allow_hours"),
         ),
-        ({"allow_day": {"day": "mONDAY"}}, Rule(True, "day", (0,), None, None, "allow_day")),
-        ({"block_day": {"day": "sunday"}}, Rule(False, "day", (6,), None, None, "block_day")),
+        (
+            {"allow_day": {"day": "mONDAY"}},
+            ConstraintRule(True, "day", (0,), None, None, "allow_day"),
+        ),
+        (
+            {"block_day": {"day": "sunday"}},
+            ConstraintRule(False, "day", (6,), None, None, "block_day"),
+        ),
         (
             {"allow_day_and_time": {"day": "Friday", "start": 22, "end": 2}},
-            Rule(True, "day_and_time", (4,), 1320, 120, "allow_day_and_time"),
+            ConstraintRule(True, "day_and_time", (4,), 1320, 120, "allow_day_and_time"),
         ),
         (
             {"allow_weekdays": {}},
-            Rule(True, "day", (0, 1, 2, 3, 4), None, None, "allow_weekdays"),
+            ConstraintRule(True, "day", (0, 1, 2, 3, 4), None, None, "allow_weekdays"),
         ),
-        ({"block_weekends": []}, Rule(False, "day", (5, 6), None, None, "block_weekends")),
+        (
+            {"block_weekends": []},
+            ConstraintRule(False, "day", (5, 6), None, None, "block_weekends"),
+        ),
         (
             {"block_period": {"start": "2026-08-01", "end": "2026-08-02T00:00:01"}},
-            Rule(
+            ConstraintRule(
                 False,
                 "period",
                 (),
@@ -73,7 +82,7 @@ def parse_one(raw):
                     "end": "2026-08-01T02:00:00+0100",
                 }
             },
-            Rule(
+            ConstraintRule(
                 True,
                 "period",
                 (),
@@ -84,7 +93,7 @@ def parse_one(raw):
         ),
         (
             {"block_weekdays": {"note": "unknown keys are ignored"}},
-            Rule(False, "day", (0, 1, 2, 3, 4), None, None, "block_weekdays"),
+            ConstraintRule(False, "day", (0, 1, 2, 3, 4), None, None, "block_weekdays"),
         ),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 
 from availability.core.constraints import parse_constraints
 from availability.core.explain import (
-    Busy,
+    BusyItem,
     Reason,
     Segment,
     TooManySegments,
@@ -46,7 +46,7 @@ def explain_day(*lists, busy=(), **options):
 
 
 def at(start, end, type_="event", event_id=None):
-    return Busy(FRIDAY + round(start * HOUR), FRIDAY + round(end * HOUR), type_, event_id)
+    return BusyItem(FRIDAY + round(start * HOUR), FRIDAY + round(end * HOUR), type_, event_id)
 
 
 def hours(start, end, verb="allow"):
@@ -188,14 +188,14 @@ def test_explain_tells_of_limits_in_time():
         horizon_after=FRIDAY + 20 * HOUR,
     )
 
-    notice = "Begins before the notice period ends."
+    notice = "Begins before the minimum notice ends."
     assert segments == [
         (0, 1, [notice, "Lies in the past."]),
         (1, 2, [notice]),
         (2, 6, []),
         (6, 8, ["Daily limit reached."]),
         (8, 20, []),
-        (20, 24, ["Beyond the booking horizon."]),
+        (20, 24, ["Beyond the booking window."]),
     ]
 
 

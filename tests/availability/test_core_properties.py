@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from availability.core.constraints import open_windows, parse_constraints
-from availability.core.explain import Busy, explain
-from availability.core.slots import Agenda, Demand, find_slots, free_intervals
+from availability.core.explain import BusyItem, explain
+from availability.core.slots import ResourceTimeline, SlotRequest, find_slots, free_intervals
 from availability.core.zones import wall_to_instant
 from tests.availability import core_model as model
 
@@ -142,7 +142,7 @@ def parse_lists(lists):
 
 @st.composite
 def agendas_near(draw, zone, start, end, key):
-    return Agenda(
+    return ResourceTimeline(
         key,
         zone,
         draw(lists_near(start)),
@@ -153,7 +153,7 @@ def agendas_near(draw, zone, start, end, key):
 
 @st.composite
 def demands(draw, start, end):
-    return Demand(
+    return SlotRequest(
         start,
         end,
         draw(st.sampled_from((None, 1, 25, 30, 60, 120))),
@@ -172,7 +172,7 @@ def agenda_in_seconds(agenda):
 
 
 def demand_in_seconds(demand):
-    return Demand(*(None if value is None else value * 60 for value in demand))
+    return SlotRequest(*(None if value is None else value * 60 for value in demand))
 
 
 @st.composite
@@ -243,7 +243,7 @@ def explain_in_seconds(agenda, demand):
         zone=agenda.zone,
         rules=parse_lists(agenda.rules),
         busy=[
-            Busy(start, end, "event", index)
+            BusyItem(start, end, "event", index)
             for index, (start, end) in enumerate(to_seconds(agenda.busy))
         ],
         closed=to_seconds(agenda.closed),

@@ -4,8 +4,8 @@ import pytest
 
 from availability.core.constraints import parse_constraints
 from availability.core.slots import (
-    Agenda,
-    Demand,
+    ResourceTimeline,
+    SlotRequest,
     TooManySlots,
     find_slots,
     free_intervals,
@@ -31,7 +31,7 @@ def span(text, day=FRIDAY):
 
 
 def agenda(key="ann", *, busy=(), closed=(), constraints=OFFICE, zone="UTC"):
-    return Agenda(
+    return ResourceTimeline(
         key, zone, (parse_constraints(constraints),), list(map(span, busy)), list(map(span, closed))
     )
 
@@ -41,7 +41,7 @@ def demand(length=60, *, within="00:00-24:00", **minutes):
     seconds = {name: value * MINUTE for name, value in minutes.items() if name != "not_before"}
     if "not_before" in minutes:
         seconds["not_before"] = span(f"{minutes['not_before']}-00:00")[0]
-    return Demand(start, end, length and length * MINUTE, **seconds)
+    return SlotRequest(start, end, length and length * MINUTE, **seconds)
 
 
 def starts(slots):
@@ -153,7 +153,7 @@ def test_starts_of_slots(busy, wanted, expected):
 )
 def test_the_grid_is_counted_on_the_wall_clock(zone, constraints, within, increment, expected):
     start, end = map(instant, within)
-    wanted = Demand(start, end, HOUR, increment=increment * MINUTE)
+    wanted = SlotRequest(start, end, HOUR, increment=increment * MINUTE)
 
     slots = find_slots("exclusive", [agenda(constraints=constraints, zone=zone)], wanted)
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import MONDAY, MORNING, UNKNOWN, open_hours, refusal
+from tests.availability.queries import MONDAY, MORNING, UNKNOWN, open_hours, refusal
 from tests.world import BERLIN, Answer, Caller, Tenant, at
 
-pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("monday")
 
 
 def dates(caller: Caller, **body: Any) -> Answer:
@@ -99,7 +99,9 @@ def test_mode(tenant, three, mode, whose, counted):
     found = days(dates(tenant, **body))
 
     names = dict(zip(three, "ABC", strict=True))
-    assert {day: "".join(sorted(names[one] for one in ids)) for day, ids in found.items()} == whose
+    assert {
+        day: "".join(sorted(names[identifier] for identifier in ids)) for day, ids in found.items()
+    } == whose
     assert days(count(tenant, **body)) == counted
 
 
@@ -167,12 +169,12 @@ def test_days_of_clock_changes(tenant, monday, zone, now, counts):
     [
         ({"resources": [UNKNOWN]}, {"resources__0": "There is no such resource."}),
         ({"project_id": UNKNOWN}, {"project_id": "There is no such project."}),
-        ({}, {"resources": "Is needed where no project is named."}),
+        ({}, {"resources": "Required without a project."}),
         ({"to": 5}, {"to": "Must be a string."}),
         ({"mode": "best"}, {"mode": '"best" is not a valid choice.'}),
         ({"output_timezone": "Mars/Olympus"},
          {"output_timezone": "Must be a time zone such as Europe/Berlin."}),
-        ({"resources": ["A"], "to": "-1 hour"}, {"to": "Must lie after `from`."}),
+        ({"resources": ["A"], "to": "-1 hour"}, {"to": "Must be after `from`."}),
         ({"resources": ["A"], "length": "1 minute", "to": "100 days"},
          {"to": "More than 100,000 slots: ask for a shorter range."}),
     ],

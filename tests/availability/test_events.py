@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from availability.models import Event
-from scheduling.api.durations import NO_BOUND
-from tests.bookings.agreements import taken
+from common.durations import NO_BOUND
+from tests.bookings.booking_drafts import taken
 from tests.world import BERLIN, NOW, STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 NOT_FOUND = {"error": "Event not found.", "code": "not_found", "model": "Event"}
 NO_MIDNIGHT = "America/Santiago"  # on 2026-09-06 the clock goes from 24:00 to 01:00
@@ -189,11 +189,11 @@ FORM = ["Must be a date and time such as 2026-11-20T10:30:00+01:00."]
         ),
         (
             {"all_day": True, "start": "2026-11-23", "end": "2026-11-22"},
-            {"end": ["Must lie 1 to 366 days after the start."]},
+            {"end": ["Must be 1 to 366 days after the start."]},
         ),
         (
             {"all_day": True, "start": "2026-11-23", "end": "2027-11-25"},
-            {"end": ["Must lie 1 to 366 days after the start."]},
+            {"end": ["Must be 1 to 366 days after the start."]},
         ),
         (
             {"all_day": True, "start": "2026-02-30", "end": "2026-11-25"},
@@ -242,7 +242,7 @@ def test_what_a_new_event_needs(
 def test_calendars_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
     ids = [make_calendar(make_tenant()), str(uuid.uuid4())]
 
-    answers = [post(tenant, one) for one in ids]
+    answers = [post(tenant, identifier) for identifier in ids]
 
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"calendar_id": ["There is no such calendar."]})
@@ -501,7 +501,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
     foreign = post(stranger, make_calendar(stranger)).data["id"]
 
     answers = [
-        tenant.call(method, f"/events/{one}", {}) for one in (foreign, uuid.uuid4(), removed)
+        tenant.call(method, f"/events/{unknown_id}", {})
+        for unknown_id in (foreign, uuid.uuid4(), removed)
     ]
 
     assert [(answer.status, answer.error) for answer in answers] == [(404, NOT_FOUND)] * 3

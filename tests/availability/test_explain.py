@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import (
+from tests.availability.queries import (
     MONDAY,
     MORNING,
     UNKNOWN,
@@ -72,7 +72,7 @@ def test_answer_whole(tenant):
     notice = {
         "type": "notice",
         "source": None,
-        "text": "Begins before the notice period ends.",
+        "text": "Begins before the minimum notice ends.",
     }
     buffer = {
         "type": "buffer",
@@ -100,7 +100,7 @@ def test_answer_whole(tenant):
         },
         "text": "Blocked by the request's rule: 2026-11-23 11:30:00 to 2026-11-24 00:00:00.",
     }
-    horizon = {"type": "limit", "source": None, "text": "Beyond the booking horizon."}
+    horizon = {"type": "limit", "source": None, "text": "Beyond the booking window."}
     expected = [
         ("09:00", "09:10", [opening, notice, past]),
         ("09:10", "09:30", [opening, notice]),
@@ -386,23 +386,23 @@ def test_a_full_calendar_is_open_all_the_same(tenant):
         # Whatever range is asked, notice and horizon are those of the project, unrounded.
         ({"from": "2 hours", "to": "1 day"},
          {"from": f"{MONDAY}T09:00:00Z", "to": "2026-11-24T10:00:00Z"},
-         ["2026-11-23 09:00-10:10 +00:00: Begins before the notice period ends.",
+         ["2026-11-23 09:00-10:10 +00:00: Begins before the minimum notice ends.",
           "2026-11-23 10:10+00:00 to 2026-11-24 08:10+00:00: free",
-          "2026-11-24 08:10-10:00 +00:00: Beyond the booking horizon."]),
+          "2026-11-24 08:10-10:00 +00:00: Beyond the booking window."]),
         ({"from": "2 days", "to": "3 days"}, MORNING,
-         ["2026-11-23 09:00-12:00 +00:00: Begins before the notice period ends."]),
+         ["2026-11-23 09:00-12:00 +00:00: Begins before the minimum notice ends."]),
         ({"from": "now", "to": "1 hour"}, MORNING,
          ["2026-11-23 09:00-09:10 +00:00: free",
-          "2026-11-23 09:10-12:00 +00:00: Beyond the booking horizon."]),
+          "2026-11-23 09:10-12:00 +00:00: Beyond the booking window."]),
         ({"from": "tomorrow", "to": "2 days"},
          {"from": f"{MONDAY}T23:00:00Z", "to": "2026-11-24T01:00:00Z"},
          ["2026-11-23 23:00+00:00 to 2026-11-24 00:00+00:00: "
-          "Begins before the notice period ends.",
+          "Begins before the minimum notice ends.",
           "2026-11-24 00:00-01:00 +00:00: free"]),
         ({"from": f"{MONDAY} 10:00:00", "to": f"{MONDAY}T11:00:00Z"}, MORNING,
-         ["2026-11-23 09:00-10:00 +00:00: Begins before the notice period ends.",
+         ["2026-11-23 09:00-10:00 +00:00: Begins before the minimum notice ends.",
           "2026-11-23 10:00-11:00 +00:00: free",
-          "2026-11-23 11:00-12:00 +00:00: Beyond the booking horizon."]),
+          "2026-11-23 11:00-12:00 +00:00: Beyond the booking window."]),
         # Without notice the past needs no second reason.
         ({}, {"from": f"{MONDAY}T08:00:00Z", "to": f"{MONDAY}T09:00:00Z"},
          ["2026-11-23 08:00-08:10 +00:00: Lies in the past.",
@@ -440,7 +440,7 @@ def test_include_past(tenant, ada):
 @pytest.mark.parametrize(
     ("body", "errors"),
     [
-        ({}, {"resources": "Is needed where no project is named."}),
+        ({}, {"resources": "Required without a project."}),
         ({"resources": [UNKNOWN]}, {"resources__0": "There is no such resource."}),
         ({"project_id": UNKNOWN}, {"project_id": "There is no such project."}),
         ({"constraints": [{"allow_hours": {"start": 9}}]},

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import MONDAY, UNKNOWN, lines, open_hours, refusal, starts
+from tests.availability.queries import MONDAY, UNKNOWN, lines, open_hours, refusal, starts
 from tests.world import BERLIN, Answer, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("monday")
@@ -298,7 +298,7 @@ def test_filters_add_to_the_rules_of_resource_and_project(tenant):
 @pytest.mark.parametrize(
     ("given", "errors"),
     [
-        ({"resource_ids": []}, {"resource_ids": "Is needed where no project is named."}),
+        ({"resource_ids": []}, {"resource_ids": "Required without a project."}),
         ({"resource_ids": [UNKNOWN]}, {"resource_ids__0": "There is no such resource."}),
         ({"resource_ids": [], "resources": [UNKNOWN]},
          {"resources__0": "There is no such resource."}),
@@ -317,9 +317,9 @@ def test_filters_add_to_the_rules_of_resource_and_project(tenant):
         ({"future": "2 fortnights"},
          {"future": "fortnights is not a unit of time; "
                     "use secs, mins, hours, days, weeks or months."}),
-        ({"future": "0 days"}, {"future": "Must lie after `from`."}),
-        ({"future": "-1 hour"}, {"future": "Must lie after `from`."}),
-        ({"future": "367 days"}, {"future": "Must lie at most 366 days after `from`."}),
+        ({"future": "0 days"}, {"future": "Must be after `from`."}),
+        ({"future": "-1 hour"}, {"future": "Must be after `from`."}),
+        ({"future": "367 days"}, {"future": "Must be at most 366 days after `from`."}),
         ({"start": "2070 months", "future": "12 months"},
          {"future": "The year must be from 1970 to 2199."}),
         ({"length": "1 minute", "future": "100 days"},
@@ -454,7 +454,7 @@ def test_many_queries_are_answered_in_order(tenant, ada, path):
         ({"queries": [{}] * 21}, {"queries": "Must be a list of 1 to 20 queries."}),
         ({"queries": [7]}, {"queries__0": "Must be an object."}),
         ({"queries": [{}]},
-         {"queries__0__resource_ids": "Is needed where no project is named."}),
+         {"queries__0__resource_ids": "Required without a project."}),
         ({"queries": [{"resources": [UNKNOWN]}]},
          {"queries__0__resources__0": "There is no such resource."}),
         ({"queries": [{"calendar_ids": [UNKNOWN], "future": "x"}]},
@@ -474,7 +474,7 @@ def test_the_second_of_many_is_named(tenant, ada):
 
     answer = tenant.post("/findtime/bulk", {"queries": queries})
 
-    assert answer.error == refusal(queries__1__future="Must lie after `from`.")
+    assert answer.error == refusal(queries__1__future="Must be after `from`.")
 
 
 # --- Who asks -------------------------------------------------------------------------------------

@@ -8,21 +8,22 @@ import pytest
 from django.db import connection
 
 from availability import holds, tasks
+from availability.checks import check_request
+from availability.event_time import SlotTaken, TimeRequest
 from availability.holds import (
     HoldExpired,
     extend_hold,
     find_hold,
-    place_hold,
     purge_lapsed,
     release_hold,
     use_hold,
+    write_hold,
 )
 from availability.models import Hold, Resource
-from availability.placement import Claim, SlotTaken
-from scheduling.api.errors import NotFound
-from scheduling.api.sql import database_now
-from tests.availability.questions import MONDAY, ask, lines, open_hours, segment_lines
-from tests.bookings.agreements import shown
+from common.errors import NotFound
+from common.sql import database_now
+from tests.availability.queries import MONDAY, ask, lines, open_hours, segment_lines
+from tests.bookings.booking_drafts import shown
 from tests.queries import Queries
 from tests.world import NOW, Tenant, at
 
@@ -192,8 +193,9 @@ def hold_at(tenant: Tenant, ada: Any) -> Callable[[datetime], Hold]:
     resource = Resource.objects.get(id=ada["id"])
 
     def place(now: datetime) -> Hold:
-        claim = Claim(at(f"{MONDAY} 10:00"), at(f"{MONDAY} 10:30"), True, True, now)
-        placed = place_hold(
+        claim = TimeRequest(at(f"{MONDAY} 10:00"), at(f"{MONDAY} 10:30"), True, True, now)
+        check_request(claim, [resource.id])
+        placed = write_hold(
             claim, app=tenant.app, project=None, resource_ids=[resource.id], seconds=30
         )
         return find_hold(tenant.app, placed.id)

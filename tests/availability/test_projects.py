@@ -146,15 +146,15 @@ MODE = {"availability.mode": [CHOICE.format("random")]}
         ),
         (
             {"availability": {"from": "2 days", "to": "1 day"}},
-            {"availability.to": ["Must lie 1 s to 366 days after `from`."]},
+            {"availability.to": ["Must be 1 s to 366 days after `from`."]},
         ),
         (
             {"availability": {"to": "367 days"}},
-            {"availability.to": ["Must lie 1 s to 366 days after `from`."]},
+            {"availability.to": ["Must be 1 s to 366 days after `from`."]},
         ),
         (
             {"availability": {"from": "5 weeks"}},
-            {"availability.to": ["Must lie 1 s to 366 days after `from`."]},
+            {"availability.to": ["Must be 1 s to 366 days after `from`."]},
         ),
         (
             {"availability": {"round_to_nearest_hour": 1}},
@@ -405,7 +405,7 @@ def test_from_and_to_go_together_after_a_partial_change(
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"availability.to": ["Must lie 1 s to 366 days after `from`."]},
+        {"availability.to": ["Must be 1 s to 366 days after `from`."]},
     )
     assert tenant.get(f"/projects/{made['id']}").data == made
 
@@ -440,8 +440,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
     foreign = make_tenant().make_project()["id"]
 
     answers = [
-        tenant.call(method, f"/projects/{one}{below}", {})
-        for one in (foreign, uuid.uuid4(), removed)
+        tenant.call(method, f"/projects/{unknown_id}{below}", {})
+        for unknown_id in (foreign, uuid.uuid4(), removed)
     ]
 
     assert [(answer.status, answer.error) for answer in answers] == [(404, NOT_FOUND)] * 3
@@ -449,8 +449,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
 
 def test_included_resources_are_whole(tenant: Tenant) -> None:
     resources = [tenant.make_resource(name) for name in "AB"]
-    ids = [one["id"] for one in resources]
-    whole = [tenant.get(f"/resources/{one}").data for one in ids]
+    ids = [resource["id"] for resource in resources]
+    whole = [tenant.get(f"/resources/{identifier}").data for identifier in ids]
     made = tenant.make_project(*ids)
     path = f"/projects/{made['id']}"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.availability.questions import MONDAY, ask, line, lines, refusal, starts
+from tests.availability.queries import MONDAY, ask, line, lines, refusal, starts
 from tests.world import BERLIN, at
 
 KATHMANDU = "Asia/Kathmandu"
@@ -70,7 +70,7 @@ def test_range(tenant, monday, zone, now, given, found):
     answer = tenant.post("/availability", body)
 
     if found is None:
-        assert (answer.status, answer.error) == (422, refusal(to="Must lie after `from`."))
+        assert (answer.status, answer.error) == (422, refusal(to="Must be after `from`."))
     else:
         assert lines(answer) == [f"{found} Rosa"]
 

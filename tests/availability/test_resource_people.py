@@ -9,7 +9,7 @@ from django.contrib.auth.hashers import check_password
 from django.test import Client
 
 from apps_config.models import Credential
-from apps_config.services import LOG_IN
+from apps_config.services import LOG_IN_DESCRIPTION
 from availability.models import Resource
 from tests.world import Answer, Caller, Tenant
 
@@ -62,7 +62,7 @@ def test_other_changes_leave_password_and_log_ins(tenant: Tenant) -> None:
     tenant.put(f"/resources/{made['id']}", {"name": "Bob"})
 
     assert log_in(PASSWORD).data["name"] == "Bob"
-    assert Credential.objects.filter(description=LOG_IN).count() == 2
+    assert Credential.objects.filter(description=LOG_IN_DESCRIPTION).count() == 2
 
 
 def test_null_takes_a_password_away(tenant: Tenant) -> None:
@@ -73,7 +73,7 @@ def test_null_takes_a_password_away(tenant: Tenant) -> None:
 
     assert (answer.status, Resource.objects.get().password) == (200, "")
     assert (log_in(PASSWORD).status, log_in("null").status) == (401, 401)
-    assert not Credential.objects.filter(description=LOG_IN).exists()
+    assert not Credential.objects.filter(description=LOG_IN_DESCRIPTION).exists()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_passwords_have_bounds(tenant: Tenant, password: Any, fault: str) -> Non
 
     answers = [tenant.post("/resources", body), tenant.put(f"/resources/{made['id']}", body)]
 
-    assert [(one.status, one.json["errors"]) for one in answers] == [
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"password": [fault]})
     ] * 2
     assert [(row.name, row.password) for row in Resource.objects.all()] == [("Ada", "")]

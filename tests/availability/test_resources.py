@@ -265,7 +265,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
     foreign = make_tenant().make_resource()["id"]
 
     answers = [
-        tenant.call(method, f"/resources/{one}", {}) for one in (foreign, uuid.uuid4(), removed)
+        tenant.call(method, f"/resources/{unknown_id}", {})
+        for unknown_id in (foreign, uuid.uuid4(), removed)
     ]
 
     assert [(answer.status, answer.error) for answer in answers] == [(404, NOT_FOUND)] * 3

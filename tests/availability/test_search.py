@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 
 from apps_config.models import Membership
-from tests.availability.questions import (
-    MORNING,
-    ask,
-    lines,
-    refusal,
-    starts,
-)
+from tests.availability.queries import MORNING, ask, lines, refusal, starts
 from tests.world import Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]

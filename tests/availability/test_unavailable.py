@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import MONDAY, MORNING, UNKNOWN, lines, open_hours, refusal
+from tests.availability.queries import MONDAY, MORNING, UNKNOWN, lines, open_hours, refusal
 from tests.world import BERLIN, Answer, Caller, at
 
 pytestmark = pytest.mark.usefixtures("monday")
@@ -164,7 +164,7 @@ def test_events_over_midnight_and_beyond_the_range(tenant, monday):
 @pytest.mark.parametrize(
     ("body", "errors"),
     [
-        ({}, {"resources": "Is needed where no project is named."}),
+        ({}, {"resources": "Required without a project."}),
         ({"resources": [UNKNOWN]}, {"resources__0": "There is no such resource."}),
         ({"project_id": UNKNOWN}, {"project_id": "There is no such project."}),
         ({"project_id": UNKNOWN, "to": 9}, {"to": "Must be a string."}),
@@ -182,8 +182,8 @@ def test_the_range_is_bounded(tenant, ada):
 
     short, long = (taken(tenant, ada["id"], **end) for end in ends)
 
-    assert short.error == refusal(to="Must lie after `from`.")
-    assert long.error == refusal(to="Must lie at most 366 days after `from`.")
+    assert short.error == refusal(to="Must be after `from`.")
+    assert long.error == refusal(to="Must be at most 366 days after `from`.")
 
 
 def test_a_resource_key_sees_itself_only(tenant, ada):

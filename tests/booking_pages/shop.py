@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.access import find_faults
+from tests.accessibility import find_faults
 from tests.browser import Browser, Page
 from tests.live import LiveApp
 
@@ -78,7 +78,7 @@ IS_READY = "document.querySelector('#zone')?.disabled === false"
 SIGNED_LINKS = """
 import json
 from urllib.parse import urlsplit
-from bookings.links import action_url
+from bookings.action_links import action_url
 from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
 links = dict()
@@ -119,8 +119,12 @@ def done(page: Page) -> str:
 
 def check_quiet(page: Page, app: LiveApp, *refusals: str) -> None:
     """Nothing went wrong, and nobody else was asked. `refusals`: statuses that were to come."""
-    said = [one for one in page.complaints if not (refusals and one.startswith(REFUSED))]
-    failed = [one for one in page.failures if not one.endswith(refusals or ("none",))]
+    said = [
+        complaint
+        for complaint in page.complaints
+        if not (refusals and complaint.startswith(REFUSED))
+    ]
+    failed = [failure for failure in page.failures if not failure.endswith(refusals or ("none",))]
     assert (said, failed) == ([], [])
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(app.url).netloc}

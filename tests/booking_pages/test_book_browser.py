@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.access import load_axe
+from tests.accessibility import load_axe
 from tests.booking_pages.shop import (
     MARTY,
     MONDAY,
@@ -18,12 +18,12 @@ from tests.booking_pages.shop import (
     keep,
     submit,
 )
-from tests.browser import Browser, Page
+from tests.browser import Browser, Page, looks
 from tests.live import LiveApp
 from tests.services import Service
 
 HALF_HOURS = ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
-LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
+LOOKS = looks()
 FIELDS = {
     "phone": {"title": "Phone", "format": "tel"},
     "comment": {"title": "What is it about?", "format": "textarea"},
@@ -158,7 +158,7 @@ def test_outcome_is_named_for_what_it_is(
     submit(page)
 
     assert done(page).startswith(f"{heading}\n")
-    assert [one["state"] for one in shop.bookings()] == [state]
+    assert [booking["state"] for booking in shop.bookings()] == [state]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -226,8 +226,8 @@ def test_taken_meanwhile_offers_the_next_ones(browser: Browser, app: LiveApp, wi
         for times in ("09:30 – 10:00", "10:00 – 10:30", "10:30 – 11:00")
     ]
     assert (is_focused, typed) == ("notice", "marty@example.com")
-    assert [one["id"] for one in shop.bookings()][:1] == [other["id"]]
-    assert [one["event"]["start"][11:16] for one in shop.bookings()] == ["08:00", "09:00"]
+    assert [booking["id"] for booking in shop.bookings()][:1] == [other["id"]]
+    assert [booking["event"]["start"][11:16] for booking in shop.bookings()] == ["08:00", "09:00"]
     check_quiet(page, app, "409")
 
 
@@ -264,7 +264,7 @@ def test_time_is_held_while_the_form_is_filled_in(browser: Browser, app: LiveApp
     done(page)
 
     assert (refused.code, freed.code) == ("409 slot_taken", "201")
-    assert [one["event"]["start"][11:16] for one in shop.bookings()] == ["08:00", "08:30"]
+    assert [booking["event"]["start"][11:16] for booking in shop.bookings()] == ["08:00", "08:30"]
     check_quiet(page, app)
 
 
@@ -314,10 +314,10 @@ def test_hold_is_extended_once_and_its_end_is_told(browser: Browser, app: LiveAp
     page.wait_for("document.querySelector('#zone')?.disabled === false")
 
     choose(page, "09:00")
-    page.wait_for("document.querySelector('#held').innerText.startsWith('The time is kept')")
+    page.wait_for("document.querySelector('#held').innerText.startsWith('Your hold has expired')")
 
     assert page.texts("#held") == [
-        "The time is kept for you no longer. You can still book it while it is free."
+        "Your hold has expired. You can still book this time while it is free."
     ]
     assert sum(url.endswith("/v2/bookings/reserve/extend") for url in page.requests) == 1
     check_quiet(page, app)
@@ -616,4 +616,4 @@ def test_pages_without_a_form_look_the_same(
         page.wait_for("document.readyState == 'complete' && !!document.querySelector('h1')")
         keep(page, f"book-{name}-{width}-{scheme}")
         check_access(page, axe, width)
-        assert [one for one in page.complaints if "404" not in one] == []
+        assert [complaint for complaint in page.complaints if "404" not in complaint] == []

@@ -13,8 +13,8 @@ from django.utils import timezone
 from apps_config import authentication
 from apps_config.models import Credential
 from apps_config.services import archive_app
-from scheduling.api.rates import RateWindow
-from tests.world import Tenant
+from common.rate_limit import RateWindow
+from tests.world import Answer, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -33,6 +33,11 @@ NO_PAGE = [
     "Nothing was found here",
     "There is no such booking page, or it was removed. Please check the address.",
 ]
+
+
+def hosted_page(path: str) -> Answer:
+    """What the API tells of the page at a path."""
+    return Answer(Client().get(f"/v2/projects/hosted/{path.rpartition('/')[2]}"))
 
 
 class Shown:
@@ -103,15 +108,17 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
 ) -> None:
     path = make_page(tenant, booking={"graph": graph})
 
-    without = Shown(path)
+    without, hosted = Shown(path), hosted_page(path)
     project = tenant.app.projects.get()
     address = {"payment_url": "https://pay.example.com/"}
     saved = tenant.put(f"/projects/{project.id}", {"booking": address})
     wrong = tenant.put(f"/projects/{project.id}", {"booking": {"payment_url": "javascript:pay()"}})
-    with_link = Shown(path)
+    with_link, hosted_then = Shown(path), hosted_page(path)
 
     assert without.said == ["Check-up", "This can't be booked on a page. Please get in touch."]
+    assert (hosted.status, hosted.error["code"]) == (404, "not_found")
     assert saved.data["booking"] == {"graph": graph, **address}
+    assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
     assert wrong.json["errors"] == {"booking.payment_url": ["Must be an http or https address."]}
     page = with_link.for_script
     assert page["payment"] == {"url": address["payment_url"], "seconds": 300}

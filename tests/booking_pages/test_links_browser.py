@@ -4,20 +4,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.access import load_axe
-from tests.booking_pages.shop import (
-    MONDAY,
-    WIDTHS,
-    Shop,
-    check_access,
-    check_quiet,
-    keep,
-)
-from tests.browser import Browser, Page
+from tests.accessibility import load_axe
+from tests.booking_pages.shop import MONDAY, WIDTHS, Shop, check_access, check_quiet, keep
+from tests.browser import Browser, Page, looks
 from tests.live import PASSWORD_LINK, LiveApp
 from tests.services import Service
 
-LOOKS = [(width, scheme) for width in WIDTHS for scheme in ("light", "dark")]
+LOOKS = looks()
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 
 
@@ -59,7 +52,9 @@ def test_booking_is_moved_by_keyboard_alone(browser: Browser, app: LiveApp, widt
     heading_becomes(page, "Your booking has been moved")
 
     assert page.texts("dd")[1] == "Tuesday, 4 March 2031, 10:00 – 10:30 (Europe/Berlin)"
-    assert [one["event"]["start"] for one in shop.bookings()] == ["2031-03-04T09:00:00+00:00"]
+    assert [booking["event"]["start"] for booking in shop.bookings()] == [
+        "2031-03-04T09:00:00+00:00"
+    ]
     check_quiet(page, app)
 
 

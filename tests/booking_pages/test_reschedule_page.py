@@ -8,13 +8,13 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from bookings.links import action_url
+from bookings.action_links import action_url
 from bookings.models import Booking
-from notifications.mail import render
+from notifications.mail import render_mail
+from notifications.mail.overrides import letter_for_booking
 from notifications.models import Delivery, EmailTemplate
-from notifications.own_words import letter_about
 from tests.booking_pages.test_book_page import NINE_TO_NOON, Shown
-from tests.bookings.agreements import steps
+from tests.bookings.booking_drafts import steps
 from tests.world import Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -313,9 +313,11 @@ def test_mails_of_projects_carry_the_link(tenant: Tenant) -> None:
 def test_link_of_a_mail_opens_the_page(tenant: Tenant) -> None:
     desk = Desk(tenant)
     rows = Booking.objects.select_related("app", "event", "resource", "project")
-    letter = letter_about(rows.get(id=desk.booking["id"]), "confirmed_customer", EmailTemplate())
+    letter = letter_for_booking(
+        rows.get(id=desk.booking["id"]), "confirmed_customer", EmailTemplate()
+    )
 
-    text = render(letter, language="en").text
+    text = render_mail(letter, language="en").text
 
     [url] = re.findall(r"^Choose another time:\n(\S+)$", text, re.M)
     page = Shown(url.removeprefix(settings.PUBLIC_URL))

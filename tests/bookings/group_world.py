@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.bookings.agreements import NINE
+from tests.bookings.booking_drafts import NINE
 from tests.world import Answer, Tenant
 
 ANN, BOB, CYD = (

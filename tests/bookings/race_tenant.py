@@ -229,7 +229,7 @@ class LiveTenant:
 
     def held(self, resource_ids: Collection[str]) -> list[tuple[uuid.UUID, Any, Any]]:
         """(resource, start, end) of all time that normal bookings hold of these resources."""
-        wanted = {uuid.UUID(one) for one in resource_ids}
+        wanted = {uuid.UUID(resource_id) for resource_id in resource_ids}
         found = [(uuid.UUID(str(one)), start, end) for one, start, end in self.rows(_HELD)]
         return [row for row in found if row[0] in wanted]
 

@@ -43,13 +43,13 @@ def race_actions(tenant: LiveTenant, actions: list[str], rounds: int = 5) -> set
         for n in range(rounds)
     ]
 
-    answers = tenant.race_each([tenant.act(one, do) for one in bookings for do in actions])
+    answers = tenant.race_each([tenant.act(booking, do) for booking in bookings for do in actions])
 
     assert count_outcomes(answers).keys() <= {"200", "409 action_not_allowed"}
-    histories = [tuple(tenant.steps_of(one)) for one in bookings]
+    histories = [tuple(tenant.steps_of(booking)) for booking in bookings]
     # Every 200 is a line of the history, every line after the first one a 200.
     assert sum(len(steps) - 1 for steps in histories) == count_outcomes(answers)["200"]
-    states = [tenant.state_of(one) for one in bookings]
+    states = [tenant.state_of(booking) for booking in bookings]
     assert states == [steps[-1][2] for steps in histories]
     assert len(tenant.held([resource])) == states.count("confirmed")
     return set(histories)
@@ -96,11 +96,11 @@ def test_a_payment_and_a_timeout_at_once_are_one_of_the_two(lock_alone: LiveTena
     ]
 
     answers = lock_alone.race_each(
-        [lock_alone.act(one, do) for one in bookings for do in ("pay", "timeout")]
+        [lock_alone.act(booking, do) for booking in bookings for do in ("pay", "timeout")]
     )
 
     assert count_outcomes(answers) == {"200": 5, "409 action_not_allowed": 5}
-    histories = [tuple(lock_alone.steps_of(one)) for one in bookings]
+    histories = [tuple(lock_alone.steps_of(booking)) for booking in bookings]
     assert set(histories) <= {(CREATED, PAID), (CREATED, UNPAID)}
     assert len(lock_alone.held([resource])) == histories.count((CREATED, PAID))
 

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking, StateChange
-from tests.bookings.agreements import MONDAY, NINE, act, answered, shown, span, steps, taken, whole
+from tests.bookings.booking_drafts import (
+    MONDAY,
+    NINE,
+    act,
+    answered,
+    shown,
+    span,
+    steps,
+    taken,
+    whole,
+)
 from tests.world import STAMP, Caller, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
@@ -421,7 +431,9 @@ def test_what_does_not_take_place_has_no_outcome(tenant: Tenant, booking: Any, c
 
     answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "no_show"})
 
-    assert answer.json["errors"] == {"outcome": ["A booking that is cancelled has none."]}
+    assert answer.json["errors"] == {
+        "outcome": ["A booking in the state cancelled has no outcome."]
+    }
     assert whole(tenant, booking)["outcome"] is None
 
 

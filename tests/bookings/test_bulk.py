@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from bookings.models import Booking, Bulk
-from tests.bookings.agreements import (
+from tests.bookings.booking_drafts import (
     ACTIONS_OF,
     MARTY,
     NINE,
@@ -28,11 +28,11 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 NOT_KEPT = {
     "status": 424,
-    "error": {"error": "Taken back: another one failed.", "code": "not_kept"},
+    "error": {"error": "Rolled back because another booking failed.", "code": "not_kept"},
 }
 NOT_ATTEMPTED = {
     "status": 424,
-    "error": {"error": "Not attempted: an earlier one failed.", "code": "not_attempted"},
+    "error": {"error": "Not attempted because an earlier booking failed.", "code": "not_attempted"},
 }
 NOT_FOUND = {
     "status": 404,
@@ -237,7 +237,9 @@ def test_one_to_a_hundred(tenant: Tenant, bookings: Any, path: str) -> None:
         tenant.call(method, "/bookings/bulk", {"bookings": bookings}) for method in ("POST", "PUT")
     ]
 
-    assert [(one.status, list(one.json["errors"])) for one in answers] == [(422, [path])] * 2
+    assert [(answer.status, list(answer.json["errors"])) for answer in answers] == [
+        (422, [path])
+    ] * 2
     assert tenant.post("/bookings/bulk", {}).status == 422
 
 
@@ -496,7 +498,7 @@ def test_a_widget_key_may_not(tenant: Tenant, ada: Any) -> None:
 
     answers = [make(widget, body(ada, 9)), change(widget, {})]
 
-    assert [(one.status, one.json["code"]) for one in answers] == [(403, "forbidden")] * 2
+    assert [(answer.status, answer.json["code"]) for answer in answers] == [(403, "forbidden")] * 2
 
 
 # --- Twice ----------------------------------------------------------------------------------------

@@ -9,11 +9,17 @@ import pytest
 from django.utils import timezone
 
 from apps_config.models import App
-from bookings import services, tasks
+from bookings import tasks
 from bookings.models import Booking
-from bookings.services import Step, changes, complete_ended_bookings, history
-from scheduling.api.sql import database_now
-from tests.bookings.agreements import MONDAY, NINE, act, span, steps, taken, whole
+from bookings.services import (
+    Transition,
+    complete_ended_bookings,
+    time_out_payments,
+    transition_log,
+    transitions,
+)
+from common.sql import database_now
+from tests.bookings.booking_drafts import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -117,13 +123,13 @@ def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
 def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
     tenant: Tenant, booking: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock_booking = changes.lock_booking
+    lock_booking = transitions.lock_booking
 
     def lock_late(app: App, booking_id: uuid.UUID) -> Booking:
         tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
         return lock_booking(app, booking_id)
 
-    monkeypatch.setattr(changes, "lock_booking", lock_late)
+    monkeypatch.setattr(transitions, "lock_booking", lock_late)
     clock.move_to(DUE)
 
     done = complete_ended_bookings(now=DUE)
@@ -149,7 +155,7 @@ def test_what_may_overlap_and_what_accompanies(tenant: Tenant) -> None:
 
     done = complete_ended_bookings(now=DUE)
 
-    assert (done, [taken(tenant, one) for one in resources]) == (2, [[], []])
+    assert (done, [taken(tenant, resource) for resource in resources]) == (2, [[], []])
 
 
 def test_bookings_of_every_app(tenant: Tenant, make_tenant: Any, booking: Any) -> None:
@@ -172,22 +178,41 @@ def test_one_that_cannot_be_completed_holds_up_no_other(
     other = make_tenant()
     other.book(resource_id=other.make_resource()["id"], **NINE)
 
-    def listen(steps: Sequence[Step]) -> None:
+    def listen(steps: Sequence[Transition]) -> None:
         if str(steps[0].booking.id) == booking["id"]:
             raise ValueError
 
-    monkeypatch.setattr(history, "LISTENERS", [listen, *history.LISTENERS])
+    monkeypatch.setattr(transition_log, "on_transition", [listen, *transition_log.on_transition])
 
     assert complete_ended_bookings(now=DUE) == 1
     assert sorted(states()) == ["completed", "confirmed"]
+
+
+def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
+    tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listen(steps: Sequence[Transition]) -> None:
+        if steps[0].booking.meta:
+            raise ValueError
+
+    for hour in (1, 2, 3):
+        given = {"resource_id": ada["id"], "meta": {"broken": True} if hour < 3 else {}}
+        tenant.book(**span(f"0{hour}:00", f"0{hour}:30"), **given)
+        tenant.book(**span(f"0{hour}:30", f"0{hour}:45"), **given, graph="instant_payment")
+    monkeypatch.setattr(transitions, "BATCH", 2)
+    monkeypatch.setattr(transition_log, "on_transition", [listen, *transition_log.on_transition])
+
+    done = [complete_ended_bookings(now=DUE), time_out_payments(now=DUE)]
+
+    assert done == [1, 1]
+    assert states() == [*["confirmed", "tentative"] * 2, "completed", "unpaid"]
 
 
 # --- The task -------------------------------------------------------------------------------------
 def test_the_task_works_off_batch_after_batch(
     tenant: Tenant, ada: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services.changes, "BATCH", 2)
-    monkeypatch.setattr(services, "BATCH", 2)
+    monkeypatch.setattr(transitions, "BATCH", 2)
     monkeypatch.setattr(tasks, "database_now", timezone.now)
     for hour in (1, 2, 3, 4, 5):
         tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))

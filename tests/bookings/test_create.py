@@ -8,7 +8,7 @@ import pytest
 
 from availability.models import Event
 from bookings.models import Booking, BookingNotification, Customer, StateChange
-from tests.bookings.agreements import (
+from tests.bookings.booking_drafts import (
     MARTY,
     MONDAY,
     NINE,
@@ -22,7 +22,7 @@ from tests.bookings.agreements import (
 from tests.world import BERLIN, STAMP, Answer, Tenant
 
 MakeTenant = Callable[..., Tenant]
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 REQUIRED = ["This field is required."]
 MODELS = (Booking, Event, Customer, StateChange, BookingNotification)
@@ -184,7 +184,7 @@ def test_both_forms_with_different_values(tenant: Tenant, calendar: str, key: st
     assert (answer.status, answer.json["code"], answer.json["errors"]) == (
         422,
         "invalid",
-        {f"event.{key}": [f"Differs from `{key}` beside it."]},
+        {f"event.{key}": [f"Must equal the key `{key}` outside of `event`."]},
     )
 
 
@@ -212,7 +212,10 @@ def test_an_event_that_is_empty(tenant: Tenant, ada: Any, event: Any) -> None:
         ("start", {"event.start": REQUIRED}),
         ("end", {"event.end": REQUIRED}),
         ("what", {"event.what": REQUIRED}),
-        ("calendar_id", {"event.calendar_id": ["A calendar, a resource or a project is needed."]}),
+        (
+            "calendar_id",
+            {"event.calendar_id": ["A calendar, a resource or a project is required."]},
+        ),
         ("customer", {"customer": REQUIRED}),
     ],
 )
@@ -241,7 +244,7 @@ def test_an_empty_body(tenant: Tenant, body: Any) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"calendar_id": ["A calendar, a resource or a project is needed."]},
+        {"calendar_id": ["A calendar, a resource or a project is required."]},
     )
 
 
@@ -315,7 +318,7 @@ def test_events_that_are_wrong(
     ("given", "errors"),
     [
         ({"graph": 5}, {"graph": ["Must be a string."]}),
-        ({"action": "cancel"}, {"action": ["Can't start the graph instant; confirm, create can."]}),
+        ({"action": "cancel"}, {"action": ["The graph instant starts with: confirm, create."]}),
         ({"action": ""}, {"action": ["This field may not be blank."]}),
         ({"settings": "x"}, {"settings": ["Must be an object."]}),
         (
@@ -682,7 +685,7 @@ def test_several_customers_in_their_order(tenant: Tenant, ada: Any) -> None:
 
     answer = tenant.post("/bookings", body)
 
-    assert customers_of(tenant, answer) == [customer(**one) for one in people]
+    assert customers_of(tenant, answer) == [customer(**person) for person in people]
     assert attributes_of(tenant, answer)["customer"]["name"] == "Guest 0"
 
 
@@ -701,7 +704,7 @@ def test_several_customers_in_their_order(tenant: Tenant, ada: Any) -> None:
         ({"customer": {"email": "a@example.com"}}, {"customer.name": REQUIRED}),
         (
             {"customer": MARTY, "customers": [MARTY]},
-            {"customers": ["Give `customer` or `customers`."]},
+            {"customers": ["Send either `customer` or `customers`."]},
         ),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from apps_config.models import App
 from bookings.models import Booking
-from bookings.services import changes
+from bookings.services import transitions
 from tests.bookings.race_clients import Answer, call
 from tests.bookings.race_tenant import DAY, LiveTenant, span
 from tests.world import Tenant
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.both_databases
 def race_booking_with_deletion(tenant: LiveTenant, pairs: int = 8) -> Counter[tuple[str, str]]:
     """Each resource is booked and deleted at once."""
     resources = tenant.make_resources(pairs)
-    books = [tenant.booking(resource_id=one, **span(10)) for one in resources]
-    deletions = [tenant.request("DELETE", f"/resources/{one}") for one in resources]
+    books = [tenant.booking(resource_id=resource, **span(10)) for resource in resources]
+    deletions = [tenant.request("DELETE", f"/resources/{resource}") for resource in resources]
 
     return in_pairs(tenant.race_each([*books, *deletions]))
 
@@ -238,16 +238,16 @@ def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
     """It is gone between being listed as due and being locked."""
     resource = tenant.make_resource()["id"]
     made = [tenant.book(resource_id=resource, **span(hour)).data["id"] for hour in (10, 11)]
-    lock_booking = changes.lock_booking
+    lock_booking = transitions.lock_booking
 
     def lock_after_others(app: App, booking_id: uuid.UUID) -> Booking:
         if str(booking_id) == made[0]:
             Booking.objects.filter(id=booking_id).update(deleted_at=DAY)
         return lock_booking(app, booking_id)
 
-    monkeypatch.setattr(changes, "lock_booking", lock_after_others)
+    monkeypatch.setattr(transitions, "lock_booking", lock_after_others)
 
-    done = changes.complete_ended_bookings(now=DAY + timedelta(days=1))
+    done = transitions.complete_ended_bookings(now=DAY + timedelta(days=1))
 
     assert done == 1
     assert tenant.get(f"/bookings/{made[1]}").data["state"] == "completed"

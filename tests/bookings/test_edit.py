@@ -7,11 +7,11 @@ import pytest
 from availability.models import Event
 from notifications.models import Delivery, Webhook
 from notifications.planning import KINDS
-from tests.bookings.agreements import MARTY, MONDAY, NINE, act, answered, span, whole
+from tests.bookings.booking_drafts import MARTY, MONDAY, NINE, act, answered, span, whole
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.world import Caller, Tenant, at
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 LATER = "2026-11-20T09:31:00+0000"
 DOC = {"name": "Doc Brown", "email": "doc@example.com"}
@@ -178,7 +178,10 @@ def test_a_customer_is_found_by_id(tenant: Tenant, booking: Any) -> None:
             {"customers": [{"timezone": "Mars"}]},
             {"customers.0.timezone": "Must be a time zone such as Europe/Berlin."},
         ),
-        ({"customer": {}, "customers": []}, {"customers": "Give `customer` or `customers`."}),
+        (
+            {"customer": {}, "customers": []},
+            {"customers": "Send either `customer` or `customers`."},
+        ),
         ({"what": ""}, {"what": "This field may not be blank."}),
         ({"what": None}, {"what": "This field may not be null."}),
         (
@@ -206,7 +209,7 @@ def test_two_entries_for_one_customer(tenant: Tenant, booking: Any) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"customers.1": ["Stands here twice."]},
+        {"customers.1": ["This customer appears twice."]},
     )
     assert whole(tenant, booking)["customers"][0] == marty
 
@@ -279,17 +282,17 @@ def test_a_groups_words_are_its_seats_too(tenant: Tenant, ada: Any) -> None:
     refused = put(tenant, seats[0], {"where": "Hall 2", "customer": {"name": "Anna"}})
     answer = put(tenant, group, {"where": "Hall 2"})
 
-    text = ["Belongs to the group: change its booking."]
+    text = ["Belongs to the group: change the group's booking."]
     assert (refused.status, refused.json["errors"]) == (422, {"where": text})
     assert answer.status == 200
-    assert [whole(tenant, one)["event"]["where"] for one in (group, *seats)] == ["Hall 2"] * 3
-    assert [updates(one) for one in (group, *seats, gone)] == [
+    assert [whole(tenant, seat)["event"]["where"] for seat in (group, *seats)] == ["Hall 2"] * 3
+    assert [updates(seat) for seat in (group, *seats, gone)] == [
         [("email", "owner", "")],
         [("email", "customer", "ann@example.com")],
         [("email", "customer", "bob@example.com")],
         [],
     ]
-    assert [len(logged(tenant, one)) for one in (group, *seats, gone)] == [1, 1, 1, 0]
+    assert [len(logged(tenant, seat)) for seat in (group, *seats, gone)] == [1, 1, 1, 0]
 
 
 def test_companions_get_the_words_too(tenant: Tenant, ada: Any) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from bookings.models import Booking
 from bookings.services import complete_ended_bookings, time_out_payments
-from tests.availability.questions import refusal
-from tests.bookings.agreements import (
+from tests.availability.queries import refusal
+from tests.bookings.booking_drafts import (
     MARTY,
     MONDAY,
     NINE,
@@ -237,7 +237,7 @@ def test_the_groups_time_may_be_said_again(tenant: Tenant, times: Any) -> None:
 
 
 TEN = {"start": f"{MONDAY}T10:00:00Z", "end": f"{MONDAY}T11:00:00Z"}
-DIFFERS = "Differs from the group's."
+DIFFERS = "Must equal the group's value."
 NO_TIME = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
 OTHER_TIMES = {
     "flat": (TEN, {"start": DIFFERS, "end": DIFFERS}),
@@ -276,8 +276,8 @@ def test_another_resource_or_calendar_is_refused(tenant: Tenant, ada: Any, group
         "resource_id": invalid(resource_id=DIFFERS),
         "calendar_id": invalid(calendar_id=DIFFERS),
         "event.calendar_id": invalid(event__calendar_id=DIFFERS),
-        "reservation_id": invalid(reservation_id="A seat needs no hold."),
-        "recurrence": invalid(recurrence="A seat can't repeat."),
+        "reservation_id": invalid(reservation_id="A seat can't use a hold."),
+        "recurrence": invalid(recurrence="A seat can't have a recurrence."),
     }
     same = {"resource_id": ada["id"], "calendar_id": ada["calendars"][0]["id"]}
     assert take_seat(tenant, group, **same).status == 201
@@ -465,7 +465,7 @@ def test_a_widget_key_makes_no_group(tenant: Tenant, ada: Any) -> None:
     ]
 
     assert [refused(answer) for answer in answers] == [
-        invalid(graph="A widget key takes seats, it makes no groups.")
+        invalid(graph="A widget key can book seats but not create groups.")
     ] * 2
 
 
@@ -609,14 +609,14 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
     ] == [("confirmed", "reschedule", "confirmed", "Bigger room.")]
     rows = Booking.objects.in_bulk([group["id"], seat["id"], gone["id"]], field_name="id")
     assert {
-        str(one.id): (one.reschedules, one.completes_at, str(one.resource_id))
-        for one in rows.values()
+        str(row.id): (row.reschedules, row.completes_at, str(row.resource_id))
+        for row in rows.values()
     } == {
         group["id"]: (1, at(f"{MONDAY} 15:00"), bob["id"]),
         seat["id"]: (1, at(f"{MONDAY} 15:00"), bob["id"]),
         gone["id"]: (0, None, ada["id"]),
     }
-    assert [taken(tenant, one["id"]) for one in (ada, bob)] == [[], ["12:00-14:00"]]
+    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["12:00-14:00"]]
     assert take_seat(tenant, group, CYD, **span("12:00", "14:00")).status == 201
 
 
@@ -755,10 +755,10 @@ def test_full_and_finished_groups_are_left_out(tenant: Tenant, ada: Any) -> None
 
     listed = tenant.get("/bookings/groups")
 
-    assert (listed.json["total"], [one["id"] for one in listed.data]) == (1, [free["id"]])
-    assert [tenant.get(f"/bookings/groups/{one['id']}").data["state"] for one in groups] == [
-        *("tentative", "cancelled", "completed", "tentative")
-    ]
+    assert (listed.json["total"], [record["id"] for record in listed.data]) == (1, [free["id"]])
+    assert [
+        tenant.get(f"/bookings/groups/{each_group['id']}").data["state"] for each_group in groups
+    ] == [*("tentative", "cancelled", "completed", "tentative")]
 
 
 def test_groups_are_searched_and_paged(
@@ -965,7 +965,7 @@ def test_a_widget_key_sees_no_group_that_has_begun(tenant: Tenant, group: Any, c
     def found(caller: Caller) -> list[str]:
         answer = caller.get("/bookings/groups")
         assert answer.json["total"] == len(answer.data)
-        return [one["id"] for one in answer.data]
+        return [record["id"] for record in answer.data]
 
     clock.move_to(at(f"{MONDAY} 08:59:59"))
     before = found(widget), found(tenant)

@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from availability import placement
 from availability.models import Calendar, Event
+from bookings.services import reserve_time
 from tests.world import Tenant, at
 
 pytestmark = pytest.mark.both_databases
 
-START, END = at("2027-03-01 10:00"), at("2027-03-01 12:00")
+START, END = at("2077-03-01 10:00"), at("2077-03-01 12:00")
 
 OVERLAPPING = [
-    ("2027-03-01 10:00", "2027-03-01 12:00"),  # the same
-    ("2027-03-01 10:30", "2027-03-01 11:30"),  # within
-    ("2027-03-01 09:00", "2027-03-01 13:00"),  # around
-    ("2027-03-01 09:00", "2027-03-01 10:00:00.000001"),  # into the start, by a microsecond
-    ("2027-03-01 11:59:59.999999", "2027-03-01 13:00"),  # out of the end
-    ("2027-03-01 11:59", "2027-03-02 00:00"),  # over midnight
+    ("2077-03-01 10:00", "2077-03-01 12:00"),  # the same
+    ("2077-03-01 10:30", "2077-03-01 11:30"),  # within
+    ("2077-03-01 09:00", "2077-03-01 13:00"),  # around
+    ("2077-03-01 09:00", "2077-03-01 10:00:00.000001"),  # into the start, by a microsecond
+    ("2077-03-01 11:59:59.999999", "2077-03-01 13:00"),  # out of the end
+    ("2077-03-01 11:59", "2077-03-02 00:00"),  # over midnight
 ]
 FREE = [
-    ("2027-03-01 09:00", "2027-03-01 10:00"),
-    ("2027-03-01 12:00", "2027-03-01 13:00"),
-    ("2027-03-02 10:00", "2027-03-02 12:00"),
+    ("2077-03-01 09:00", "2077-03-01 10:00"),
+    ("2077-03-01 12:00", "2077-03-01 13:00"),
+    ("2077-03-02 10:00", "2077-03-02 12:00"),
 ]
 overlapping = pytest.mark.parametrize(("start", "end"), OVERLAPPING)
 free = pytest.mark.parametrize(("start", "end"), FREE)
@@ -159,31 +159,31 @@ def test_events_that_are_not_exclusive_may_overlap(calendar: Calendar, busy: boo
 def test_an_event_is_not_in_its_own_way(calendar: Calendar) -> None:
     event = make_event(calendar)
     event.save()
-    event.start = at("2027-03-01 10:30")
+    event.start = at("2077-03-01 10:30")
 
     event.save()
 
-    assert Event.objects.get().start == at("2027-03-01 10:30")
+    assert Event.objects.get().start == at("2077-03-01 10:30")
 
 
 # --- Through the API: the refusal of the database is the same answer ------------------------------
 TAKEN = {
     "error": "The time is taken.",
     "code": "slot_taken",
-    "conflicts": [{"start": "2027-03-01T10:00:00+00:00", "end": "2027-03-01T12:00:00+00:00"}],
+    "conflicts": [{"start": "2077-03-01T10:00:00+00:00", "end": "2077-03-01T12:00:00+00:00"}],
     "alternatives": [
-        {"start": "2027-03-01T12:00:00+00:00", "end": "2027-03-01T14:00:00+00:00"},
-        {"start": "2027-03-01T14:00:00+00:00", "end": "2027-03-01T16:00:00+00:00"},
-        {"start": "2027-03-01T16:00:00+00:00", "end": "2027-03-01T18:00:00+00:00"},
+        {"start": "2077-03-01T12:00:00+00:00", "end": "2077-03-01T14:00:00+00:00"},
+        {"start": "2077-03-01T14:00:00+00:00", "end": "2077-03-01T16:00:00+00:00"},
+        {"start": "2077-03-01T16:00:00+00:00", "end": "2077-03-01T18:00:00+00:00"},
     ],
 }
-SPAN = {"start": "2027-03-01T10:00:00Z", "end": "2027-03-01T12:00:00Z"}
+SPAN = {"start": "2077-03-01T10:00:00Z", "end": "2077-03-01T12:00:00Z"}
 
 
 @pytest.fixture
 def no_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service does not look whether the time is free."""
-    monkeypatch.setattr(placement, "check_claim", lambda *args, **kwargs: None)
+    monkeypatch.setattr(reserve_time, "check_request", lambda *args, **kwargs: None)
 
 
 @pytest.mark.usefixtures("no_check")
@@ -213,14 +213,14 @@ def test_a_confirmation_that_only_the_guard_refuses_is_a_conflict(tenant: Tenant
 def test_a_move_that_only_the_guard_refuses_is_a_conflict(tenant: Tenant) -> None:
     resource = tenant.make_resource()["id"]
     tenant.book(resource_id=resource, **SPAN)
-    evening = {"start": "2027-03-01T20:00:00Z", "end": "2027-03-01T22:00:00Z"}
+    evening = {"start": "2077-03-01T20:00:00Z", "end": "2077-03-01T22:00:00Z"}
     booking = tenant.book(resource_id=resource, **evening).data["id"]
 
     refused = tenant.post(f"/bookings/{booking}/reschedule", SPAN)
 
     assert (refused.status, refused.error) == (409, TAKEN)
     event = tenant.get(f"/bookings/{booking}").data["event"]
-    assert event["start"] == "2027-03-01T20:00:00+00:00"
+    assert event["start"] == "2077-03-01T20:00:00+00:00"
 
 
 # --- It is there ----------------------------------------------------------------------------------

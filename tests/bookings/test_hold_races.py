@@ -100,7 +100,10 @@ def race_of_a_public_page(tenant: LiveTenant) -> Counter[str]:
     page.headers = {**tenant.headers, "Authorization": f"Basic {token}"}
 
     answers = page.race_each(
-        [reserving(page, resource_id=one, reservation_time=30) for one in resources]
+        [
+            reserving(page, resource_id=each_resource, reservation_time=30)
+            for each_resource in resources
+        ]
     )
 
     return count_outcomes(answers)

@@ -35,9 +35,11 @@ class Replays(NamedTuple):
 
 
 def replays_of(answers: list[Answer], status: int = 201) -> Replays:
-    kinds = Counter((one.status, one.headers.get("Idempotent-Replayed")) for one in answers)
+    kinds = Counter(
+        (answer.status, answer.headers.get("Idempotent-Replayed")) for answer in answers
+    )
     put_off = count_outcomes(answers)["409 idempotency_in_progress"]
-    bodies = {one.content for one in answers if one.status == status}
+    bodies = {answer.content for answer in answers if answer.status == status}
     others = kinds[status, "true"] + put_off
     assert kinds[status, None] + others == len(answers), kinds
     return Replays(kinds[status, None], others, len(bodies))
@@ -100,7 +102,7 @@ def test_another_app_may_use_the_same_key(live_tenant: LiveTenant, key: str) -> 
     answers = live_tenant.race_each(books * 8)
 
     assert [replays_of(answers[n::2]) for n in (0, 1)] == [Replays(1, 7, 1)] * 2
-    assert len({one.data["id"] for one in answers if one.status == 201}) == 2
+    assert len({answer.data["id"] for answer in answers if answer.status == 201}) == 2
 
 
 def test_a_refusal_is_not_kept(live_tenant: LiveTenant, key: str) -> None:
@@ -127,7 +129,7 @@ def test_after_a_day_a_key_is_new_once(live_tenant: LiveTenant, key: str) -> Non
     answers = live_tenant.race_each([book] * 16)
 
     assert replays_of(answers) == Replays(made=1, others=15, bodies=1)
-    assert {one.data["id"] for one in answers if one.status == 201} & {first} == set()
+    assert {answer.data["id"] for answer in answers if answer.status == 201} & {first} == set()
     bookings = live_tenant.call("GET", f"/bookings?search=resource.id:{resource}").data
     assert len(bookings) == 2
 

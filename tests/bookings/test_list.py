@@ -10,7 +10,7 @@ import pytest
 
 from availability.models import Event
 from bookings.models import Booking, BookingTally
-from tests.bookings.agreements import MARTY, MONDAY, NINE, act, entry, span
+from tests.bookings.booking_drafts import MARTY, MONDAY, NINE, act, entry, span
 from tests.world import BERLIN, NOW, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
@@ -241,7 +241,7 @@ def test_filters_of_state(tenant: Tenant, mixed: list[Any]) -> None:
             {"state": "confirmed,open"},
             {"state": ["Select a valid choice. open is not one of the available choices."]},
         ),
-        ({"state": "confirmed,"}, {"state": ["May not have an empty place."]}),
+        ({"state": "confirmed,"}, {"state": ["May not contain an empty value."]}),
         ({"resource_id": "5"}, {"resource_id": ["Must be a UUID."]}),
         ({"series_id": ""}, {"series_id": ["May not be empty."]}),
         ({"customer_email": ""}, {"customer_email": ["May not be empty."]}),
@@ -323,7 +323,7 @@ def test_wall_times_of_a_listing(
         f"/bookings?include=attributes&start={MONDAY} 01:00:00&end={MONDAY} 01:30:00", **header
     )
 
-    assert [one["attributes"]["event_info"]["what"] for one in answer.data] == titles
+    assert [record["attributes"]["event_info"]["what"] for record in answer.data] == titles
 
 
 def test_updated_since_sees_every_change(tenant: Tenant, book: Book, clock: Any) -> None:
@@ -515,7 +515,7 @@ def test_meta_knows_no_wildcards(tenant: Tenant, book: Book, value: str) -> None
     book("A", meta=META)
 
     assert errors(tenant, search=f"meta.plain:{value}") == {
-        "search": [r"meta.plain takes no wildcard; write \* for a star."]
+        "search": [r"meta.plain does not support wildcards; write \* for a star."]
     }
 
 

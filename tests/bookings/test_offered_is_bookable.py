@@ -35,7 +35,7 @@ from tests.world import Answer, Caller, Tenant, at
 pytestmark = pytest.mark.both_databases
 
 DAY = 1440
-EXAMPLES = 1200 if settings().max_examples > 100 else 30  # with --deep, and without
+EXAMPLES = 1200 if settings().max_examples > 100 else 20  # with --deep, and without
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
 BUFFERS = {"0 minutes": 0, "10 minutes": 10, "61 minutes": 61}
@@ -232,7 +232,9 @@ class World:
         """Minutes at which something begins or ends: the range, what blocks, days, slots."""
         diaries = self.diaries.values()
         texts = (self.offer.earliest, self.offer.latest)
-        bounds = {read_moment(text, self.now, one.zone) // 60 for one in diaries for text in texts}
+        bounds = {
+            read_moment(text, self.now, diary.zone) // 60 for diary in diaries for text in texts
+        }
         events = {
             edge
             for diary in diaries
@@ -411,8 +413,8 @@ def check_refusal(
 
 
 # --- By example -----------------------------------------------------------------------------------
-NOTICE, PAST = "Begins before the notice period ends.", "Lies in the past."
-HORIZON = "Beyond the booking horizon."
+NOTICE, PAST = "Begins before the minimum notice ends.", "Lies in the past."
+HORIZON = "Beyond the booking window."
 BUFFER = "Within the buffer of 15 minutes around an event."
 HOUR, HALF = "Must last exactly 60 minutes.", "Must last exactly 30 minutes."
 DAY_AHEAD = {"from": "1 day", "to": "2 days"}

@@ -9,10 +9,10 @@ from bookings import tasks
 from bookings.models import Booking
 from bookings.services import complete_ended_bookings, time_out_payments
 from notifications.models import Delivery
-from tests.bookings.agreements import MONDAY, NINE, act, answered, span, steps, taken, whole
+from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, span, steps, taken, whole
 from tests.world import NOW, Tenant, at
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 WAIT = timedelta(minutes=5)
 SECOND = timedelta(seconds=1)
@@ -40,7 +40,7 @@ def row(booking: Any) -> Booking:
 def deliveries(**only: Any) -> list[tuple[str, str, str]]:
     """(kind, recipient, state) of each, in the order of planning."""
     rows = Delivery.objects.filter(**only).order_by("change", "number")
-    return [(one.kind, one.recipient, one.state) for one in rows]
+    return [(each_row.kind, each_row.recipient, each_row.state) for each_row in rows]
 
 
 def test_an_unpaid_booking_keeps_its_time(tenant: Tenant, ada: Any, booking: Any) -> None:
@@ -180,7 +180,7 @@ def test_nothing_is_mailed_or_reminded_before_it_is_paid(tenant: Tenant, ada: An
         ("paid", "owner", "scheduled"),
         ("reminder", "customer", "scheduled"),
     ]
-    assert [one.due_at for one in Delivery.objects.filter(kind="reminder")] == [
+    assert [delivery.due_at for delivery in Delivery.objects.filter(kind="reminder")] == [
         at(f"{MONDAY} 08:00")
     ]
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking
-from bookings.services import offers_move
-from tests.bookings.agreements import MONDAY, NINE, answered, shown, span, whole
+from bookings.services import customer_may_move
+from tests.bookings.booking_drafts import MONDAY, NINE, answered, shown, span, whole
 from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -203,7 +203,7 @@ def test_the_link_to_move_is_offered_while_the_customer_has_a_move_left(tenant: 
 
     for caller, hour in (("server", 10), ("widget", 11)):
         desk.move(caller, span(f"{hour}:00", f"{hour + 1}:00"))
-        offered.append(offers_move(Booking.objects.get(id=desk.booking["id"])))
+        offered.append(customer_may_move(Booking.objects.get(id=desk.booking["id"])))
 
     assert offered == [True, False]
 

@@ -8,10 +8,10 @@ import pytest
 
 from availability.models import Event
 from bookings.models import Booking
-from tests.bookings.agreements import MONDAY, NINE, act, answered, shown, span, taken, whole
+from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, shown, span, taken, whole
 from tests.world import Answer, Tenant
 
-pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+pytestmark = pytest.mark.usefixtures("clock")
 
 MODES = ("roundrobin_random", "roundrobin_prioritized", "exclusive")
 OPEN = {"settings": {"enforce_availability": False}}
@@ -23,7 +23,7 @@ def make_three(tenant: Tenant) -> list[Any]:
 
 def make_project(tenant: Tenant, resources: list[Any], mode: str | None, **given: Any) -> str:
     availability = {"mode": mode, **given.pop("availability", {})}
-    ids = [one["id"] for one in resources]
+    ids = [resource["id"] for resource in resources]
     return tenant.make_project(*ids, availability=availability, **given)["id"]
 
 
@@ -224,8 +224,8 @@ def test_all_are_closed(tenant: Tenant) -> None:
 def test_alternatives_of_many_resources_with_many_starts(tenant: Tenant, mode: str) -> None:
     """Of a fortnight there would be more than 100,000: the first three are found all the same."""
     resources = [tenant.make_resource(str(number)) for number in range(6)]
-    for one in resources:
-        tenant.make_event(one["calendars"][0]["id"], **span("09:00", "09:30"))
+    for resource in resources:
+        tenant.make_event(resource["calendars"][0]["id"], **span("09:00", "09:30"))
     fine = {"timeslot_increments": "1 minute", "length": "10 minutes"}
     project = make_project(tenant, resources, mode, availability=fine)
 
@@ -241,8 +241,10 @@ def test_alternatives_of_many_resources_with_many_starts(tenant: Tenant, mode: s
 def test_alternatives_after_days_without_any(tenant: Tenant) -> None:
     """The part that is looked through grows until it has three or is a fortnight."""
     resources = [tenant.make_resource(str(number)) for number in range(8)]
-    for one in resources:
-        tenant.make_event(one["calendars"][0]["id"], f"{MONDAY}T00:00:00Z", "2026-12-01T07:00:00Z")
+    for resource in resources:
+        tenant.make_event(
+            resource["calendars"][0]["id"], f"{MONDAY}T00:00:00Z", "2026-12-01T07:00:00Z"
+        )
     fine = {"timeslot_increments": "1 minute", "length": "1 minute"}
     project = make_project(tenant, resources, "exclusive", availability=fine)
 
@@ -267,7 +269,10 @@ def mutual(tenant: Tenant, three: list[Any]) -> str:
 def events_of(tenant: Tenant, resources: list[Any]) -> list[list[Any]]:
     """Each resource's events on that Monday."""
     query = f"start={MONDAY}T00:00:00Z&end={MONDAY}T23:59:59Z"
-    return [tenant.get(f"/events?{query}&search=resource.id:{one['id']}").data for one in resources]
+    return [
+        tenant.get(f"/events?{query}&search=resource.id:{resource['id']}").data
+        for resource in resources
+    ]
 
 
 def spans_of(tenant: Tenant, resources: list[Any]) -> list[list[tuple[str, bool]]]:
@@ -294,7 +299,7 @@ def test_a_mutual_booking_takes_everyones_time(
             "id": companion["id"],
             "calendar_id": resource["calendars"][0]["id"],
         }
-    assert [taken(tenant, one["id"]) for one in three] == [["09:00-10:00"]] * 3
+    assert [taken(tenant, resource["id"]) for resource in three] == [["09:00-10:00"]] * 3
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2])
@@ -354,7 +359,7 @@ def test_all_are_freed_together(tenant: Tenant, three: list[Any], mutual: str, a
     act(tenant, booking, action)
 
     assert spans_of(tenant, three) == [[("09:00-10:00", False)]] * 3
-    assert [taken(tenant, one["id"]) for one in three] == [[]] * 3
+    assert [taken(tenant, resource["id"]) for resource in three] == [[]] * 3
 
 
 def test_all_are_moved_together(tenant: Tenant, three: list[Any], mutual: str) -> None:
@@ -423,7 +428,7 @@ def test_a_tentative_mutual_booking_stays_so_where_one_is_taken(
 
     assert (answer.status, answer.json["conflicts"]) == (409, [shown("09:30", "10:00")])
     assert whole(tenant, booking)["state"] == "tentative"
-    assert [len(taken(tenant, one["id"])) for one in three].count(1) == 1
+    assert [len(taken(tenant, resource["id"])) for resource in three].count(1) == 1
 
 
 def test_a_mutual_booking_counts_for_each_resource(tenant: Tenant, three: list[Any]) -> None:
@@ -431,8 +436,8 @@ def test_a_mutual_booking_counts_for_each_resource(tenant: Tenant, three: list[A
     tenant.book(project_id=project, **NINE)
 
     answers = [
-        tenant.book(project_id=project, resource_id=one["id"], **span("12:00", "13:00"))
-        for one in three
+        tenant.book(project_id=project, resource_id=resource["id"], **span("12:00", "13:00"))
+        for resource in three
     ]
 
     assert [answer.status for answer in answers] == [409] * 3

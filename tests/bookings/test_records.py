@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import MARTY, NINE, answered, entry, links, shown, span
+from tests.bookings.booking_drafts import MARTY, NINE, answered, entry, links, shown, span
 from tests.world import BERLIN, STAMP, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bookings.agreements import (
+from tests.bookings.booking_drafts import (
     ACTIONS_OF,
     MONDAY,
     NINE,
@@ -48,7 +48,7 @@ def times_of(tenant: Tenant, booking: Any) -> dict[str, str]:
 
 
 def make_project(tenant: Tenant, *resources: Any, **given: Any) -> str:
-    return tenant.make_project(*(one["id"] for one in resources), **given)["id"]
+    return tenant.make_project(*(resource["id"] for resource in resources), **given)["id"]
 
 
 # --- The move -------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
         "logs": found["logs"],
     }
     assert steps(tenant, booking)[1:] == [("confirmed", "reschedule", "confirmed")]
-    assert [taken(tenant, one["id"]) for one in (ada, bob)] == [[], ["09:00-10:00"]]
+    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
 
 
 def test_the_same_resource_keeps_the_calendar(tenant: Tenant, ada: Any, clock: Any) -> None:
@@ -287,7 +287,10 @@ def test_the_other_resource_is_taken(tenant: Tenant, ada: Any, booking: Any) -> 
         },
     )
     assert whole(tenant, booking)["resource"]["name"] == "Ada"
-    assert [taken(tenant, one["id"]) for one in (ada, bob)] == [["09:00-10:00"], ["09:30-10:30"]]
+    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [
+        ["09:00-10:00"],
+        ["09:30-10:30"],
+    ]
 
 
 @pytest.mark.parametrize("kind", ["foreign", "unknown", "removed"])
@@ -384,7 +387,7 @@ def test_rules_hold_where_the_booking_enforces_them(tenant: Tenant, ada: Any) ->
     ]
 
     assert [answer.status for answer in answers] == [409, 409, 200, 200]
-    assert [[one["type"] for one in answer.json["reasons"]] for answer in answers[:2]] == [
+    assert [[reason["type"] for reason in answer.json["reasons"]] for answer in answers[:2]] == [
         ["constraint"],
         ["limit"],
     ]
@@ -419,7 +422,7 @@ def test_the_limit_of_another_day(tenant: Tenant, ada: Any) -> None:
 
     answer = move(tenant, booking, span("12:00", "13:00", "2026-11-24"))
 
-    assert (answer.status, [one["text"] for one in answer.json["reasons"]]) == (
+    assert (answer.status, [reason["text"] for reason in answer.json["reasons"]]) == (
         409,
         ["Daily limit reached."],
     )
@@ -433,7 +436,7 @@ def test_notice_and_past_hold_at_a_move(tenant: Tenant, ada: Any) -> None:
         move(tenant, booking, span("10:00", "11:00", day)) for day in ("2026-11-20", "2026-11-19")
     ]
 
-    assert [[one["type"] for one in answer.json["reasons"]] for answer in answers] == [
+    assert [[reason["type"] for reason in answer.json["reasons"]] for answer in answers] == [
         ["notice"],
         ["notice", "past"],
     ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from scheduling.api.management.commands.up import welcome
+from ops.management.commands.up import welcome_text
 from tests.world import Caller
 
 pytestmark = pytest.mark.both_databases
@@ -19,7 +19,7 @@ def proposed(folder: Path) -> tuple[Caller, dict[str, Any]]:
     """A client with the demo's key, and the booking that is printed."""
     call_command("seed_demo", quiet=True)
     made = json.loads((folder / "demo.json").read_text())
-    body = re.findall(r"-d '(.*?)' http://demo/v2/bookings", welcome("http://demo", demo=True))
+    body = re.findall(r"-d '(.*?)' http://demo/v2/bookings", welcome_text("http://demo", demo=True))
     return Caller(made["api_key"]), json.loads(body[0])
 
 

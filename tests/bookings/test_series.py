@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.availability.questions import refusal
-from tests.bookings.agreements import MONDAY, NINE, act, answered, entry, shown, span, taken
+from tests.availability.queries import refusal
+from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, entry, shown, span, taken
 from tests.world import BERLIN, Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -70,12 +70,12 @@ def test_the_wall_clock_is_kept_over_clock_changes(tenant: Tenant) -> None:
         recurrence="FREQ=DAILY;COUNT=3",
     )
 
-    assert [(one["start"], one["end"]) for one in occurrences(spring)] == [
+    assert [(occurrence["start"], occurrence["end"]) for occurrence in occurrences(spring)] == [
         ("2027-03-27T01:30:00+00:00", "2027-03-27T02:30:00+00:00"),
         ("2027-03-28T01:00:00+00:00", "2027-03-28T01:30:00+00:00"),
         ("2027-03-29T00:30:00+00:00", "2027-03-29T01:30:00+00:00"),
     ]
-    assert [(one["start"], one["end"]) for one in occurrences(autumn)] == [
+    assert [(occurrence["start"], occurrence["end"]) for occurrence in occurrences(autumn)] == [
         ("2027-10-30T00:30:00+00:00", "2027-10-30T01:30:00+00:00"),
         ("2027-10-31T00:30:00+00:00", "2027-10-31T02:30:00+00:00"),
         ("2027-11-01T01:30:00+00:00", "2027-11-01T02:30:00+00:00"),
@@ -89,7 +89,7 @@ def test_days_that_a_month_does_not_have_are_left_out(tenant: Tenant, ada: Any) 
         recurrence="RRULE:FREQ=MONTHLY;UNTIL=20270531",
     )
 
-    assert [one["start"][:10] for one in occurrences(answer)] == [
+    assert [occurrence["start"][:10] for occurrence in occurrences(answer)] == [
         *("2027-01-31", "2027-03-31", "2027-05-31")
     ]
 
@@ -171,7 +171,10 @@ def test_occurrences_stand_in_each_others_way(tenant: Tenant, ada: Any) -> None:
         **times,
     )
 
-    assert [one.get("reason") for one in occurrences(answer)] == [None, "slot_taken"] * 2
+    assert [occurrence.get("reason") for occurrence in occurrences(answer)] == [
+        None,
+        "slot_taken",
+    ] * 2
 
 
 def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any) -> None:
@@ -203,7 +206,11 @@ def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any)
             "occurrences": [{**shown("09:00", "10:00", DAYS[1]), "reason": "not_available"}],
         },
     )
-    assert [one.get("reason") for one in occurrences(made)] == [None, "not_available", None]
+    assert [occurrence.get("reason") for occurrence in occurrences(made)] == [
+        None,
+        "not_available",
+        None,
+    ]
 
 
 def test_the_daily_limit_counts_the_series_too(tenant: Tenant, ada: Any) -> None:
@@ -220,7 +227,10 @@ def test_the_daily_limit_counts_the_series_too(tenant: Tenant, ada: Any) -> None
         on_conflict="skip",
     )
 
-    assert [one.get("reason") for one in occurrences(answer)] == [None, "not_available"] * 2
+    assert [occurrence.get("reason") for occurrence in occurrences(answer)] == [
+        None,
+        "not_available",
+    ] * 2
 
 
 def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -> None:
@@ -249,8 +259,14 @@ def test_a_mutual_series_takes_the_time_of_all(tenant: Tenant, ada: Any) -> None
 
     answer = tenant.book(project_id=project["id"], on_conflict="skip", **WEEKLY)
 
-    assert [one.get("reason") for one in occurrences(answer)] == [None, "slot_taken", None]
-    assert [taken(tenant, one["id"], day=DAYS[2]) for one in (ada, bob)] == [["09:00-10:00"]] * 2
+    assert [occurrence.get("reason") for occurrence in occurrences(answer)] == [
+        None,
+        "slot_taken",
+        None,
+    ]
+    assert [taken(tenant, resource["id"], day=DAYS[2]) for resource in (ada, bob)] == [
+        ["09:00-10:00"]
+    ] * 2
 
 
 # --- Actions and moves ----------------------------------------------------------------------------
@@ -366,23 +382,35 @@ def test_a_move_keeps_the_wall_clock_of_each(tenant: Tenant) -> None:
     ]
 
 
+def test_a_move_to_another_length_gives_it_to_all(tenant: Tenant, ada: Any) -> None:
+    made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
+
+    answer = tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {**span("10:00", "12:00"), "scope": "all"},
+    )
+
+    assert answer.status == 200
+    assert [taken(tenant, ada["id"], day=day) for day in DAYS] == [["10:00-12:00"]] * 3
+
+
 # --- Refused bodies -------------------------------------------------------------------------------
 REFUSED = {
     "FREQ=SECONDLY;COUNT=3": "FREQ can't be SECONDLY.",
-    "FREQ=WEEKLY": "Either COUNT or UNTIL is needed.",
-    "FREQ=WEEKLY;COUNT=3;UNTIL=20270101": "Either COUNT or UNTIL is needed.",
-    "COUNT=3": "FREQ is needed.",
+    "FREQ=WEEKLY": "Either COUNT or UNTIL is required.",
+    "FREQ=WEEKLY;COUNT=3;UNTIL=20270101": "Either COUNT or UNTIL is required.",
+    "COUNT=3": "FREQ is required.",
     "FREQ=WEEKLY;COUNT=367": "COUNT can't be 367.",
     "FREQ=WEEKLY;COUNT=0": "COUNT can't be 0.",
-    "FREQ=WEEKLY;COUNT=3;COUNT=4": "COUNT is there twice.",
-    "FREQ=WEEKLY;COUNT=3;BYHOUR=9": "BYHOUR is no part of a rule that can be used here.",
-    "FREQ=WEEKLY;COUNT=3;BYEASTER=1": "BYEASTER is no part of a rule that can be used here.",
+    "FREQ=WEEKLY;COUNT=3;COUNT=4": "COUNT occurs twice.",
+    "FREQ=WEEKLY;COUNT=3;BYHOUR=9": "BYHOUR is not supported.",
+    "FREQ=WEEKLY;COUNT=3;BYEASTER=1": "BYEASTER is not supported.",
     "FREQ=WEEKLY;COUNT=3;BYDAY=XX": "BYDAY can't be XX.",
-    "FREQ=WEEKLY;COUNT=3;BYDAY=1MO": "BYDAY takes numbers in MONTHLY and YEARLY rules only.",
+    "FREQ=WEEKLY;COUNT=3;BYDAY=1MO": "BYDAY takes numbers only in MONTHLY and YEARLY rules.",
     "FREQ=WEEKLY;COUNT=3;BYDAY=TU": "The start must be an occurrence of the rule.",
     "FREQ=YEARLY;COUNT=3;BYMONTH=2;BYMONTHDAY=30": "The start must be an occurrence of the rule.",
     "FREQ=DAILY;COUNT=3;BYMONTH=2;BYMONTHDAY=30": "The start must be an occurrence of the rule.",
-    "FREQ=MONTHLY;BYSETPOS=366;COUNT=3": "BYSETPOS needs another BY part.",
+    "FREQ=MONTHLY;BYSETPOS=366;COUNT=3": "BYSETPOS requires another BY part.",
     "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=366;COUNT=3": "The start must be an occurrence of the rule.",
     "FREQ=YEARLY;COUNT=366": "Must end within 10 years.",
     "FREQ=DAILY;UNTIL=20361124": "Must end within 10 years.",
@@ -391,7 +419,7 @@ REFUSED = {
     "FREQ=DAILY;UNTIL=20270231": "UNTIL: There is no such date or time.",
     "FREQ=DAILY;INTERVAL=0;COUNT=2": "INTERVAL can't be 0.",
     "FREQ=DAILY;INTERVAL=99999999999;COUNT=2": "INTERVAL can't be 99999999999.",
-    "every day": "EVERY DAY is no part of a rule that can be used here.",
+    "every day": "EVERY DAY is not supported.",
 }
 
 
@@ -442,5 +470,5 @@ def test_a_booking_without_a_series_goes_alone(tenant: Tenant, ada: Any, scope: 
 def test_a_year_of_days(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=366", **NINE)
 
-    assert len({one["booking_id"] for one in occurrences(answer)}) == 366
+    assert len({occurrence["booking_id"] for occurrence in occurrences(answer)}) == 366
     assert tenant.get("/bookings").json["total"] == 366

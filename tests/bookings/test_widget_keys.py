@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bookings import requests
+from bookings import booking_input
 from bookings.models import Booking
-from bookings.services import moving
-from tests.bookings.agreements import MARTY, NINE, answered, shown, span, whole
+from bookings.services import reschedule
+from tests.bookings.booking_drafts import MARTY, NINE, answered, shown, span, whole
 from tests.world import Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -200,7 +200,8 @@ def test_a_booking_may_move_to_the_projects_resources_only(
     path = f"/bookings/{booking['id']}/reschedule"
 
     answers = [
-        widget.post(path, {**span("11:00", "12:00"), "resource_id": one}) for one in (cleo, bob)
+        widget.post(path, {**span("11:00", "12:00"), "resource_id": resource})
+        for resource in (cleo, bob)
     ]
 
     assert [answer.status for answer in answers] == [422, 200]
@@ -451,7 +452,7 @@ def test_a_widget_key_names_few_customers(tenant: Tenant, widget: Caller, projec
 def test_a_widget_key_makes_so_many_bookings_for_one_address(
     tenant: Tenant, widget: Caller, ada: Any, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "PUBLIC_BOOKINGS", 2)
+    monkeypatch.setattr(booking_input, "PUBLIC_BOOKINGS", 2)
     first = book(widget, project_id=project).data
     book(widget, project_id=project, **span("11:00", "12:00"))
     loud = {"name": "Marty", "email": "MARTY@example.com"}
@@ -478,7 +479,7 @@ def test_a_widget_key_moves_a_booking_so_often(
     widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every move is mailed, also where the project sets no limit."""
-    monkeypatch.setattr(moving, "MOST_BY_CUSTOMERS", 1)
+    monkeypatch.setattr(reschedule, "MAX_MOVES_BY_CUSTOMER", 1)
     path = f"/bookings/{book(widget, project_id=project).data['id']}/reschedule"
 
     answers = [
@@ -499,7 +500,7 @@ def test_what_is_related_needs_a_graph_of_seats(tenant: Tenant, ada: Any) -> Non
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"related.owner_booking_id": ["Only seats are taken in a group: see the graph."]},
+        {"related.owner_booking_id": ["Only seats have a group: use the graph group_customer."]},
     )
 
 
@@ -513,6 +514,6 @@ def test_a_widget_key_moves_no_group(tenant: Tenant, widget: Caller, ada: Any) -
 
     assert (answer.status, answer.error) == (
         403,
-        {"error": "A group is moved by its owner.", "code": "forbidden"},
+        {"error": "Only the owner can move a group.", "code": "forbidden"},
     )
     assert whole(tenant, group)["event"]["start"] == NINE["start"].replace("Z", "+00:00")

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,12 @@ class House:
 
     def kill_busiest(self, *names: str) -> None:
         """The pool process that has worked most; its worker makes another."""
-        children = [child for name in names for child in self.children(name)]
-        max(children, key=lambda child: child.cpu_times().user).kill()
+        seconds = {}
+        for child in (child for name in names for child in self.children(name)):
+            # One that was killed a moment ago may still be listed.
+            with suppress(psutil.NoSuchProcess):
+                seconds[child] = child.cpu_times().user
+        max(seconds, key=seconds.__getitem__).kill()
         self.kills += 1
 
     def kill_while_sending(self, *names: str) -> None:

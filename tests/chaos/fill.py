@@ -8,19 +8,19 @@ from django.utils import timezone
 
 from apps_config.models import App, Credential
 from apps_config.services import create_app, issue_key
+from availability.event_time import EventDetails
 from availability.models import Calendar
-from availability.placement import Details
 from availability.services import create_resource
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from bookings.places import Place
-from bookings.services import Actor, NewBooking, apply_action, create_booking, reschedule
-from external_calendars.access import keep_access
+from bookings.services import Actor, NewBooking, apply_action, create_booking, reschedule_booking
+from bookings.target import BookingTarget
+from external_calendars.credentials import store_credentials
 from external_calendars.models import Connection, WrittenEvent
-from external_calendars.providers.base import Access
-from notifications.breaker import endpoint_of
+from external_calendars.providers.base import CalendarAccess
 from notifications.models import Delivery
-from notifications.services import create_webhook
+from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.webhooks.services import create_webhook
 
 ACTOR = Actor(name="chaos", source="api")
 REMINDER = {
@@ -92,13 +92,13 @@ def _book(app: App, calendar: Calendar, count: int) -> None:
         new = NewBooking(
             start=start + timedelta(hours=number),
             end=start + timedelta(hours=number + 1),
-            details=Details(what=f"Meeting {number}"),
+            details=EventDetails(what=f"Meeting {number}"),
             graph=GRAPHS["instant"],
             action="confirm",
             customers=[{"name": "Ada", "email": f"ada{number}@example.com"}],
         )
-        place = Place(app=app, project=None, calendar=calendar, now=now)
-        create_booking(new, place=place, actor=ACTOR, now=now)
+        place = BookingTarget(app=app, project=None, calendar=calendar, now=now)
+        create_booking(new, target=place, actor=ACTOR, now=now)
 
 
 def make_writes(slug: str, access: list[str], count: int) -> None:
@@ -114,7 +114,7 @@ def make_writes(slug: str, access: list[str], count: int) -> None:
         provider_primary=True,
     )
     connection = Connection(calendar=elsewhere)
-    keep_access(connection, Access(*access))
+    store_credentials(connection, CalendarAccess(*access))
     connection.save(force_insert=True)
     own = Calendar.objects.select_related("resource").get(resource=resource, provider="service")
     _book(app, own, count)
@@ -128,7 +128,7 @@ def change_writes(slug: str) -> None:
         if number % 3 == 0:
             start = booking.event.start + timedelta(days=365)
             end = start + timedelta(hours=1)
-            reschedule(start=start, end=end, calendar=None, **given)
+            reschedule_booking(start=start, end=end, calendar=None, **given)
         elif number % 3 == 1:
             apply_action(action="cancel", **given)
 

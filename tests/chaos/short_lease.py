@@ -6,8 +6,8 @@ sooner; receivers here answer at once, so that no try outlasts such a lease.
 
 from datetime import timedelta
 
-from notifications import pump, queue, sweeping
+from notifications.outbox import dispatcher, poller, queue
 
-for module in (pump, queue, sweeping):
+for module in (dispatcher, queue, poller):
     module.LEASE = timedelta(seconds=10)
-pump.SEND_NEEDS = 6.0
+dispatcher.SEND_NEEDS = 6.0

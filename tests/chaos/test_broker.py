@@ -87,10 +87,10 @@ def test_redis_is_gone_for_a_while(house: House) -> None:
         ids = house.fill(
             f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {house.size(300, 40)}, 5)"
         )
-        time.sleep(house.size(60, 8))
+        time.sleep(house.size(60, 5))
         house.wait_until_done(60, left=4)  # of the bookings that are just being made
         house.redis.start()
-        time.sleep(house.size(10, 3))
+        time.sleep(house.size(10, 2))
     house.wait_until_done(60)
     mark = len(house.hooks.calls)
     late = [call.at - ids[call.id] for call in house.hooks.calls]

@@ -13,7 +13,6 @@ from tests.chaos.conftest import House, slug
 from tests.live import LiveCaller
 
 START = datetime(2031, 1, 6, tzinfo=UTC)
-CLIENTS = 20
 
 
 @pytest.mark.redis
@@ -21,13 +20,14 @@ CLIENTS = 20
 def test_postgresql_is_restarted_under_load(make_house: Callable[..., House]) -> None:
     """Only 503 while it is down; each 201 is kept; a repeated key ends in one booking."""
     house = make_house(own_postgres=True)
-    made = house.fill(f"make_app({slug()!r}, {CLIENTS})")
+    clients = house.size(20, 6)
+    made = house.fill(f"make_app({slug()!r}, {clients})")
     house.service.start_web()
     house.start_worker()
     house.service.start_beat()
-    answers: list[Counter[str]] = [Counter() for _ in range(CLIENTS)]
-    kept: list[dict[str, str]] = [{} for _ in range(CLIENTS)]
-    until = time.monotonic() + house.size(40, 12)
+    answers: list[Counter[str]] = [Counter() for _ in range(clients)]
+    kept: list[dict[str, str]] = [{} for _ in range(clients)]
+    until = time.monotonic() + house.size(40, 9)
 
     def work(client: int) -> None:
         caller = LiveCaller(house.service.url, made["key"])
@@ -55,7 +55,7 @@ def test_postgresql_is_restarted_under_load(make_house: Callable[..., House]) ->
             else:
                 time.sleep(0.5)
 
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
+    threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
     for thread in threads:
         thread.start()
     for _ in range(house.size(3, 1)):

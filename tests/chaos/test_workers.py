@@ -23,7 +23,7 @@ GROUP BY state"""
 @pytest.mark.redis
 @pytest.mark.postgresql
 def test_killed_workers_lose_nothing(house: House) -> None:
-    calls, mails = house.size(10_000, 1500), house.size(2000, 200)
+    calls, mails = house.size(10_000, 600), house.size(2000, 80)
     house.hooks.answers["/hook"] = Answer(delay=0.02)
     ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {calls}, 0)")
     mail_ids = house.fill(f"make_mails({slug()!r}, {mails})")
@@ -65,6 +65,7 @@ def test_killed_workers_lose_nothing(house: House) -> None:
 
 @pytest.mark.redis
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_killed_workers_write_each_event_once(house: House) -> None:
     """Into a calendar elsewhere: made, moved and removed while the workers are killed."""
     count, app = house.size(2400, 60), slug()
@@ -117,6 +118,7 @@ def field(text: str, name: str) -> str:
 
 @pytest.mark.redis
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_a_worker_that_is_stopped_gives_back_what_it_has_not_sent(
     make_house: Callable[..., House],
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_worker_that_is_stopped_gives_back_what_it_has_not_sent(
 
 
 @pytest.mark.redis
+@pytest.mark.chaos
 def test_two_beats_and_three_workers_send_once(house: House) -> None:
     count = house.size(500, 100)
     ids = house.fill(
@@ -175,6 +178,7 @@ def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
 
 @pytest.mark.redis
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_a_server_that_hangs_holds_up_no_other(make_house: Callable[..., House]) -> None:
     """Rows to it stand ahead of all others; a pump has eight threads, half of them for it."""
     house = make_house(DELIVERY_THREADS=8)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import Access, Found, Trouble
+from external_calendars.providers.base import CalendarAccess, DiscoveredCalendar, ProviderError
 
 
 class Shelf:
@@ -15,22 +15,22 @@ class Shelf:
 
     def __init__(self, *, can_write: bool) -> None:
         self.can_write = can_write
-        self.calendars: dict[str, Found | Trouble] = {}
-        self.asked: list[Access] = []
+        self.calendars: dict[str, DiscoveredCalendar | ProviderError] = {}
+        self.asked: list[CalendarAccess] = []
         self.deadlines: list[float] = []
 
     def put(self, address: str, name: str = "Work", *, invites: bool = False, **found: Any) -> str:
         """A calendar at that address. Returns it."""
         may_write = found.pop("may_write", self.can_write)
         own = found.pop("at", address)
-        self.calendars[address] = Found(own, name, may_write, invites)
+        self.calendars[address] = DiscoveredCalendar(own, name, may_write, invites)
         return address
 
-    def find(self, access: Access, *, deadline: float) -> Found:
+    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         self.asked.append(access)
         self.deadlines.append(deadline)
-        there = self.calendars.get(access.address, Trouble("not_a_calendar"))
-        if isinstance(there, Trouble):
+        there = self.calendars.get(access.address, ProviderError("not_a_calendar"))
+        if isinstance(there, ProviderError):
             raise there
         return there
 

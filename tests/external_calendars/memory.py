@@ -9,14 +9,19 @@ import pytest
 from django.utils import timezone
 
 from availability.models import Calendar, Event, Resource
-from external_calendars import claims
-from external_calendars import sync as sync_module
-from external_calendars.claims import claim
+from common.encryption import encrypt_text
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import Access, Found, Look, Object
-from external_calendars.sync import sync
-from scheduling.api.secrets import encrypt_text
+from external_calendars.providers.base import (
+    CalendarAccess,
+    ChangeSet,
+    DiscoveredCalendar,
+    RemoteObject,
+)
+from external_calendars.sync import leases
+from external_calendars.sync import run as sync_module
+from external_calendars.sync.leases import claim_connections
+from external_calendars.sync.run import sync_calendar
 
 ADDRESS = "https://calendar.example.com/ada/"
 
@@ -48,37 +53,37 @@ class Memory:
         self.changes.append(href)
 
     # --- What a provider does ---------------------------------------------------------------------
-    def find(self, access: Access, *, deadline: float) -> Found:
-        return Found(access.address, "Memory", True, False)
+    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+        return DiscoveredCalendar(access.address, "Memory", True, False)
 
-    def look(
+    def list_changes(
         self,
-        access: Access,
+        access: CalendarAccess,
         mark: Mapping[str, Any],
         known: Callable[[], Mapping[str, str]],
         *,
         deadline: float,
-    ) -> Look:
+    ) -> ChangeSet:
         self._called("look")
         new_mark = {"seen": len(self.changes)}
         if not mark:
-            return Look(self._etags(self.objects), [], True, new_mark)
+            return ChangeSet(self._etags(self.objects), [], True, new_mark)
         touched = dict.fromkeys(self.changes[mark["seen"] :])
         here = [href for href in touched if href in self.objects]
         gone = [href for href in touched if href not in self.objects]
-        return Look(self._etags(here), gone, False, new_mark)
+        return ChangeSet(self._etags(here), gone, False, new_mark)
 
     def fetch(
-        self, access: Access, hrefs: Sequence[str], *, deadline: float
-    ) -> Iterator[Sequence[Object]]:
+        self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
+    ) -> Iterator[Sequence[RemoteObject]]:
         for first in range(0, len(hrefs), self.batch):
             few = hrefs[first : first + self.batch]
             self.before_batch()
             self._called(f"fetch {len(few)}")
-            yield [Object(href, *self.objects[href]) for href in few if href in self.objects]
+            yield [RemoteObject(href, *self.objects[href]) for href in few if href in self.objects]
 
-    def read(self, access: Access, href: str, *, deadline: float) -> Object | None:
-        return Object(href, *self.objects[href]) if href in self.objects else None
+    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+        return RemoteObject(href, *self.objects[href]) if href in self.objects else None
 
     def _etags(self, hrefs: Any) -> dict[str, str]:
         return {href: self.objects[href][0] if self.tells_etags else "" for href in hrefs}
@@ -97,7 +102,7 @@ class Memory:
 @pytest.fixture
 def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock, which the database's own follows here: `still.shift(seconds)`."""
-    for module in (claims, sync_module):
+    for module in (leases, sync_module):
         monkeypatch.setattr(module, "database_now", timezone.now)
     return clock
 
@@ -109,9 +114,11 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Memory:
     return provider
 
 
-def connect(resource_id: str, provider: str = "memory", access: Access | None = None) -> Connection:
+def connect(
+    resource_id: str, provider: str = "memory", access: CalendarAccess | None = None
+) -> Connection:
     """A connected calendar of the resource that is due at once."""
-    access = access or Access(ADDRESS, "ada", "secret")
+    access = access or CalendarAccess(ADDRESS, "ada", "secret")
     calendar = Calendar.objects.create(
         resource=Resource.objects.get(id=resource_id),
         name="Elsewhere",
@@ -130,8 +137,8 @@ def connect(resource_id: str, provider: str = "memory", access: Access | None = 
 
 def look(connection: Connection, **given: Any) -> str:
     """One pass now, due or not; how it ended. The row is read again."""
-    (claimed,) = claim(1, calendar_id=connection.pk)
-    ended = sync(claimed, **given)
+    (claimed,) = claim_connections(1, calendar_id=connection.pk)
+    ended = sync_calendar(claimed, **given)
     if Connection.objects.filter(pk=connection.pk).exists():
         connection.refresh_from_db()
     return ended

@@ -15,7 +15,7 @@ from typing import Any
 import requests
 from dulwich import porcelain
 
-from external_calendars.providers.base import Access
+from external_calendars.providers.base import CalendarAccess
 from tests.external_calendars.front import Front
 from tests.services import Server
 
@@ -40,6 +40,8 @@ type = from_file
 file = {folder}/rights
 [storage]
 filesystem_folder = {folder}/store
+# Of files, whose age is real where TEST_CLOCK shifts the time.
+max_sync_token_age = 3153600000
 [logging]
 level = warning
 """
@@ -136,8 +138,8 @@ class Collection:
         return self.server.url + self.path
 
     @property
-    def access(self) -> Access:
-        return Access(self.url, self.user, PASSWORD)
+    def access(self) -> CalendarAccess:
+        return CalendarAccess(self.url, self.user, PASSWORD)
 
     def request(self, method: str, name: str = "", **given: Any) -> requests.Response:
         url = f"http://127.0.0.1:{self.server.port}{self.path}{name}"

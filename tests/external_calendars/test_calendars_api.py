@@ -8,10 +8,15 @@ import pytest
 from django.db import connection
 
 from availability.models import Calendar, Event
-from external_calendars.access import access_of
+from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection, ExternalObject, Feed, WrittenEvent
-from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES, Access, Trouble
-from external_calendars.services import FIELDS, FIND_SECONDS, MOST_CONNECTED
+from external_calendars.providers.base import (
+    FINAL_ERRORS,
+    PROVIDER_ERRORS,
+    CalendarAccess,
+    ProviderError,
+)
+from external_calendars.services import FIELDS, FIND_SECONDS, MAX_CONNECTED
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.queries import Queries
 from tests.world import NOW, STAMP, Answer, Caller, Tenant, at
@@ -93,11 +98,11 @@ def test_a_connected_calendar(tenant: Tenant, shelf: Shelf) -> None:
     expected = record(answer.data, resource)
     assert (answer.status, answer.json) == (201, {"data": expected})
     assert tenant.get(f"/calendars/{answer.data['id']}").data == expected
-    assert shelf.asked == [Access("https://dav.example.com/", "ada", "correct horse")]
+    assert shelf.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
     assert shelf.deadlines == [FIND_SECONDS]
     kept = Connection.objects.get()
     assert (str(kept.calendar_id), kept.username) == (expected["id"], "ada")
-    assert access_of(kept) == Access(WORK, "ada", "correct horse")
+    assert credentials_of(kept) == CalendarAccess(WORK, "ada", "correct horse")
     assert (kept.next_at, kept.mark, kept.failures) == (NOW, {}, 0)
     assert kept.calendar.provider_invites is True
 
@@ -116,8 +121,8 @@ def test_a_feed_shows_no_more_than_its_server(tenant: Tenant, feeds: Shelf) -> N
         "provider_primary": False,
     }
     assert answer.json == {"data": record(answer.data, resource, **values)}
-    assert feeds.asked == [Access(FEED)]
-    assert access_of(Connection.objects.get()) == Access(FEED)
+    assert feeds.asked == [CalendarAccess(FEED)]
+    assert credentials_of(Connection.objects.get()) == CalendarAccess(FEED)
 
 
 def test_secrets_stand_in_no_row_and_no_answer(tenant: Tenant, shelf: Shelf, feeds: Shelf) -> None:
@@ -189,17 +194,17 @@ def test_the_first_that_can_be_written_to_is_primary(
     assert {str(one) for one in primary.values_list("id", flat=True)} == {ids[3], ids[4]}
 
 
-@pytest.mark.parametrize("code", TROUBLES)
+@pytest.mark.parametrize("code", PROVIDER_ERRORS)
 def test_what_is_wrong_there_is_said_at_its_field(tenant: Tenant, shelf: Shelf, code: str) -> None:
     resource = tenant.make_resource()
     # Only of several calendars it is told which.
     detail = "Work, Home" if code == "several_calendars" else "not for everybody"
-    shelf.calendars[WORK] = Trouble(code, status=500, detail=detail)
+    shelf.calendars[WORK] = ProviderError(code, status=500, detail=detail)
 
     answer = connect(tenant, resource)
 
     field = FIELDS.get(code, "address")
-    text = detail if code == "several_calendars" else TROUBLES[code]
+    text = detail if code == "several_calendars" else PROVIDER_ERRORS[code]
     assert (answer.status, answer.error) == (
         422,
         {
@@ -222,7 +227,7 @@ def test_bookings_are_written_to_no_calendar_that_can_only_be_read(
     assert (answer.status, answer.json["problem"], answer.json["errors"]) == (
         422,
         "no_write_access",
-        {"provider_primary": [TROUBLES["no_write_access"]]},
+        {"provider_primary": [PROVIDER_ERRORS["no_write_access"]]},
     )
 
 
@@ -291,22 +296,22 @@ def test_the_same_calendar_is_connected_once(tenant: Tenant, shelf: Shelf, feeds
 
     assert [answer.status for answer in answers] == [409, 409, 201, 201]
     assert [answer.error for answer in answers[:2]] == [
-        {"error": f"It is connected already, as “{name}”.", "code": "already_exists"}
+        {"error": f"This calendar is already connected as “{name}”.", "code": "already_exists"}
         for name in ("Work", "Holidays")
     ]
 
 
 def test_a_resource_has_so_many(tenant: Tenant, feeds: Shelf) -> None:
     resource = tenant.make_resource()
-    addresses = [feeds.put(f"{FEED}?{number}") for number in range(MOST_CONNECTED + 1)]
+    addresses = [feeds.put(f"{FEED}?{number}") for number in range(MAX_CONNECTED + 1)]
 
     answers = [subscribe(tenant, resource, address) for address in addresses]
     tenant.delete(f"/calendars/{answers[0].data['id']}")
     again = subscribe(tenant, resource, addresses[-1])
 
-    assert [answer.status for answer in answers] == [201] * MOST_CONNECTED + [422]
+    assert [answer.status for answer in answers] == [201] * MAX_CONNECTED + [422]
     assert answers[-1].json["errors"] == {
-        "resource_id": [f"A resource has at most {MOST_CONNECTED} connected calendars."]
+        "resource_id": [f"A resource has at most {MAX_CONNECTED} connected calendars."]
     }
     assert again.status == 201
 
@@ -322,7 +327,7 @@ def test_no_server_is_asked_inside_a_transaction(tenant: Tenant, shelf: Shelf) -
     own = tenant.post("/calendars", {"name": "Own", "resource_id": resource["id"]}, **key)
     again = tenant.post("/calendars", {"name": "Own", "resource_id": resource["id"]}, **key)
 
-    text = "Is not taken where a calendar is connected: its server is asked."
+    text = "Not supported when connecting a calendar."
     for answer in (refused, changed):
         assert (answer.status, answer.json["errors"]) == (422, {"Idempotency-Key": [text]})
     assert len(shelf.asked) == 1
@@ -398,7 +403,7 @@ def test_a_calendar_of_its_own_is_connected_to_nothing(tenant: Tenant, end: str)
 
     answer = tenant.post(f"/calendars/{calendar['id']}/{end}")
 
-    text = "Is a calendar of its own: it is connected to nothing."
+    text = "This calendar is not connected to a provider."
     assert (answer.status, answer.json["errors"]) == (422, {"calendar_id": [text]})
     assert tenant.get(f"/calendars/{calendar['id']}").data == calendar
 
@@ -424,7 +429,7 @@ def test_a_new_password_ends_the_problem_and_keeps_what_was_read(
 
     answer = tenant.put(path, {"password": "better"})
 
-    problem = {"code": "unauthorized", "text": TROUBLES["unauthorized"], "since": STAMP}
+    problem = {"code": "unauthorized", "text": PROVIDER_ERRORS["unauthorized"], "since": STAMP}
     assert before == record(
         calendar, resource, provider_sync=False, problem=problem, synced_at=STAMP
     )
@@ -434,7 +439,7 @@ def test_a_new_password_ends_the_problem_and_keeps_what_was_read(
         record(calendar, resource, synced_at=STAMP, **moved),
     )
     kept = Connection.objects.get()
-    assert access_of(kept) == Access(WORK, "ada", "better")
+    assert credentials_of(kept) == CalendarAccess(WORK, "ada", "better")
     assert (kept.mark, kept.failures, kept.next_at) == (
         {"sync-token": "7"},
         0,
@@ -479,7 +484,7 @@ def test_a_stored_password_is_told_to_no_other_server(
     kept = tenant.get(path).data
     taken = tenant.put(path, {"address": other, "password": "another"})
 
-    sentence = "Must be given again: it is not told to another server unasked."
+    sentence = "Enter the password again: the address is on another server."
     assert (refused.status, refused.json["errors"]) == (422, {"password": [sentence]})
     assert kept == before
     assert (taken.status, taken.data["provider_id"]) == (200, other)
@@ -489,7 +494,7 @@ def test_a_refused_change_changes_nothing(tenant: Tenant, shelf: Shelf) -> None:
     resource = tenant.make_resource()
     calendar = connect(tenant, resource, shelf.put(WORK)).data
     stop(calendar)
-    shelf.calendars[WORK] = Trouble("unauthorized")
+    shelf.calendars[WORK] = ProviderError("unauthorized")
     path = f"/calendars/{calendar['id']}"
     before = tenant.get(path).data
 
@@ -497,7 +502,7 @@ def test_a_refused_change_changes_nothing(tenant: Tenant, shelf: Shelf) -> None:
 
     assert (answer.status, answer.json["problem"]) == (422, "unauthorized")
     assert tenant.get(path).data == before
-    assert access_of(Connection.objects.get()).password == "correct horse"
+    assert credentials_of(Connection.objects.get()).password == "correct horse"
 
 
 def test_all_of_a_change_is_refused_together(tenant: Tenant, shelf: Shelf) -> None:
@@ -541,7 +546,7 @@ def test_secrets_that_cant_be_read_have_to_be_given_again(
 
     assert (tried["ok"], tried["problem"]) == (False, "secret_unreadable")
     assert (half.status, half.json["problem"]) == (422, "secret_unreadable")
-    assert (whole.status, shelf.asked[-1]) == (200, Access(WORK, "ada", "new"))
+    assert (whole.status, shelf.asked[-1]) == (200, CalendarAccess(WORK, "ada", "new"))
 
 
 def test_which_one_is_primary_can_be_changed(tenant: Tenant, shelf: Shelf, feeds: Shelf) -> None:
@@ -575,7 +580,7 @@ def test_a_calendar_of_its_own_is_not_reached(
 
     answer = tenant.put(f"/calendars/{calendar['id']}", {"name": "New", **given})
 
-    text = "Is a calendar of its own: it is connected to nothing."
+    text = "This calendar is not connected to a provider."
     assert (answer.status, answer.json["errors"]) == (422, {"calendar_id": [text]})
     assert tenant.get(f"/calendars/{calendar['id']}").data == calendar
 
@@ -598,13 +603,13 @@ def test_a_try_that_goes_well_changes_nothing(tenant: Tenant, shelf: Shelf) -> N
     }
     assert (answer.status, answer.json) == (200, {"data": expected})
     assert tenant.get(path).data == before
-    assert shelf.asked[-1] == Access(WORK, "ada", "correct horse")
+    assert shelf.asked[-1] == CalendarAccess(WORK, "ada", "correct horse")
 
 
-@pytest.mark.parametrize("code", sorted(FINAL_TROUBLES | {"unreachable"}))
+@pytest.mark.parametrize("code", sorted(FINAL_ERRORS | {"unreachable"}))
 def test_a_try_that_fails_says_why(tenant: Tenant, shelf: Shelf, code: str) -> None:
     calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
-    shelf.calendars[WORK] = Trouble(code)
+    shelf.calendars[WORK] = ProviderError(code)
 
     answer = tenant.post(f"/calendars/{calendar['id']}/test")
 
@@ -612,7 +617,7 @@ def test_a_try_that_fails_says_why(tenant: Tenant, shelf: Shelf, code: str) -> N
     assert seconds >= 0
     assert (answer.status, answer.data) == (
         200,
-        {"ok": False, "problem": code, "text": TROUBLES[code], "access": None},
+        {"ok": False, "problem": code, "text": PROVIDER_ERRORS[code], "access": None},
     )
 
 
@@ -632,7 +637,7 @@ def test_looking_now_puts_it_in_line(tenant: Tenant, shelf: Shelf) -> None:
 
     answer = tenant.post(f"/calendars/{calendar['id']}/sync")
 
-    problem = {"code": "unauthorized", "text": TROUBLES["unauthorized"], "since": STAMP}
+    problem = {"code": "unauthorized", "text": PROVIDER_ERRORS["unauthorized"], "since": STAMP}
     assert (answer.status, answer.json) == (
         200,
         {"data": record(calendar, resource, problem=problem)},
@@ -748,13 +753,13 @@ def test_events_are_changed_where_they_are_kept(tenant: Tenant, shelf: Shelf) ->
     changed, removed = tenant.put(path, {"what": "Mine"}), tenant.delete(path)
 
     assert (shown["what"], shown["provider_id"]) == ("Dentist", "over-there@example.com")
-    text = "Is kept elsewhere: what stands in it is changed there."
+    text = "This calendar is connected: change its events at the provider."
     assert (made.status, made.json["errors"]) == (422, {"calendar_id": [text]})
     for answer in (changed, removed):
         assert (answer.status, answer.error) == (
             409,
             {
-                "error": "The event is kept in a calendar elsewhere: change it there.",
+                "error": "The event belongs to a connected calendar: change it at the provider.",
                 "code": "in_use",
             },
         )
@@ -772,7 +777,7 @@ def test_bookings_go_into_a_connected_calendar_that_is_named_and_can_be_written_
     refused = tenant.book(calendar_id=feed, **LATER)
 
     assert tenant.get(f"/bookings/{written.data['id']}").data["calendar"]["id"] == work
-    text = "Can only be read: name one to write to."
+    text = "This calendar is read-only: choose a writable calendar."
     assert (refused.status, refused.json["errors"]) == (422, {"calendar_id": [text]})
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from external_calendars.access import access_of
+from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import TROUBLES, Access
+from external_calendars.providers.base import PROVIDER_ERRORS, CalendarAccess
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.servers import PASSWORD, READER, CalendarServer
 from tests.external_calendars.test_feed import SPAN, fetch, make_feed
@@ -18,7 +18,7 @@ from tests.world import BERLIN, Tenant
 WINDOW = (datetime(2026, 10, 1, tzinfo=UTC), datetime(2027, 12, 1, tzinfo=UTC))
 
 
-def body(resource: Any, access: Access, **given: Any) -> dict[str, Any]:
+def body(resource: Any, access: CalendarAccess, **given: Any) -> dict[str, Any]:
     return {"resource_id": resource["id"], "provider": "caldav", **access._asdict(), **given}
 
 
@@ -36,7 +36,7 @@ def test_a_server_is_enough(tenant: Tenant, server: CalendarServer) -> None:
         {"provider_id": collection.url, "provider_access": "writer"},
     )
     assert answer.data["name"].lower() == "home"
-    assert access_of(Connection.objects.get()) == collection.access
+    assert credentials_of(Connection.objects.get()) == collection.access
     assert (tried["ok"], tried["access"], tried["problem"]) == (True, "writer", None)
 
 
@@ -57,9 +57,9 @@ def test_what_is_wrong_is_said_in_a_sentence(tenant: Tenant, radicale: CalendarS
         code: code for code in wrong
     }
     assert {answer.status for answer in answers.values()} == {422}
-    assert answers["unauthorized"].json["errors"] == {"password": [TROUBLES["unauthorized"]]}
+    assert answers["unauthorized"].json["errors"] == {"password": [PROVIDER_ERRORS["unauthorized"]]}
     (several,) = answers["several_calendars"].json["errors"]["address"]
-    assert several.startswith(TROUBLES["several_calendars"])
+    assert several.startswith(PROVIDER_ERRORS["several_calendars"])
     for name in ("home", "work"):
         assert f"{radicale.url}{radicale.home(collection.user)}{name}/" in several
     assert not Connection.objects.exists()
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tenant: Tenant, radicale: CalendarS
 
 def test_who_may_only_read_is_not_written_for(tenant: Tenant, radicale: CalendarServer) -> None:
     resource, collection = tenant.make_resource(), radicale.make_calendar()
-    access = Access(collection.url, READER, PASSWORD)
+    access = CalendarAccess(collection.url, READER, PASSWORD)
 
     refused = tenant.post("/calendars", body(resource, access, provider_primary=True))
     read = tenant.post("/calendars", body(resource, access))
@@ -107,13 +107,13 @@ def test_our_own_feed_is_read_by_our_own_reader(tenant: Tenant, fake: Front) -> 
     subscribed = {"resource_id": bob["id"], "provider": "ics", "address": mirror.address}
 
     made = tenant.post("/calendars", subscribed)
-    access = access_of(Connection.objects.get())
+    access = credentials_of(Connection.objects.get())
     feed = PROVIDERS["ics"]
-    first = feed.look(access, {}, dict, deadline=5)
-    again = feed.look(access, first.mark, dict, deadline=5)
+    first = feed.list_changes(access, {}, dict, deadline=5)
+    again = feed.list_changes(access, first.mark, dict, deadline=5)
     tenant.post(f"/bookings/{booking}/cancel")
     mirror.show()
-    changed = feed.look(access, first.mark, lambda: first.changed, deadline=5)
+    changed = feed.list_changes(access, first.mark, lambda: first.changed, deadline=5)
 
     assert (made.status, made.data["name"], made.data["provider_id"]) == (
         201,

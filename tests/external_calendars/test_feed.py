@@ -14,9 +14,9 @@ from django.test import Client
 from apps_config import authentication
 from apps_config.models import digest_secret
 from availability.models import Calendar, Event
+from common.rate_limit import RateWindow
 from external_calendars import feeds
 from external_calendars.models import Feed
-from scheduling.api.rates import RateWindow
 from tests.queries import Queries
 from tests.world import BERLIN, STAMP, Answer, Tenant, at
 
@@ -249,7 +249,7 @@ def test_a_booking_of_several_stands_in_the_feed_of_each(tenant: Tenant) -> None
     booking = tenant.book(
         project_id=project["id"], settings={"enforce_availability": False}, **SPAN
     ).data["id"]
-    paths = [make_feed(tenant, one["calendars"][0]["id"]) for one in (ada, bob)]
+    paths = [make_feed(tenant, resource["calendars"][0]["id"]) for resource in (ada, bob)]
 
     before = [len(entries(path)) for path in paths]
     tenant.post(f"/bookings/{booking}/cancel")
@@ -278,7 +278,7 @@ def test_so_many_events_and_no_more(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     for hour in range(4):
         day = f"2026-11-23T{hour:02}:00:00Z", f"2026-11-23T{hour:02}:30:00Z"
         tenant.make_event(calendar, *day, what=f"At {hour}")
-    monkeypatch.setattr(feeds, "MOST_EVENTS", 3)
+    monkeypatch.setattr(feeds, "MAX_EVENTS", 3)
 
     assert list(entries(make_feed(tenant, calendar))) == ["At 0", "At 1", "At 2"]
 

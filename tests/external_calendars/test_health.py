@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from availability.models import Calendar
-from external_calendars.health import look_at_calendars, max_seconds_behind, problems
+from common.sql import database_now
 from external_calendars.models import Connection
-from notifications.doctor import OK, WARN
-from scheduling.api.sql import database_now
+from external_calendars.sync.health import count_problems, max_seconds_stale
+from ops.doctor import OK, WARN, check_calendars
 from tests.external_calendars.memory import connect
 from tests.world import Tenant
 
@@ -29,8 +29,8 @@ def age(connection: Connection, seconds: float, problem: str = "", stopped: bool
 
 
 def test_none_is_connected(db: None) -> None:
-    assert look_at_calendars() == (OK, "none is connected", "")
-    assert (problems(), max_seconds_behind(database_now())) == ({}, 0)
+    assert check_calendars() == (OK, "no calendar is connected", "")
+    assert (count_problems(), max_seconds_stale(database_now())) == ({}, 0)
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def test_all_are_in_step(three: list[Connection]) -> None:
     for number, connection in enumerate(three):
         age(connection, number * 100)
 
-    assert look_at_calendars() == (OK, "3 connected, all in step", "")
-    assert round(max_seconds_behind(database_now()), -1) == 200
-    assert problems() == {"": 3}
+    assert check_calendars() == (OK, "3 connected, all up to date", "")
+    assert round(max_seconds_stale(database_now()), -1) == 200
+    assert count_problems() == {"": 3}
 
 
 def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
@@ -56,22 +56,22 @@ def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
     age(gone, 10**6, "bad_answer")
     Calendar.objects.filter(id=gone.pk).update(deleted_at=database_now())
 
-    finding = look_at_calendars()
+    finding = check_calendars()
 
     assert (finding.level, finding.seen) == (
         WARN,
-        "2 out of step, the oldest for 9.0 h (unauthorized, unreachable)",
+        "2 stale, the oldest for 9.0 h (unauthorized, unreachable)",
     )
-    assert round(max_seconds_behind(database_now()), -2) == 4 * 3600
-    assert problems() == {"": 1, "unauthorized": 1, "unreachable": 1}
+    assert round(max_seconds_stale(database_now()), -2) == 4 * 3600
+    assert count_problems() == {"": 1, "unauthorized": 1, "unreachable": 1}
 
 
 def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connection]) -> None:
     age(three[0], 10)
 
-    found = look_at_calendars()
+    found = check_calendars()
 
-    assert found == (OK, "3 connected, 2 being read for the first time, the others in step", "")
+    assert found == (OK, "3 connected, 2 in their first sync, the others up to date", "")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connectio
     [
         ({"problem": "unreachable", "problem_since": database_now}, "unreachable"),
         ({"problem": "unauthorized", "next_at": None}, "unauthorized"),
-        ({"created_at": lambda: database_now() - timedelta(hours=1)}, "not looked at"),
+        ({"created_at": lambda: database_now() - timedelta(hours=1)}, "not synced"),
     ],
 )
 def test_a_first_look_that_failed_or_takes_too_long_is_one(
@@ -89,13 +89,13 @@ def test_a_first_look_that_failed_or_takes_too_long_is_one(
     values = {name: one() if callable(one) else one for name, one in given.items()}
     Connection.objects.filter(pk=three[1].pk).update(**values)
 
-    found = look_at_calendars()
+    found = check_calendars()
 
-    seen = re.fullmatch(r"(\d+) out of step, the oldest for [^(]+\((.*)\)", found.seen)
+    seen = re.fullmatch(r"(\d+) stale, the oldest for [^(]+\((.*)\)", found.seen)
     assert (found.level, seen and seen.groups()) == (WARN, ("1", causes))
 
 
 def test_one_that_never_was_counts_from_its_making(three: list[Connection]) -> None:
     Connection.objects.update(created_at=database_now() - timedelta(hours=2))
 
-    assert look_at_calendars().seen == "3 out of step, the oldest for 2.0 h (not looked at)"
+    assert check_calendars().seen == "3 stale, the oldest for 2.0 h (not synced)"

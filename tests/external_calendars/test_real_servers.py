@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from availability.models import Calendar, Event
+from common.sql import database_now
 from external_calendars.models import Connection, ExternalObject
-from external_calendars.providers.base import Access
-from external_calendars.sync import IN_STEP, TROUBLED, UNFINISHED
-from scheduling.api.sql import database_now
+from external_calendars.providers.base import CalendarAccess
+from external_calendars.sync.run import FAILED, SYNCED, UNFINISHED
 from tests.external_calendars.icalendars import OWN_ZONE, calendar, event, one
 from tests.external_calendars.memory import connect, look
 from tests.external_calendars.servers import CalendarServer, Collection
@@ -99,7 +99,9 @@ def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     told: list[tuple[int, int]] = []
 
     # The first look ends early, as in a task whose time is up, and its successor goes on.
-    ended = look(there, stopping=lambda: len(told) == early, told=lambda *far: told.append(far))
+    ended = look(
+        there, stopping=lambda: len(told) == early, report_progress=lambda *far: told.append(far)
+    )
     assert ended == UNFINISHED
     assert told[0][1] == told[-1][1] == singles + series
     assert (there.done, there.total) == told[-1]
@@ -107,7 +109,7 @@ def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     assert first_part == told[-1][0]
     assert Calendar.objects.get(id=there.pk).synced_at is None
     told.clear()
-    assert look(there, told=lambda *far: told.append(far)) == IN_STEP
+    assert look(there, report_progress=lambda *far: told.append(far)) == SYNCED
 
     assert told[-1] == (singles + series - first_part,) * 2
     assert (there.problem, there.unread) == ("", 0)
@@ -120,7 +122,7 @@ def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     # Nothing new: one request, and no row is another.
     before = rows()
     with server.front.counted() as asked:
-        assert look(there) == IN_STEP
+        assert look(there) == SYNCED
     assert len(asked) == 1
     assert rows() == before
 
@@ -129,7 +131,7 @@ def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     full.delete("single-8.ics")
     full.put("new.ics", one("DTSTART:20301202T100000Z", "DURATION:PT1H", uid="new"))
     with server.front.counted() as asked:
-        assert look(there) == IN_STEP
+        assert look(there) == SYNCED
     assert len(asked) <= 4
     after = rows()
     changed = {row[0] for row in set(after) ^ set(before)}
@@ -147,24 +149,24 @@ def test_a_server_that_is_away_and_comes_back(server: CalendarServer, tenant: Te
     collection = server.make_calendar()
     collection.put("a.ics", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="a"))
     there = join(tenant, collection)
-    assert look(there) == IN_STEP
+    assert look(there) == SYNCED
 
     server.kill()
-    assert look(there) == TROUBLED
+    assert look(there) == FAILED
     assert there.problem in ("server_error", "unreachable")
     assert Event.objects.get().provider_id == "a"
     server.start()
     collection.put("b.ics", one("DTSTART:20301202T100000Z", "DURATION:PT1H", uid="b"))
 
-    assert look(there) == IN_STEP
+    assert look(there) == SYNCED
     assert (there.problem, Event.objects.count()) == ("", 2)
 
 
 def test_a_wrong_password(server: CalendarServer, tenant: Tenant) -> None:
     collection = server.make_calendar()
     ada = tenant.make_resource()
-    there = connect(ada["id"], "caldav", Access(collection.url, collection.user, "wrong"))
+    there = connect(ada["id"], "caldav", CalendarAccess(collection.url, collection.user, "wrong"))
 
-    assert look(there) == TROUBLED
+    assert look(there) == FAILED
 
     assert (there.problem, there.is_stopped) == ("unauthorized", False)

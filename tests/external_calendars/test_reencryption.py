@@ -2,7 +2,6 @@
 
 import io
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,33 +14,39 @@ from django.utils import timezone
 from standardwebhooks import Webhook as Verifier
 
 from availability.models import Calendar
-from external_calendars.access import access_of, keep_access
+from common.encryption import decrypt_text, encrypt_text
+from external_calendars.credentials import credentials_of, store_credentials
 from external_calendars.models import Connection
-from external_calendars.providers.base import Access
-from external_calendars.sync import IN_STEP
-from notifications import pump
+from external_calendars.providers.base import CalendarAccess
+from external_calendars.sync.run import SYNCED
 from notifications.models import Webhook
-from notifications.pump import run_pump
-from notifications.services import create_webhook, delete_webhook, rotate_secret, secrets_of
-from scheduling.api import reencryption
-from scheduling.api.reencryption import COLUMNS
-from scheduling.api.secrets import decrypt_text, encrypt_text
+from notifications.outbox import dispatcher
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.webhooks.services import (
+    create_webhook,
+    delete_webhook,
+    rotate_secret,
+    signing_secrets,
+)
+from ops import reencryption
+from ops.reencryption import SECRET_COLUMNS
 from tests.external_calendars.memory import Memory, connect, look, memory
 from tests.notifications.conftest import hooks
-from tests.notifications.test_pump import book
+from tests.notifications.test_dispatcher import book
 from tests.queries import Queries
 from tests.sinks import HookSink
+from tests.waiters import wait_for_a_waiter
 from tests.world import Tenant
 
 __all__ = ["hooks", "memory"]
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 OLD, NEW, LOST = "the old key, " * 3, "the new key, " * 3, "the lost key, " * 3
-ACCESS = Access("https://calendar.example.com/ada/", "ada", "secret")
+ACCESS = CalendarAccess("https://calendar.example.com/ada/", "ada", "secret")
 TOKEN = "gAAAAA"  # as each begins
-LOOKED_AT = "4 secrets are looked at."
-REWRITTEN = "4 rewritten, 0 under the first key already, 0 that no key opens."
-ALREADY = "0 rewritten, 4 under the first key already, 0 that no key opens."
+LOOKED_AT = "4 secrets checked."
+REWRITTEN = "4 re-encrypted, 0 use the first key already, 0 can't be decrypted."
+ALREADY = "0 re-encrypted, 4 use the first key already, 0 can't be decrypted."
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +80,7 @@ def tokens() -> list[str]:
     """What stands in the database, in the order in which it is looked at."""
     return [
         token
-        for column in COLUMNS
+        for column in SECRET_COLUMNS
         for token in column.rows().order_by("pk").values_list(column.name, flat=True)
     ]
 
@@ -94,13 +99,13 @@ def test_every_column_that_holds_a_secret_is_named(tenant: Tenant) -> None:
         and model._base_manager.filter(**{f"{field.name}__startswith": TOKEN}).exists()
     }
 
-    assert [(column.what, column.name) for column in COLUMNS] == [
+    assert [(column.what, column.name) for column in SECRET_COLUMNS] == [
         ("webhook", "secret"),
         ("webhook", "previous_secret"),
         ("calendar", "address"),
         ("calendar", "password"),
     ]
-    assert {(column.model, column.name) for column in COLUMNS} == holding
+    assert {(column.model, column.name) for column in SECRET_COLUMNS} == holding
 
 
 def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
@@ -116,15 +121,15 @@ def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
     settings.ENCRYPTION_KEYS = [NEW]
     webhook.refresh_from_db()
     there.refresh_from_db()
-    assert secrets_of(webhook, now=timezone.now()) == secrets
-    assert access_of(there) == ACCESS
+    assert signing_secrets(webhook, now=timezone.now()) == secrets
+    assert credentials_of(there) == ACCESS
     assert not set(tokens()) & set(before)
 
 
 def test_calls_are_signed_and_calendars_are_read_under_the_new_key_alone(
     tenant: Tenant, hooks: HookSink, memory: Memory, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
     secret = create_webhook(app=tenant.app, given={"url": hooks.url("/hook")})[1]
     there = connect(tenant.make_resource(email="ada@example.com")["id"])
     settings.ENCRYPTION_KEYS = [NEW, OLD]
@@ -132,12 +137,12 @@ def test_calls_are_signed_and_calendars_are_read_under_the_new_key_alone(
     settings.ENCRYPTION_KEYS = [NEW]
 
     book(tenant)
-    run_pump("webhook")
+    run_dispatcher("webhook")
     ended = look(there)
 
     (call,) = hooks.calls
     assert Verifier(secret).verify(call.body, dict(call.headers))["state"] == "confirmed"
-    assert (ended, there.problem) == (IN_STEP, "")
+    assert (ended, there.problem) == (SYNCED, "")
 
 
 def test_a_dry_run_only_counts(tenant: Tenant, settings: Any) -> None:
@@ -150,7 +155,7 @@ def test_a_dry_run_only_counts(tenant: Tenant, settings: Any) -> None:
 
     assert found == (
         0,
-        [LOOKED_AT, "2 to be rewritten, 2 under the first key already, 0 that no key opens."],
+        [LOOKED_AT, "2 to be re-encrypted, 2 use the first key already, 0 can't be decrypted."],
     )
     assert tokens() == before
 
@@ -159,8 +164,8 @@ def test_without_a_secret_there_is_nothing_to_do(db: None) -> None:
     assert run() == (
         0,
         [
-            "0 secrets are looked at.",
-            "0 rewritten, 0 under the first key already, 0 that no key opens.",
+            "0 secrets checked.",
+            "0 re-encrypted, 0 use the first key already, 0 can't be decrypted.",
         ],
     )
 
@@ -173,7 +178,7 @@ def test_a_calendar_without_a_password_keeps_none(tenant: Tenant, settings: Any)
     run()
 
     there.refresh_from_db()
-    assert (access_of(there).address, there.password) == (ACCESS.address, "")
+    assert (credentials_of(there).address, there.password) == (ACCESS.address, "")
 
 
 # --- What no key opens ----------------------------------------------------------------------------
@@ -191,15 +196,15 @@ def test_those_that_no_key_opens_are_named_and_stop_no_other(
 
     found = run(dry_run=dry_run)
 
-    older = "2 to be rewritten" if dry_run else "2 rewritten"
+    older = "2 to be re-encrypted" if dry_run else "2 re-encrypted"
     assert found == (
         1,
         [
-            f"webhook {webhook.id}: secret can't be read.",
-            f"calendar {there.pk}: password can't be read.",
+            f"webhook {webhook.id}: secret can't be decrypted.",
+            f"calendar {there.pk}: password can't be decrypted.",
             LOOKED_AT,
-            f"{older}, 0 under the first key already, 2 that no key opens.",
-            "No key of ENCRYPTION_KEYS opens 2 secrets.",
+            f"{older}, 0 use the first key already, 2 can't be decrypted.",
+            "No key of ENCRYPTION_KEYS decrypts 2 secrets.",
         ],
     )
     assert (Webhook.objects.get().secret, Connection.objects.get().password) == (lost, "damaged")
@@ -226,9 +231,9 @@ def test_what_nobody_reads_need_not_be_readable(tenant: Tenant, settings: Any) -
     assert found == (
         0,
         [
-            "8 secrets are looked at.",
-            "5 rewritten, 0 under the first key already, 0 that no key opens.",
-            "3 more can't be read, of what was deleted or has run out: nobody reads them.",
+            "8 secrets checked.",
+            "5 re-encrypted, 0 use the first key already, 0 can't be decrypted.",
+            "3 others can't be decrypted, but are deleted or expired and not used.",
         ],
     )
 
@@ -257,8 +262,8 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Between], None]:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ([NEW, OLD], "1 rewritten, 1 under the first key already, 0 that no key opens."),
-        ([OLD], "2 rewritten, 0 under the first key already, 0 that no key opens."),
+        ([NEW, OLD], "1 re-encrypted, 1 use the first key already, 0 can't be decrypted."),
+        ([OLD], "2 re-encrypted, 0 use the first key already, 0 can't be decrypted."),
     ],
     ids=["by a process that knows the new key", "by one that was not started anew"],
 )
@@ -280,10 +285,10 @@ def test_what_was_changed_meanwhile_stays(
     settings.ENCRYPTION_KEYS = [NEW, OLD]
     found = run()
 
-    assert found == (0, ["2 secrets are looked at.", told])
+    assert found == (0, ["2 secrets checked.", told])
     settings.ENCRYPTION_KEYS = [NEW]
     there.refresh_from_db()
-    assert access_of(there) == ACCESS._replace(address="https://new.example.com/")
+    assert credentials_of(there) == ACCESS._replace(address="https://new.example.com/")
 
 
 def test_what_was_deleted_meanwhile_is_gone(
@@ -313,7 +318,7 @@ def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings:
 
     thread = threading.Thread(target=work)
     with transaction.atomic():
-        keep_access(there, ACCESS._replace(password="another"))
+        store_credentials(there, ACCESS._replace(password="another"))
         there.save()
         thread.start()
         wait_for_a_waiter()
@@ -323,28 +328,13 @@ def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings:
         (
             0,
             [
-                "2 secrets are looked at.",
-                "0 rewritten, 2 under the first key already, 0 that no key opens.",
+                "2 secrets checked.",
+                "0 re-encrypted, 2 use the first key already, 0 can't be decrypted.",
             ],
         )
     ]
     there.refresh_from_db()
-    assert access_of(there).password == "another"
-
-
-def wait_for_a_waiter() -> None:
-    """Until a statement waits for a lock of this transaction."""
-    ends = time.monotonic() + 20
-    while time.monotonic() < ends:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_locks"
-                " WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
-            )
-            if cursor.fetchone() != (0,):
-                return
-        time.sleep(0.02)
-    raise AssertionError("nobody waits")
+    assert credentials_of(there).password == "another"
 
 
 def test_it_is_stopped_and_goes_on(
@@ -366,10 +356,10 @@ def test_it_is_stopped_and_goes_on(
     between(lambda: None)
     again = run(batch=1)
 
-    assert stopped == (130, ["Stopped; run it again to go on."])
+    assert stopped == (130, ["Stopped. Run the command again to continue."])
     assert again == (
         0,
-        [LOOKED_AT, "3 rewritten, 1 under the first key already, 0 that no key opens."],
+        [LOOKED_AT, "3 re-encrypted, 1 use the first key already, 0 can't be decrypted."],
     )
     settings.ENCRYPTION_KEYS = [NEW]
     assert [decrypt_text(token) for token in tokens()] == texts

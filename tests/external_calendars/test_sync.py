@@ -10,11 +10,11 @@ from django.db import connection as database
 from django.utils import timezone
 
 from availability.models import Calendar, Event
-from external_calendars import keeping, sync
-from external_calendars.claims import LEASE, claim
-from external_calendars.layout import forget_old_events, lay_out_further
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
-from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES, Trouble
+from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS, ProviderError
+from external_calendars.sync import run, store
+from external_calendars.sync.leases import LEASE, claim_connections
+from external_calendars.sync.materialise import delete_old_events, expand_further
 from tests.external_calendars.icalendars import calendar, one
 from tests.external_calendars.memory import (
     Memory,
@@ -66,7 +66,7 @@ def test_the_first_look(there: Connection, memory: Memory, ada: Any) -> None:
     memory.put("/b", one("DTSTART;VALUE=DATE:20261225", "TRANSP:TRANSPARENT", uid="uid-b"))
     memory.put("/c", calendar("BEGIN:VTODO\r\nUID:todo\r\nEND:VTODO"))
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert memory.asked() == ["look", "fetch 3"]
     rows = Event.objects.filter(calendar=there.pk).order_by("start")
@@ -117,7 +117,7 @@ def test_nothing_new_is_one_request_and_changes_no_row(there: Connection, memory
     before = [list(Event.objects.values()), list(ExternalObject.objects.values())]
 
     with Queries(database) as queries:
-        assert look(there) == sync.IN_STEP
+        assert look(there) == run.SYNCED
 
     assert memory.asked() == ["look"]
     assert [list(Event.objects.values()), list(ExternalObject.objects.values())] == before
@@ -136,7 +136,7 @@ def test_changed_added_and_removed(there: Connection, memory: Memory, still: Any
     memory.put("/moved", meeting("Moved", hour=15))
     memory.remove("/gone")
     memory.put("/new", meeting("New", hour=17))
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert memory.asked() == ["look", "fetch 2"]
     assert spans_of(there) == [
@@ -161,7 +161,7 @@ def test_a_whole_look_removes_what_it_does_not_name(there: Connection, memory: M
     Connection.objects.update(mark={})
     memory.asked()
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert memory.asked() == ["look"]
     assert spans_of(there) == ["B 11-23 09:00/10:00"]
@@ -211,13 +211,13 @@ def test_one_that_can_not_be_read_stops_no_other(there: Connection, memory: Memo
     memory.put("/bad", one("DTSTART:20261123T090000Z", "RRULE:FREQ=SECONDLY"))
     memory.put("/worse", "")
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert spans_of(there) == ["Good 11-23 09:00/10:00"]
     assert there.unread == 2
     assert dict(there.remote_objects.exclude(problem="").values_list("href", "problem")) == {
-        "/bad": "Its times can't be read (BadRule: FREQ can't be SECONDLY.).",
-        "/worse": "The text is no calendar.",
+        "/bad": "Its times can't be read (RecurrenceRuleError: FREQ can't be SECONDLY.).",
+        "/worse": "The text is not a calendar.",
     }
 
 
@@ -299,10 +299,10 @@ def test_edits_are_followed_after_a_whole_pass_and_may_fail(
         followed.append((connection.pk, now, Calendar.objects.get(id=there.pk).synced_at))
         raise RuntimeError("no")
 
-    monkeypatch.setattr(sync, "follow_edits", follow)
+    monkeypatch.setattr(run, "apply_inbound_changes", follow)
     memory.put("/a", meeting("A"))
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert followed == [(there.pk, NOW, NOW)]
     assert there.lease_token is None
@@ -332,9 +332,9 @@ def test_what_recurs_is_laid_out_further_without_a_call(
     still.shift(40 * 86_400)
     now = timezone.now()
 
-    assert list(lay_out_further(now)) == [1]
-    assert list(lay_out_further(now)) == []
-    assert list(forget_old_events(now)) == [1]
+    assert list(expand_further(now)) == [1]
+    assert list(expand_further(now)) == []
+    assert list(delete_old_events(now)) == [1]
 
     assert memory.asked() == []
     rows = events_of(there)
@@ -365,7 +365,7 @@ def test_a_worker_that_dies_between_batches(
 ) -> None:
     fill(memory, 50)
     memory.batch = 10
-    (claimed,) = claim(1)
+    (claimed,) = claim_connections(1)
 
     class Killed(BaseException):
         pass
@@ -376,19 +376,19 @@ def test_a_worker_that_dies_between_batches(
 
     memory.before_batch = die
     with pytest.raises(Killed):
-        sync.sync(claimed)
+        run.sync_calendar(claimed)
     memory.before_batch = lambda: None
 
     there.refresh_from_db()
     assert (there.done, there.total, there.mark) == (20, 50, {})
     assert Calendar.objects.get(id=there.pk).synced_at is None
     assert len(events_of(there)) == 20
-    assert claim(1) == []
+    assert claim_connections(1) == []
 
     still.shift(LEASE.total_seconds())
     memory.asked()
-    (again,) = claim(1)
-    assert sync.sync(again) == sync.IN_STEP
+    (again,) = claim_connections(1)
+    assert run.sync_calendar(again) == run.SYNCED
     assert memory.asked() == ["look", "fetch 10", "fetch 10", "fetch 10"]
     assert len(events_of(there)) == 50
 
@@ -398,33 +398,36 @@ def test_a_worker_that_is_asked_to_stop(there: Connection, memory: Memory) -> No
     memory.batch = 10
     told: list[tuple[int, int]] = []
 
-    assert look(there, stopping=lambda: True, told=lambda *far: told.append(far)) == sync.UNFINISHED
+    assert (
+        look(there, stopping=lambda: True, report_progress=lambda *far: told.append(far))
+        == run.UNFINISHED
+    )
     assert (told, there.lease_token, there.next_at) == ([(10, 30)], None, NOW)
     memory.asked()
 
-    assert look(there, told=lambda *far: told.append(far)) == sync.IN_STEP
+    assert look(there, report_progress=lambda *far: told.append(far)) == run.SYNCED
     assert memory.asked() == ["look", "fetch 10", "fetch 10"]
     assert told == [(10, 30), (10, 20), (20, 20)]
 
 
 def test_a_second_worker_finds_nothing(there: Connection, memory: Memory) -> None:
-    assert [row.pk for row in claim(5)] == [there.pk]
-    assert claim(5) == []
-    assert claim(5, calendar_id=there.pk) == []
+    assert [row.pk for row in claim_connections(5)] == [there.pk]
+    assert claim_connections(5) == []
+    assert claim_connections(5, calendar_id=there.pk) == []
 
 
 def test_one_that_comes_late_writes_nothing(there: Connection, memory: Memory, still: Any) -> None:
     fill(memory, 20)
     memory.batch = 10
-    (slow,) = claim(1)
+    (slow,) = claim_connections(1)
     still.shift(LEASE.total_seconds())
-    (quick,) = claim(1)
+    (quick,) = claim_connections(1)
 
-    assert sync.sync(slow) == sync.LOST
+    assert run.sync_calendar(slow) == run.LEASE_LOST
     there.refresh_from_db()
     assert (there.lease_token, events_of(there)) == (quick.lease_token, [])
 
-    assert sync.sync(quick) == sync.IN_STEP
+    assert run.sync_calendar(quick) == run.SYNCED
     assert len(events_of(there)) == 20
 
 
@@ -440,7 +443,7 @@ def test_it_is_disconnected_in_the_middle(
 
     memory.before_batch = let_go
 
-    assert look(there) == sync.LOST
+    assert look(there) == run.LEASE_LOST
 
     assert not Connection.objects.exists()
     assert not ExternalObject.objects.exists()
@@ -459,18 +462,18 @@ def test_the_resource_is_deleted_in_the_middle(
 
     memory.before_batch = delete
 
-    assert look(there) == sync.LOST
-    assert claim(5) == []
+    assert look(there) == run.LEASE_LOST
+    assert claim_connections(5) == []
 
 
 # --- Trouble --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("code", TROUBLES)
+@pytest.mark.parametrize("code", PROVIDER_ERRORS)
 def test_trouble(code: str, there: Connection, memory: Memory) -> None:
     memory.put("/a", meeting("A"))
     look(there)
-    memory.trouble = Trouble(code)
+    memory.trouble = ProviderError(code)
 
-    assert look(there) == sync.TROUBLED
+    assert look(there) == run.FAILED
 
     assert (there.problem, there.problem_since, there.failures) == (code, NOW, 1)
     soon = NOW + timedelta(minutes=1)
@@ -482,7 +485,7 @@ def test_trouble(code: str, there: Connection, memory: Memory) -> None:
 def test_the_pauses_grow_and_end_with_the_trouble(
     there: Connection, memory: Memory, still: Any
 ) -> None:
-    memory.trouble = Trouble("unreachable")
+    memory.trouble = ProviderError("unreachable")
     pauses = []
     for _ in range(5):
         look(there)
@@ -497,13 +500,13 @@ def test_the_pauses_grow_and_end_with_the_trouble(
     assert (there.problem, there.problem_since, there.failures) == ("", None, 0)
 
 
-@pytest.mark.parametrize("code", sorted(FINAL_TROUBLES))
+@pytest.mark.parametrize("code", sorted(FINAL_ERRORS))
 def test_what_only_a_person_mends(code: str, there: Connection, memory: Memory, still: Any) -> None:
     """It may be over by itself within the hour; then nobody looks until somebody has mended it."""
-    memory.trouble = Trouble("server_error")
+    memory.trouble = ProviderError("server_error")
     for _ in range(5):
         look(there)
-    memory.trouble = Trouble(code)
+    memory.trouble = ProviderError(code)
     look(there)
     assert (there.problem, there.is_stopped) == (code, False)  # met once: it may be a moment's
 
@@ -519,14 +522,14 @@ def test_what_only_a_person_mends(code: str, there: Connection, memory: Memory, 
             pauses.append((there.next_at - timezone.now()) // timedelta(minutes=1))
             still.move_to(there.next_at)
     assert pauses == [1, 5, 15, 60]
-    assert claim(1) == []
+    assert claim_connections(1) == []
 
 
 @pytest.mark.parametrize(("asked", "pause"), [(7, 60), (900, 900), (10**9, 86_400)])
 def test_a_server_that_asks_for_time(
     asked: int, pause: int, there: Connection, memory: Memory
 ) -> None:
-    memory.trouble = Trouble("rate_limited", status=429, retry_after=asked)
+    memory.trouble = ProviderError("rate_limited", status=429, retry_after=asked)
 
     look(there)
 
@@ -539,15 +542,15 @@ def test_trouble_in_the_middle_keeps_what_is_in(there: Connection, memory: Memor
 
     def fail() -> None:
         if len(memory.calls) == 2:
-            memory.trouble = Trouble("server_error")
+            memory.trouble = ProviderError("server_error")
 
     memory.before_batch = fail
-    assert look(there) == sync.TROUBLED
+    assert look(there) == run.FAILED
     assert (len(events_of(there)), there.mark) == (10, {})
     memory.trouble, memory.before_batch = None, lambda: None
     memory.asked()
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
 
     assert memory.asked() == ["look", "fetch 10", "fetch 10"]
 
@@ -557,7 +560,7 @@ def test_an_error_that_nobody_foresaw(
 ) -> None:
     memory.trouble = ZeroDivisionError("oops")
 
-    assert look(there) == sync.TROUBLED
+    assert look(there) == run.FAILED
 
     assert (there.problem, there.next_at) == ("bad_answer", NOW + timedelta(minutes=1))
     assert "oops" in caplog.text
@@ -590,7 +593,7 @@ def test_a_batch_takes_as_many_statements_for_one_as_for_many(ada: Any, memory: 
             for number in range(many):
                 memory.put(f"/{number}", weekly(f"{many}-{number}", *lines))
             with Queries(database) as queries:
-                assert look(there) == sync.IN_STEP
+                assert look(there) == run.SYNCED
             counts[-1].append(len(queries))
         Connection.objects.all().delete()
 
@@ -616,7 +619,7 @@ def test_paths_and_etags_beyond_their_columns(there: Connection, memory: Memory)
     memory.put("/a", meeting("A"))
     memory.objects["/a"] = ("e" * 400, memory.objects["/a"][1])
 
-    assert look(there) == sync.IN_STEP
+    assert look(there) == run.SYNCED
     assert there.remote_objects.get().etag == "e" * 300
     Connection.objects.update(mark={})
     memory.asked()
@@ -635,13 +638,13 @@ def test_the_command(there: Connection, memory: Memory, capsys: Any) -> None:
     assert capsys.readouterr().out.splitlines() == [
         "Elsewhere: 100 of 151",
         "Elsewhere: 151 of 151",
-        "Elsewhere: in step, 1 objects can't be read",
+        "Elsewhere: synced, unreadable objects: 1",
     ]
 
-    memory.trouble = Trouble("unauthorized")
-    with pytest.raises(CommandError, match="1 could not be brought in step"):
+    memory.trouble = ProviderError("unauthorized")
+    with pytest.raises(CommandError, match="Failed syncs: 1"):
         call_command("sync_calendars")
-    assert capsys.readouterr().out == f"Elsewhere: {TROUBLES['unauthorized']}\n"
+    assert capsys.readouterr().out == f"Elsewhere: {PROVIDER_ERRORS['unauthorized']}\n"
 
     with pytest.raises(CommandError, match="no such connected calendar"):
         call_command("sync_calendars", f"--calendar={uuid.uuid4()}")
@@ -653,8 +656,8 @@ def test_calendars_of_what_is_gone_are_not_looked_at(
     tenant.app.archived_at = NOW
     tenant.app.save()
 
-    assert claim(5) == []
+    assert claim_connections(5) == []
 
 
 def test_the_window_is_what_the_docs_say() -> None:
-    assert keeping.window_at(NOW) == (at("2026-10-20 09:30"), at("2027-12-25 09:30"))
+    assert store.sync_window(NOW) == (at("2026-10-20 09:30"), at("2027-12-25 09:30"))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from notifications import safe_http
+from common.net import safe_http
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -109,7 +109,7 @@ def read_request(file: object) -> Request | None:
 @contextlib.contextmanager
 def fresh_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No connection of an earlier test is used, and none is left behind."""
-    network = safe_http.Network()
+    network = safe_http.ConnectionPools()
     monkeypatch.setattr(safe_http, "_network", network)
     yield
     for key in network.pools.pools.keys():  # noqa: SIM118

@@ -3,27 +3,22 @@
 import socketserver
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import (
-    DatabaseError,
-    InterfaceError,
-    OperationalError,
-    connection,
-    transaction,
-)
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from bookings.models import Customer
-from notifications import pump, sweeping
-from notifications.breaker import endpoint_of, note_results
 from notifications.models import Attempt, Delivery, Endpoint
-from notifications.pump import run_pump
-from notifications.services import rotate_secret, secrets_of
-from notifications.transports import MailsAndCalls
-from tests.notifications.test_pump import book, hook, make_due, soon
+from notifications.outbox import dispatcher, poller
+from notifications.outbox.circuit_breaker import endpoint_of, record_endpoint_results
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.senders import MailsAndCalls
+from notifications.webhooks.services import rotate_secret, signing_secrets
+from tests.notifications.test_dispatcher import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
 
@@ -32,7 +27,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 
 @pytest.fixture(autouse=True)
 def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 class Chatter(socketserver.BaseRequestHandler):
@@ -54,7 +49,7 @@ def no_mail_server(settings: Any) -> Iterator[None]:
 
 def test_a_mail_server_that_speaks_no_smtp(tenant: Tenant, no_mail_server: None) -> None:
     book(tenant)
-    run_pump("email")
+    run_dispatcher("email")
 
     assert {row.state for row in Delivery.objects.all()} == {"scheduled"}
     assert (
@@ -69,14 +64,14 @@ def test_a_result_that_cannot_be_kept_takes_no_other_along(
     """Else all of the batch would be called again when their leases lapse."""
     hook(tenant, hooks)
     gone, *others = [book(tenant, soon(hours=30 + 2 * number)) for number in range(3)]
-    finish = pump.finish
+    finish = dispatcher.record_results
 
     def finish_without_one(results: Any) -> None:
         Delivery.objects.filter(booking=gone["id"], type="webhook").delete()
         finish(results)
 
-    monkeypatch.setattr(pump, "finish", finish_without_one)
-    run_pump("webhook")
+    monkeypatch.setattr(dispatcher, "record_results", finish_without_one)
+    run_dispatcher("webhook")
 
     calls = Delivery.objects.filter(type="webhook").order_by("id")
     assert [(str(row.booking_id), row.state) for row in calls] == [
@@ -91,7 +86,7 @@ def test_an_address_that_is_none_fails_its_own_mail_and_stays_out_of_the_log(
 ) -> None:
     book(tenant)
     Customer.objects.update(email="Marty <marty@example.com>")
-    run_pump("email")
+    run_dispatcher("email")
 
     assert [(row.recipient, row.state) for row in Delivery.objects.order_by("number")] == [
         ("customer", "failed"),
@@ -112,7 +107,7 @@ def test_two_pumps_note_the_first_failure_of_a_server_at_once() -> None:
             with transaction.atomic():
                 connection.ensure_connection()
                 noted.wait()
-                note_results("https://example.com:443", [(False, 15.0)], timezone.now())
+                record_endpoint_results("https://example.com:443", [(False, 15.0)], timezone.now())
         except Exception as error:
             errors.append(error)
         finally:
@@ -125,7 +120,7 @@ def test_two_pumps_note_the_first_failure_of_a_server_at_once() -> None:
         for thread in threads:
             thread.join()
         assert errors == []
-        assert [one.failures for one in Endpoint.objects.all()] == [2]
+        assert [endpoint.failures for endpoint in Endpoint.objects.all()] == [2]
         Endpoint.objects.all().delete()
 
 
@@ -165,7 +160,7 @@ def test_an_address_that_cannot_be_called_fails_its_own_call_only(
     hook(tenant, hooks)
     book(tenant)
     make_due(kind="reminder")
-    run_pump("webhook")
+    run_dispatcher("webhook")
 
     rows = Delivery.objects.filter(type="webhook").order_by("number")
     assert [(row.kind, row.state, row.reason) for row in rows] == [
@@ -181,13 +176,13 @@ def test_a_secret_that_cannot_be_read_is_tried_again(
     hook(tenant, hooks)
     book(tenant)
     keys, settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS, ["another key" * 4]
-    run_pump("webhook")
+    run_dispatcher("webhook")
     row = Delivery.objects.get(type="webhook")
     before = (row.state, row.reason, row.tries, len(hooks.calls))
 
     settings.ENCRYPTION_KEYS = keys
     make_due()
-    run_pump("webhook")
+    run_dispatcher("webhook")
 
     row.refresh_from_db()
     assert before == ("scheduled", "The webhook's secret can't be read.", 1, 0)
@@ -205,7 +200,7 @@ def test_a_new_secret_mends_one_that_cannot_be_read(
 
     webhook, secret = rotate_secret(webhook, now=now)
 
-    assert secrets_of(webhook, now=now) == [secret]
+    assert signing_secrets(webhook, now=now) == [secret]
 
 
 @pytest.mark.parametrize("error", [InterfaceError("closed"), KeyError("anything")])
@@ -215,18 +210,41 @@ def test_a_sweep_outlives_whatever_happens(
     hook(tenant, hooks)
     book(tenant)
     make_due()
-    look = sweeping.oldest_late
+    look = poller.oldest_overdue
 
     def look_at_one(kind: str, now: Any) -> Any:
         if kind == "email":
             raise error
         return look(kind, now)
 
-    monkeypatch.setattr(sweeping, "oldest_late", look_at_one)
-    Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - sweeping.NEGLECTED * 2)
-    sweeping.sweep(["email", "webhook"])
+    monkeypatch.setattr(poller, "oldest_overdue", look_at_one)
+    Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - poller.NEGLECTED * 2)
+    poller.poll_deliveries(["email", "webhook"])
 
     assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
+
+
+@pytest.mark.parametrize(
+    ("late", "pumped"),
+    [(poller.NEGLECTED - timedelta(seconds=1), []), (poller.NEGLECTED, ["webhook"])],
+)
+def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
+    tenant: Tenant,
+    hooks: HookSink,
+    monkeypatch: pytest.MonkeyPatch,
+    late: timedelta,
+    pumped: list[str],
+) -> None:
+    hook(tenant, hooks)
+    book(tenant)
+    now = timezone.now()
+    Delivery.objects.filter(type="webhook").update(next_at=now - late)
+    found: list[str] = []
+    monkeypatch.setattr(poller, "database_now", lambda: now)
+    monkeypatch.setattr(poller, "run_dispatcher", lambda kind, stopping: found.append(kind))
+    poller.poll_deliveries(["webhook"])
+
+    assert found == pumped
 
 
 def test_a_result_waits_for_a_database_that_takes_no_writes(
@@ -238,15 +256,15 @@ def test_a_result_waits_for_a_database_that_takes_no_writes(
     refused = DatabaseError("cannot execute UPDATE in a read-only transaction")
     refused.__cause__ = psycopg.errors.ReadOnlySqlTransaction()
     errors = [refused]
-    finish = pump.finish
+    finish = dispatcher.record_results
 
     def finish_later(results: Any) -> None:
         if errors:
             raise errors.pop()
         finish(results)
 
-    monkeypatch.setattr(pump, "finish", finish_later)
-    run_pump("webhook")
+    monkeypatch.setattr(dispatcher, "record_results", finish_later)
+    run_dispatcher("webhook")
 
     assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
     assert len(hooks.calls) == 1
@@ -266,10 +284,10 @@ def test_an_outage_while_deliveries_are_prepared_fails_none(
         return send_of(batch, row)
 
     monkeypatch.setattr(MailsAndCalls, "send_of", send_later)
-    run_pump("webhook")
+    run_dispatcher("webhook")
     first = [row.state for row in Delivery.objects.filter(type="webhook")]
     Delivery.objects.filter(type="webhook").update(next_at=timezone.now())  # its lease has lapsed
-    run_pump("webhook")
+    run_dispatcher("webhook")
 
     assert first == ["sending"]
     assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]

@@ -10,8 +10,8 @@ import pytest
 
 from notifications.models import Attempt, Delivery, Plan, Webhook
 from notifications.records import EXCERPT
-from notifications.services import EXPIRES_AFTER, MOST_WEBHOOKS, disable_webhook
-from tests.bookings.agreements import MARTY, NINE, act, span
+from notifications.webhooks.services import EXPIRES_AFTER, MAX_WEBHOOKS, disable_webhook
+from tests.bookings.booking_drafts import MARTY, NINE, act, span
 from tests.corpus import UNKNOWN_ID
 from tests.test_queries import queries_of
 from tests.world import NOW, STAMP, Tenant
@@ -97,6 +97,7 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
             },
         ],
         "created_at": STAMP,
+        "updated_at": STAMP,
     }
     assert tenant.get("/deliveries?type=webhook").data == [record]
     assert tenant.get(f"/webhooks/{webhook['id']}/deliveries").data == [record]
@@ -124,6 +125,7 @@ def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[...,
         "next_at": STAMP,
         "attempts": [],
         "created_at": STAMP,
+        "updated_at": STAMP,
     }
     skipped = {
         "recipient": "owner",
@@ -144,7 +146,7 @@ def test_the_body_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable
 
     now = tenant.get(f"/bookings/{booking['id']}").data
     ids = [one["id"] for one in tenant.get("/deliveries?type=webhook").data]
-    payloads = [tenant.get(f"/deliveries/{one}").data["payload"] for one in ids]
+    payloads = [tenant.get(f"/deliveries/{identifier}").data["payload"] for identifier in ids]
     assert payloads == [now, then]
     assert (now["state"], then["state"]) == ("cancelled", "confirmed")
 
@@ -154,7 +156,9 @@ def test_pages_are_in_the_envelope_newest_first(tenant: Tenant, book: Callable[.
     tenant.post("/webhooks", {"url": URL})
     booking = book()
     act(tenant, booking, "cancel")
-    ids = [str(one) for one in Delivery.objects.order_by("-id").values_list("id", flat=True)]
+    ids = [
+        str(delivery) for delivery in Delivery.objects.order_by("-id").values_list("id", flat=True)
+    ]
 
     page = tenant.get(f"/deliveries?limit=2&page=2&booking={booking['id']}").json
 
@@ -196,8 +200,8 @@ def test_filters_narrow_together(tenant: Tenant, book: Callable[..., Any]) -> No
         answer = tenant.get(f"{path}?{query}")
         assert answer.status == 200, answer.json
         return [
-            " ".join([bookings[one["booking_id"]], one["kind"], names[one["webhook_id"]]])
-            for one in answer.data
+            " ".join([bookings[record["booking_id"]], record["kind"], names[record["webhook_id"]]])
+            for record in answer.data
         ]
 
     mails = ["late cancelled mail"] * 2 + ["late confirmed mail"] * 2 + ["early confirmed mail"] * 2
@@ -246,7 +250,7 @@ def test_wrong_queries_are_refused(tenant: Tenant, query: str, errors: Any) -> N
         for path in ("/deliveries", f"/webhooks/{webhook['id']}/deliveries")
     ]
 
-    assert [(one.status, one.json["errors"]) for one in answers] == [(422, errors)] * 2
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [(422, errors)] * 2
 
 
 def test_another_apps_deliveries_look_like_none(
@@ -269,7 +273,7 @@ def test_another_apps_deliveries_look_like_none(
 
     gone = {"error": "Delivery not found.", "code": "not_found", "model": "Delivery"}
     assert lists == [0, 0, 0]
-    assert [(one.status, one.error) for one in answers] == [(404, gone)] * 4
+    assert [(answer.status, answer.error) for answer in answers] == [(404, gone)] * 4
 
 
 def test_answers_take_as_many_queries_for_many_rows(
@@ -308,7 +312,7 @@ def test_what_has_ended_is_sent_again_under_its_id(
     answer = tenant.post(f"/deliveries/{row.id}/redeliver")
 
     later = {"state": "scheduled", "reason": None} | dict.fromkeys(
-        ("due_at", "next_at"), "2026-11-20T09:31:00+0000"
+        ("due_at", "next_at", "updated_at"), "2026-11-20T09:31:00+0000"
     )
     assert (answer.status, answer.data) == (200, before | later)
     now = NOW + timedelta(seconds=60)
@@ -374,7 +378,7 @@ def test_a_mail_that_no_longer_holds_is_not_sent_again(
 
     answer = tenant.post(f"/deliveries/{row.id}/redeliver")
 
-    error = {"error": f"This no longer holds. {reason}", "code": "outdated"}
+    error = {"error": f"This message is outdated. {reason}", "code": "outdated"}
     assert (answer.status, answer.error) == (409, error)
     assert Delivery.objects.filter(id=row.id).values().get() == before
 
@@ -389,7 +393,7 @@ def test_a_mail_about_the_latest_change_is_sent_again(
     tenant.put(f"/bookings/{booking['id']}/complete")
     answers += [tenant.post(f"/deliveries/{sent(moved).id}/redeliver")]
 
-    assert [(one.status, one.data["state"]) for one in answers] == [(200, "scheduled")] * 2
+    assert [(answer.status, answer.data["state"]) for answer in answers] == [(200, "scheduled")] * 2
 
 
 def test_a_queued_mail_is_hurried_whatever_happened_since(
@@ -423,7 +427,7 @@ def test_a_call_is_not_sent_again_to_a_webhook_that_is_off(
 
     answer = tenant.post(f"/deliveries/{row.id}/redeliver")
 
-    error = {"error": f"This no longer holds. {reason}", "code": "outdated"}
+    error = {"error": f"This message is outdated. {reason}", "code": "outdated"}
     assert (answer.status, answer.error) == (409, error)
 
 
@@ -610,7 +614,7 @@ def test_when_a_reminder_is_due(
 
     assert planned(tenant)[2:] == [f"email reminder customer Marty McFly {expected}"]
     reasons = {one["reason"] for one in tenant.get("/deliveries?state=skipped").data}
-    assert reasons == ({"Its time had passed already."} if "skipped" in expected else set())
+    assert reasons == ({"The planned time was already past."} if "skipped" in expected else set())
 
 
 def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None:
@@ -633,6 +637,7 @@ def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None
         "next_at": stamp("08:00"),
         "attempts": [],
         "created_at": STAMP,
+        "updated_at": STAMP,
     }
     assert tenant.get(f"/deliveries/{row.id}").data == listed | {"payload": None}
     assert (row.content, row.endpoint) == (
@@ -864,7 +869,7 @@ def test_webhooks_are_told_by_graph_and_state(
     rows = Delivery.objects.filter(type="webhook").order_by("id")
     bodies = [json.loads(row.body) for row in rows]
     unmoved = {"rescheduled": booking["state"]}
-    assert [one["state"] for one in bodies] == [
+    assert [body["state"] for body in bodies] == [
         unmoved.get(kind, kind) for kind, paths in expected for _ in paths.split()
     ]
 
@@ -889,7 +894,7 @@ def test_changes_of_a_webhook_hold_from_then_on(tenant: Tenant, book: Callable[.
 def test_the_most_that_one_booking_can_cause(tenant: Tenant, resource_id: str) -> None:
     """One statement writes them all: databases bound its parameters."""
     Webhook.objects.bulk_create(
-        Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MOST_WEBHOOKS)
+        Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MAX_WEBHOOKS)
     )
     body = {
         "what": "Meeting",

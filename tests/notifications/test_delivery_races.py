@@ -9,15 +9,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
-from notifications import pump, transports
-from notifications.breaker import endpoint_of
 from notifications.models import Attempt, Delivery
-from notifications.pump import run_pump
-from tests.notifications.test_pump import book, hook, make_due, reminder, soon
+from notifications.outbox import dispatcher, queue, senders
+from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.queue import claim_due
+from tests.notifications.test_dispatcher import book, hook, make_due, reminder, soon
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
+from tests.waiters import wait_for_a_waiter
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -28,7 +30,7 @@ in_threads = pytest.mark.postgresql
 
 @pytest.fixture(autouse=True)
 def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture
@@ -53,14 +55,14 @@ def in_thread(work: Any) -> threading.Thread:
 def slow_look(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The worker pauses between its claim and its second look, until the event is set."""
     go_on = threading.Event()
-    prepare = transports.prepare
+    prepare = senders.prepare_batch
 
     def wait_and_prepare(rows: Any, **options: Any) -> Any:
         if any(row.kind == Delivery.REMINDER for row in rows):
             go_on.wait(5)
         return prepare(rows, **options)
 
-    monkeypatch.setattr(pump, "prepare", wait_and_prepare)
+    monkeypatch.setattr(dispatcher, "prepare_batch", wait_and_prepare)
     return go_on
 
 
@@ -68,7 +70,7 @@ def move_while_claimed(tenant: Tenant, go_on: threading.Event, booking: Any, sta
     """Its reminder is claimed, the booking is moved, the worker goes on; when the move was done."""
     go_on.clear()
     make_due(kind="reminder", booking=booking["id"])
-    worker = in_thread(lambda: run_pump("email"))
+    worker = in_thread(lambda: run_dispatcher("email"))
     while not Delivery.objects.filter(kind="reminder", state="sending").exists():
         time.sleep(0.002)
     answer = tenant.post(
@@ -100,7 +102,7 @@ def test_moved_while_it_is_claimed(
         move_while_claimed(tenant, slow_look, booking, new)
         early = len(reminders_of(mails, booking))
         make_due(kind="reminder", booking=booking["id"])
-        run_pump("email")
+        run_dispatcher("email")
         rows = Delivery.objects.filter(kind="reminder", booking=booking["id"]).order_by("change")
         seen.append((early, len(reminders_of(mails, booking)), [row.state for row in rows]))
 
@@ -114,7 +116,7 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
     slow_look: threading.Event,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transports, "check_still_holds", lambda row, booking: None)
+    monkeypatch.setattr(senders, "check_still_holds", lambda row, booking: None)
     booking = book(tenant, soon(hours=30), event_notifications=[reminder()])
     moved_at = move_while_claimed(tenant, slow_look, booking, soon(hours=40))
 
@@ -128,7 +130,7 @@ def test_cancelled_while_it_is_claimed(
 ) -> None:
     booking = book(tenant, event_notifications=[reminder()])
     make_due(kind="reminder")
-    worker = in_thread(lambda: run_pump("email"))
+    worker = in_thread(lambda: run_dispatcher("email"))
     while not Delivery.objects.filter(kind="reminder", state="sending").exists():
         time.sleep(0.002)
     tenant.put(f"/bookings/{booking['id']}/{action}")
@@ -146,7 +148,7 @@ def test_moves_and_pumps_at_random_moments(tenant: Tenant, mails: MailSink, roun
         old, new = soon(hours=30 + 4 * number), soon(hours=32 + 4 * number)
         booking = book(tenant, old, event_notifications=[reminder()])
         make_due(kind="reminder")
-        workers = [in_thread(lambda: run_pump("email")) for _ in range(2)]
+        workers = [in_thread(lambda: run_dispatcher("email")) for _ in range(2)]
         time.sleep(0.003 * (number % 12))
         answer = tenant.post(
             f"/bookings/{booking['id']}/reschedule",
@@ -157,7 +159,7 @@ def test_moves_and_pumps_at_random_moments(tenant: Tenant, mails: MailSink, roun
         for worker in workers:
             worker.join()
         make_due(kind="reminder")
-        run_pump("email")
+        run_dispatcher("email")
         mine = reminders_of(mails, booking)
         old_ones = [mail for mail in mine if f"{old:%H:%M}" in mail.subject]
         new_ones = [mail for mail in mine if f"{new:%H:%M}" in mail.subject]
@@ -183,9 +185,9 @@ def test_a_hanging_server_holds_up_no_other(
     """Rows to it stand ahead of all others, and a pump has eight threads."""
     settings.DELIVERY_THREADS, settings.DELIVERY_ENDPOINT_CAP = 8, cap
     settings.DELIVERY_APP_CAP = 1000
-    monkeypatch.setattr(transports, "CALL_DEADLINE", 1.5)
-    monkeypatch.setattr(pump, "SEND_NEEDS", 2.0)
-    monkeypatch.setattr(pump, "MOST_SECONDS", 1.0)
+    monkeypatch.setattr(senders, "CALL_DEADLINE", 1.5)
+    monkeypatch.setattr(dispatcher, "SEND_NEEDS", 2.0)
+    monkeypatch.setattr(dispatcher, "MAX_SECONDS", 1.0)
     with hook_sink() as hanging:
         hanging.answers["/hang"] = Answer(delay=3)
         bad = hook(tenant, hanging, "/hang")
@@ -203,7 +205,7 @@ def test_a_hanging_server_holds_up_no_other(
                 template.next_at = template.due_at = now - timedelta(seconds=age)
                 template.save(force_insert=True)
         began = time.time()
-        run_pump("webhook")
+        run_dispatcher("webhook")
 
     arrived = [call.at - began for call in hooks.calls]
     assert (len(arrived) == 20 and max(arrived) < 1.5) is good_come_first
@@ -218,14 +220,14 @@ def test_an_outage_of_the_mail_server_ends_in_no_late_reminder(
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": False}})
     for number in range(6):
         book(tenant, soon(hours=30 + 2 * number), event_notifications=[reminder()])
-    run_pump("email")
+    run_dispatcher("email")
     mails.mails.clear()
     rows = list(Delivery.objects.filter(kind="reminder").order_by("due_at"))
     missed = {row.id for row in rows[:3]}
     Delivery.objects.filter(id__in=missed).update(expires_at=timezone.now() + timedelta(minutes=5))
     mails.answer = lambda to: "421 not now"
     make_due(kind="reminder")
-    run_pump("email")
+    run_dispatcher("email")
     during = Counter(row.state for row in Delivery.objects.filter(kind="reminder"))
 
     for row in Delivery.objects.filter(kind="reminder"):  # ten minutes later
@@ -233,7 +235,7 @@ def test_an_outage_of_the_mail_server_ends_in_no_late_reminder(
         row.expires_at -= timedelta(minutes=10)
         row.save()
     mails.answer = lambda to: None
-    run_pump("email")
+    run_dispatcher("email")
 
     after = {row.id: row.state for row in Delivery.objects.filter(kind="reminder")}
     assert during == {"scheduled": 6}
@@ -257,14 +259,14 @@ class DrippingSmtp(socketserver.StreamRequestHandler):
 def test_a_mail_server_that_drips_is_cut_off(
     tenant: Tenant, mails: MailSink, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transports, "MAIL_DEADLINE", 1.0)
+    monkeypatch.setattr(senders, "MAIL_DEADLINE", 1.0)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), DrippingSmtp) as server:
         server.daemon_threads, server.is_over = True, threading.Event()
         serving = threading.Thread(target=server.serve_forever, args=(0.02,))
         serving.start()
         settings.EMAIL_PORT = server.server_address[1]
         book(tenant)
-        run_pump("email")
+        run_dispatcher("email")
         server.is_over.set()
         server.shutdown()
         serving.join()
@@ -287,10 +289,41 @@ def test_a_worker_whose_clock_is_wrong(
     book(tenant, event_notifications=[reminder("webhook", url=hooks.url("/reminder"))])
     Delivery.objects.filter(kind="reminder").update(next_at=timezone.now() + timedelta(minutes=30))
     time_machine.move_to(timezone.now() + timedelta(seconds=jump))
-    run_pump("webhook")
+    run_dispatcher("webhook")
     time_machine.move_to(timezone.now() - timedelta(seconds=2 * jump))
-    run_pump("webhook")
+    run_dispatcher("webhook")
 
     assert [call.path for call in hooks.calls] == ["/hook"]
     assert Attempt.objects.count() == 1
     assert Delivery.objects.get(kind="reminder").state == "scheduled"
+
+
+# --- Two claims at once ---------------------------------------------------------------------------
+@in_threads
+@pytest.mark.parametrize(("in_turn", "taken"), [(True, (2, 0)), (False, (2, 2))])
+def test_two_claims_at_once_keep_to_the_cap(
+    tenant: Tenant,
+    hooks: HookSink,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    in_turn: bool,
+    taken: tuple[int, int],
+) -> None:
+    """The control: out of turn the second does not see what the first has taken."""
+    settings.DELIVERY_ENDPOINT_CAP = 2
+    for number in range(4):
+        hook(tenant, hooks, f"/{number}")
+    book(tenant)
+    if not in_turn:
+        monkeypatch.setattr(queue, "_take_turn", lambda kind: timezone.now())
+    found: list[Delivery] = []
+    with transaction.atomic():
+        first = claim_due("webhook", 2)
+        rival = in_thread(lambda: found.extend(claim_due("webhook", 2)))
+        if in_turn:
+            wait_for_a_waiter()
+        else:
+            rival.join()
+    rival.join()
+
+    assert (len(first), len(found)) == taken

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from notifications.mail import SLUGS, compose, compose_notice, compose_password_mail
-from tests.browser import Browser, Page
+from notifications.mail import SLUGS, compose_mail, compose_notice, compose_password_mail
+from tests.browser import Browser, Page, looks
 from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
-from tests.notifications.letters import DELIVERY_ID, html_of, make_app, make_letter
+from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
 
-LOOKS = [(width, scheme) for width in (390, 700) for scheme in ("light", "dark")]
+LOOKS = looks(wide=700)
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 # The lowest contrast between a text and what lies behind it, by WCAG 2.
 LOWEST_CONTRAST = """
@@ -89,7 +89,7 @@ def test_mails_look_right(
     for slug in SLUGS:
         facts = moved if slug.startswith("rescheduled") else {}
         letter = make_letter(slug, message="We are ill.\n\nSorry!", **facts)
-        show_mail(browser, html_of(compose(letter)), tmp_path, slug, width, scheme)
+        show_mail(browser, html_of(compose_mail(letter)), tmp_path, slug, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
@@ -133,7 +133,7 @@ def test_long_words_do_not_break_the_page(browser: Browser, clock: Any, tmp_path
         message="W" * 8000,
     )
 
-    show_mail(browser, html_of(compose(letter)), tmp_path, "long", 390, "dark")
+    show_mail(browser, html_of(compose_mail(letter)), tmp_path, "long", 390, "dark")
 
 
 # --- The page behind a link -----------------------------------------------------------------------

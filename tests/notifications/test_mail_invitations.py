@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import vobject
 
-from notifications.mail import SLUGS, compose
-from tests.notifications.letters import (
+from notifications.mail import SLUGS, compose_mail
+from tests.notifications.mails import (
     BOOKING_ID,
     calendar_of,
     make_app,
@@ -90,20 +90,20 @@ WHOLE = {
 
 
 def test_entry_says_everything() -> None:
-    calendar = calendar_of(compose(make_letter("confirmed_customer")))
+    calendar = calendar_of(compose_mail(make_letter("confirmed_customer")))
 
     assert values_of(read(calendar)) == WHOLE
 
 
 def test_owner_is_in_their_own_entry() -> None:
-    calendar = calendar_of(compose(make_letter("confirmed_owner", sequence=3)))
+    calendar = calendar_of(compose_mail(make_letter("confirmed_owner", sequence=3)))
 
     assert values_of(read(calendar)) == WHOLE | {"ATTENDEE": [ADA, MARTY], "SEQUENCE": "3"}
 
 
 def test_entry_is_taken_back() -> None:
     calendar = calendar_of(
-        compose(make_letter("cancelled_customer", from_state="confirmed", sequence=4))
+        compose_mail(make_letter("cancelled_customer", from_state="confirmed", sequence=4))
     )
 
     changed = {"METHOD": "CANCEL", "STATUS": "CANCELLED", "SEQUENCE": "4"}
@@ -115,7 +115,7 @@ def test_entry_is_taken_back() -> None:
 def test_which_mails_carry_an_entry(slug: str, from_state: str | None) -> None:
     letter = make_letter(slug, from_state=from_state, state="confirmed")
 
-    calendar = calendar_of(compose(letter))
+    calendar = calendar_of(compose_mail(letter))
 
     method = None
     if slug in REQUESTS and (slug.startswith("confirmed") or from_state in ("confirmed", None)):
@@ -138,7 +138,7 @@ def test_which_mails_carry_an_entry(slug: str, from_state: str | None) -> None:
 def test_what_was_live_is_taken_back(graph: str, from_state: str, method: str | None) -> None:
     letter = make_letter("cancelled_customer", graph=graph, from_state=from_state)
 
-    calendar = calendar_of(compose(letter))
+    calendar = calendar_of(compose_mail(letter))
 
     assert (read(calendar).method.value if calendar else None) == method
 
@@ -150,7 +150,7 @@ def test_number_rises_without_being_told() -> None:
         make_letter("cancelled_customer", reschedules=1, from_state="confirmed"),
     ]
 
-    found = [values_of(read(calendar_of(compose(letter)))) for letter in letters]
+    found = [values_of(read(calendar_of(compose_mail(letter)))) for letter in letters]
 
     assert [one["SEQUENCE"] for one in found] == ["0", "1", "2"]
     assert len({one["UID"] for one in found}) == 1
@@ -165,7 +165,7 @@ def test_whole_days_are_dates() -> None:
         end_date=date(2026, 3, 31),
     )
 
-    calendar = calendar_of(compose(make_letter("confirmed_customer", event=event)))
+    calendar = calendar_of(compose_mail(make_letter("confirmed_customer", event=event)))
 
     assert "DTSTART;VALUE=DATE:20260329\r\nDTEND;VALUE=DATE:20260331\r\n" in calendar
     found = values_of(read(calendar))
@@ -182,7 +182,7 @@ def test_facts_and_odd_characters_come_through() -> None:
     }
     app = make_app(from_name='Dr. "Ada": Zähne; mehr', from_email="desk@bücher.example")
 
-    calendar = calendar_of(compose(make_letter("confirmed_customer", app=app, **words)))
+    calendar = calendar_of(compose_mail(make_letter("confirmed_customer", app=app, **words)))
 
     found = values_of(read(calendar))
     assert (found["SUMMARY"], found["LOCATION"]) == (words["what"], words["where"])
@@ -204,7 +204,7 @@ def test_empty_places_are_left_out_and_a_wrong_address_invites_no_one() -> None:
         description="",
     )
 
-    found = values_of(read(calendar_of(compose(letter))))
+    found = values_of(read(calendar_of(compose_mail(letter))))
 
     missing = {"LOCATION", "DESCRIPTION", "ATTENDEE"}
     assert found == {name: value for name, value in WHOLE.items() if name not in missing}
@@ -212,7 +212,7 @@ def test_empty_places_are_left_out_and_a_wrong_address_invites_no_one() -> None:
 
 def test_mail_carries_it_twice_for_all_mail_programs() -> None:
     """As an alternative of the text, which offers yes and no, and as a file to be opened."""
-    message = compose(make_letter("confirmed_customer"))
+    message = compose_mail(make_letter("confirmed_customer"))
 
     tree = [
         (part.get_content_type(), part.get_param("method"), part.get_filename())

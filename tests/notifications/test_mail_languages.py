@@ -12,11 +12,11 @@ from django.utils import translation
 from django.utils.translation import trans_real
 
 from availability.models import Project
+from bookings.formatting import language_of
 from bookings.models import Booking, Customer
-from bookings.wording import language_of
-from notifications.mail import compose
-from tests.bookings.agreements import NINE
-from tests.notifications.letters import html_of, make_app, make_letter
+from notifications.mail import compose_mail
+from tests.bookings.booking_drafts import NINE
+from tests.notifications.mails import html_of, make_app, make_letter
 from tests.services import ROOT
 from tests.world import Tenant
 
@@ -60,7 +60,7 @@ def german(tmp_path: Path, settings: Any) -> Iterator[None]:
 @pytest.mark.usefixtures("german")
 @pytest.mark.parametrize("language", ["de", "DE", "de-AT", "de_CH"])
 def test_mail_is_in_the_apps_language(language: str) -> None:
-    message = compose(make_letter("confirmed_customer", app=make_app(language=language)))
+    message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
     when = "Montag, 23. November 2026, 09.00 – 09.30 (Europe/Berlin)"
     assert message.subject == f"Bestätigt: Check-up, {when}"
@@ -75,7 +75,7 @@ def test_mail_is_in_the_apps_language(language: str) -> None:
 )
 def test_language_without_a_catalogue_is_english(language: Any) -> None:
     """Dates too, though Django itself could write them in German."""
-    message = compose(make_letter("confirmed_customer", app=make_app(language=language)))
+    message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
     assert message.subject == (
         "Confirmed: Check-up, Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
@@ -87,7 +87,7 @@ def test_language_without_a_catalogue_is_english(language: Any) -> None:
 def test_own_words_go_before_the_language() -> None:
     words = {"subject": "Hi {{ when }}", "text": "", "html": ""}
 
-    message = compose(
+    message = compose_mail(
         make_letter("confirmed_customer", app=make_app(language="de"), template=words)
     )
 
@@ -103,7 +103,7 @@ MARKS = ("_", "gettext", "pgettext")
 
 
 def sentences_in(folder: Path) -> set[str]:
-    """What the code of a room marks to be translated."""
+    """What the code of a package marks to be translated."""
     found = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -113,14 +113,14 @@ def sentences_in(folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("room", ["bookings", "notifications", "booking_pages"])
-def test_catalogue_has_every_sentence_and_no_other(room: str) -> None:
+@pytest.mark.parametrize("package", ["access", "bookings", "notifications", "booking_pages"])
+def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
     """If this fails: `manage.py makemessages -l en --no-location --no-wrap` in the folder."""
-    catalogue = (ROOT / room / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()
+    catalogue = (ROOT / package / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()
 
     listed = {ast.literal_eval(text) for text in re.findall(r'^msgid (".*")$', catalogue, re.M)}
 
-    assert listed - {""} == sentences_in(ROOT / room)
+    assert listed - {""} == sentences_in(ROOT / package)
 
 
 # --- What is accepted -----------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant)
         tenant.book(resource_id=resource["id"], **NINE, customer=customer),
     ]
 
-    faults = [(one.status, one.json["errors"]) for one in answers]
+    faults = [(answer.status, answer.json["errors"]) for answer in answers]
     sentence = ["Must be one of en, de."]
     assert faults == [
         (422, {"settings.language": sentence}),
@@ -171,6 +171,6 @@ def test_the_customers_language_goes_before_the_projects_and_the_apps(
     letter.customer.meta = {"language": of_customer}
     letter.booking.project = Project(settings={"language": of_project})
 
-    message = compose(letter)
+    message = compose_mail(letter)
 
     assert f'<html lang="{language}" dir="ltr">' in html_of(message)

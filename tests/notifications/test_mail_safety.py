@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from notifications.mail import SLUGS, compose, compose_notice
-from tests.notifications.letters import (
+from notifications.mail import SLUGS, compose_mail, compose_notice
+from tests.notifications.mails import (
     DELIVERY_ID,
     calendar_of,
     html_of,
@@ -62,7 +62,7 @@ def test_text_of_others_stays_text(slug: str, text: str) -> None:
         subject=text,
     )
 
-    message = compose(letter)
+    message = compose_mail(letter)
     read = sent(message)
 
     to = list(letter.to)
@@ -103,7 +103,7 @@ EXPECTED_HEADERS = sorted(
 def test_subject_is_literal_and_on_one_line(text: str, shown: str) -> None:
     words = {"subject": "{{ what }}", "text": "", "html": ""}
 
-    message = compose(make_letter("confirmed_customer", what=text, template=words))
+    message = compose_mail(make_letter("confirmed_customer", what=text, template=words))
 
     assert (message.subject, sent(message)["Subject"].strip()) == (shown, shown)
 
@@ -111,7 +111,7 @@ def test_subject_is_literal_and_on_one_line(text: str, shown: str) -> None:
 def test_values_are_escaped_in_html_only() -> None:
     words = {"subject": "", "text": "{{ what }}\n", "html": '<p title="{{ what }}">{{ what }}</p>'}
 
-    message = compose(make_letter("confirmed_customer", what="<i>\"'&", template=words))
+    message = compose_mail(make_letter("confirmed_customer", what="<i>\"'&", template=words))
 
     shown = "&lt;i&gt;&quot;&#x27;&amp;"
     assert message.body == "<i>\"'&\n"
@@ -133,13 +133,13 @@ def test_values_are_escaped_in_html_only() -> None:
 )
 def test_what_is_no_address_is_refused(to: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"^no address that a mail could go to$"):
-        compose(make_letter("confirmed_customer", to=to))
+        compose_mail(make_letter("confirmed_customer", to=to))
 
 
 def test_several_recipients_are_these_and_no_others() -> None:
     to = ("ada@example.com", "grace@example.com")
 
-    message = compose(make_letter("confirmed_owner", to=to))
+    message = compose_mail(make_letter("confirmed_owner", to=to))
 
     assert message.recipients() == list(to)
     assert sent(message)["To"] == "ada@example.com, grace@example.com"
@@ -154,8 +154,8 @@ def test_sender_is_the_app(settings: Any) -> None:
         "contact_email": "hello@harbour.example",
     }
 
-    read = sent(compose(make_letter("confirmed_customer", app=make_app(**own))))
-    plain = sent(compose(make_letter("confirmed_customer")))
+    read = sent(compose_mail(make_letter("confirmed_customer", app=make_app(**own))))
+    plain = sent(compose_mail(make_letter("confirmed_customer")))
 
     (sender,) = read["From"].addresses
     assert (sender.display_name, sender.addr_spec) == (own["from_name"], own["from_email"])
@@ -166,17 +166,17 @@ def test_sender_is_the_app(settings: Any) -> None:
 
 
 def test_message_id_is_the_same_on_each_try() -> None:
-    tries = [sent(compose(make_letter("confirmed_customer"))) for _ in range(2)]
+    tries = [sent(compose_mail(make_letter("confirmed_customer"))) for _ in range(2)]
 
-    assert [one["Message-ID"] for one in tries] == [f"<{DELIVERY_ID}@localhost>"] * 2
-    assert [one["X-Delivery-Id"] for one in tries] == [str(DELIVERY_ID)] * 2
-    assert [one["Auto-Submitted"] for one in tries] == ["auto-generated"] * 2
+    assert [attempt["Message-ID"] for attempt in tries] == [f"<{DELIVERY_ID}@localhost>"] * 2
+    assert [attempt["X-Delivery-Id"] for attempt in tries] == [str(DELIVERY_ID)] * 2
+    assert [attempt["Auto-Submitted"] for attempt in tries] == ["auto-generated"] * 2
 
 
 def test_domain_that_is_not_ascii_is_written_in_ascii() -> None:
     app = make_app(from_email="a@bücher.example")
 
-    read = sent(compose(make_letter("confirmed_customer", app=app)))
+    read = sent(compose_mail(make_letter("confirmed_customer", app=app)))
 
     assert read["Message-ID"] == f"<{DELIVERY_ID}@xn--bcher-kva.example>"
     assert read["From"].addresses[0].addr_spec == "a@xn--bcher-kva.example"
@@ -190,7 +190,7 @@ def test_own_words_replace_the_services() -> None:
         "html": "<p>{{ customer }} &amp; {{ message }}{{ details }}{{ actions }}</p>",
     }
 
-    message = compose(make_letter("cancelled_customer", template=words, what=""))
+    message = compose_mail(make_letter("cancelled_customer", template=words, what=""))
 
     assert message.subject == "with Ada Lovelace"
     assert message.body == "Marty McFly (), {% if x %} {{ a.b }} { } {{}}\n"
@@ -200,8 +200,8 @@ def test_own_words_replace_the_services() -> None:
 def test_parts_that_are_blank_are_the_services() -> None:
     words = {"subject": "Hi {{ name }}", "text": "", "html": ""}
 
-    message = compose(make_letter("confirmed_customer", template=words))
-    default = compose(make_letter("confirmed_customer"))
+    message = compose_mail(make_letter("confirmed_customer", template=words))
+    default = compose_mail(make_letter("confirmed_customer"))
 
     assert message.subject == "Hi Marty McFly"
     assert (message.body, html_of(message)) == (default.body, html_of(default))
@@ -221,9 +221,9 @@ LONG = make_event("2026-11-23 08:00", "2026-11-23 08:30", description="&" * 8000
 )
 def test_words_that_can_not_be_used_stop_no_mail(words: Any, caplog: Any) -> None:
     with caplog.at_level(logging.ERROR):
-        message = compose(make_letter("confirmed_customer", template=words, event=LONG))
+        message = compose_mail(make_letter("confirmed_customer", template=words, event=LONG))
 
-    default = compose(make_letter("confirmed_customer", event=LONG))
+    default = compose_mail(make_letter("confirmed_customer", event=LONG))
     assert (message.subject, message.body) == (default.subject, default.body)
     (record,) = caplog.records
     assert record.getMessage().startswith("template confirmed_customer of app ")
@@ -251,4 +251,4 @@ def test_notice_about_a_webhook() -> None:
     )
     assert "https://example.com/&lt;hook&gt;</td>" in html_of(message)
     assert message.extra_headers["Message-ID"] == f"<{DELIVERY_ID}@localhost>"
-    assert [one.mimetype for one in message.alternatives] == ["text/html"]
+    assert [alternative.mimetype for alternative in message.alternatives] == ["text/html"]

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from notifications.mail import compose
-from tests.notifications.letters import make_event, make_letter
+from notifications.mail import compose_mail
+from tests.notifications.mails import make_event, make_letter
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -15,7 +15,9 @@ NEW_YORK, KATHMANDU = "America/New_York", "Asia/Kathmandu"
 
 def told(start: str, end: str, zone: str) -> str:
     """What the mail to the owner says behind "When:"."""
-    body = compose(make_letter("confirmed_owner", event=make_event(start, end), zone=zone)).body
+    body = compose_mail(
+        make_letter("confirmed_owner", event=make_event(start, end), zone=zone)
+    ).body
     return next(line for line in body.splitlines() if line.startswith("When:"))[5:].strip()
 
 
@@ -134,7 +136,7 @@ def test_span_is_read_off_the_zones_clock(zone: str, start: str, end: str, words
     ],
 )
 def test_everyone_reads_their_own_clock(slug: str, customers: str, expected: str) -> None:
-    message = compose(make_letter(slug, customer={"timezone": customers}))
+    message = compose_mail(make_letter(slug, customer={"timezone": customers}))
 
     assert message.subject.endswith(f", Monday, 23 November 2026, {expected}")
 
@@ -159,7 +161,7 @@ def test_whole_days_are_the_resources(last: date, words: str) -> None:
         end_date=last,
     )
 
-    message = compose(
+    message = compose_mail(
         make_letter("confirmed_customer", event=event, customer={"timezone": NEW_YORK})
     )
 
@@ -173,7 +175,7 @@ def test_own_words_can_name_day_time_and_zone() -> None:
         "html": "",
     }
 
-    message = compose(
+    message = compose_mail(
         make_letter("reminder_customer", customer={"timezone": NEW_YORK}, template=words)
     )
 

@@ -16,8 +16,8 @@ from apps_config.models import Account
 from bookings.models import Booking
 from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Heartbeat, Webhook
-from notifications.services import disable_webhook
-from tests.bookings.agreements import span
+from notifications.webhooks.services import disable_webhook
+from tests.bookings.booking_drafts import span
 from tests.queries import Queries
 from tests.world import NOW, Tenant
 
@@ -108,7 +108,7 @@ def test_nothing_is_added_changed_or_deleted_by_hand(
         staff.post(reverse(f"{name}_delete", args=[pk]), {"post": "yes"}),
     ]
 
-    assert [one.status_code for one in answers] == [403, 403, 403]
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
     assert list(model._default_manager.order_by("pk").values()) == before
 
 
@@ -156,7 +156,7 @@ def send_again(staff: Client, *deliveries: Delivery) -> list[str]:
         path_of(Delivery),
         {
             "action": "send_again",
-            "_selected_action": [str(one.pk) for one in deliveries],
+            "_selected_action": [str(delivery.pk) for delivery in deliveries],
             "confirmed": "yes",
         },
         follow=True,
@@ -178,7 +178,9 @@ def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, c
     assert sorted(told) == sorted(
         [f"{customer.pk} will be sent again.", f"{call.pk} is being sent."]
     )
-    states = [(one.state, one.next_at, one.tries) for one in Delivery.objects.all()]
+    states = [
+        (delivery.state, delivery.next_at, delivery.tries) for delivery in Delivery.objects.all()
+    ]
     assert states == [
         ("sending", NOW, 1),
         ("scheduled", NOW, 0),
@@ -208,7 +210,7 @@ def test_the_list_asks_before_it_sends_again(staff: Client, tenant: Tenant) -> N
             ("confirmed", "yes"),
         ],
     )
-    assert {one.state for one in Delivery.objects.all()} == {"delivered"}
+    assert {delivery.state for delivery in Delivery.objects.all()} == {"delivered"}
 
 
 def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:
@@ -222,7 +224,7 @@ def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:
     told = send_again(client, *Delivery.objects.all())
 
     assert told == []
-    assert {one.next_at for one in Delivery.objects.all()} == {NOW + timedelta(hours=1)}
+    assert {delivery.next_at for delivery in Delivery.objects.all()} == {NOW + timedelta(hours=1)}
     assert client.get(path_of(Delivery)).status_code == 200
 
 

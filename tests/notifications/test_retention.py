@@ -11,11 +11,12 @@ from django.db import connection
 from django.utils import timezone
 
 from bookings.models import Booking
-from notifications import pump, retention, tasks
-from notifications.management.commands import purge_deliveries
+from notifications import tasks
 from notifications.models import Attempt, Delivery, Endpoint, Plan
-from notifications.pump import run_pump
-from notifications.services import redeliver
+from notifications.outbox import dispatcher, retention
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.redeliver import redeliver
+from ops.management.commands import purge_deliveries
 from tests.queries import Queries
 from tests.sinks import MailSink
 from tests.world import Tenant
@@ -31,7 +32,7 @@ REMINDER = {
 
 @pytest.fixture(autouse=True)
 def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def make_booking(tenant: Tenant, **given: Any) -> Booking:
@@ -54,8 +55,8 @@ def cancelled_booking(tenant: Tenant, **given: Any) -> Booking:
     """One that is over and told of: two mails of its making, two of its end."""
     booking = make_booking(tenant, **given)
     assert tenant.put(f"/bookings/{booking.id}/cancel").status == 200
-    run_pump("email")
-    run_pump("email")
+    run_dispatcher("email")
+    run_dispatcher("email")
     return booking
 
 
@@ -77,7 +78,7 @@ def test_old_ones_go_and_are_remembered(tenant: Tenant, mails: MailSink) -> None
 
     lines = purge()
 
-    assert lines[-1] == "4 deliveries are removed."
+    assert lines[-1] == "4 deliveries deleted."
     assert set(Delivery.objects.values_list("booking", "state")) == {(new.id, "delivered")}
     assert (Delivery.objects.count(), Attempt.objects.count()) == (4, 4)
     assert plans() == [(2, 2), (2, 2), (2, 0), (2, 0)]
@@ -99,7 +100,7 @@ def test_only_some_of_a_change_go(tenant: Tenant, mails: MailSink) -> None:
 
 def test_open_ones_stay(tenant: Tenant, mails: MailSink) -> None:
     booking = make_booking(tenant, event_notifications=[REMINDER])
-    run_pump("email")
+    run_dispatcher("email")
     age(31)
     Booking.objects.update(completes_at=None)
 
@@ -117,14 +118,14 @@ def test_of_a_live_booking_all_stay(tenant: Tenant, mails: MailSink) -> None:
     Delivery.objects.filter(kind="reminder").update(
         state="skipped", next_at=None, finished_at=timezone.now()
     )
-    run_pump("email")
+    run_dispatcher("email")
     age(31)
 
     before = purge()
     tenant.put(f"/bookings/{booking.id}/complete")
     after = purge()
 
-    assert (before[-1], after[-1]) == ("0 deliveries are removed.", "3 deliveries are removed.")
+    assert (before[-1], after[-1]) == ("0 deliveries deleted.", "3 deliveries deleted.")
     assert plans() == [(3, 3)]
 
 
@@ -143,7 +144,7 @@ def test_small_batches_and_any_age(tenant: Tenant, mails: MailSink) -> None:
         cancelled_booking(tenant)
     age(3)
 
-    assert purge(days=4)[-1] == "0 deliveries are removed."
+    assert purge(days=4)[-1] == "0 deliveries deleted."
     lines = purge(days=2, batch=2)
 
     assert [line.split(",")[0] for line in lines] == [
@@ -153,7 +154,7 @@ def test_small_batches_and_any_age(tenant: Tenant, mails: MailSink) -> None:
         "8/12",
         "10/12",
         "12/12",
-        "12 deliveries are removed.",
+        "12 deliveries deleted.",
     ]
     assert lines[-2].endswith("/s, 0 s left")
     assert (Delivery.objects.count(), Attempt.objects.count()) == (0, 0)
@@ -180,7 +181,7 @@ def test_a_terminal_sees_one_line(tenant: Tenant, mails: MailSink) -> None:
     call_command("purge_deliveries", stdout=out, batch=2)
 
     assert [piece.split(",")[0] for piece in out.getvalue().split("\r")] == ["", "2/4", "4/4"]
-    assert out.getvalue().endswith("left\x1b[K\n4 deliveries are removed.\n")
+    assert out.getvalue().endswith("left\x1b[K\n4 deliveries deleted.\n")
 
 
 def test_stopped_it_has_done_whole_batches(
@@ -200,9 +201,9 @@ def test_stopped_it_has_done_whole_batches(
 
     assert (stopped.value.returncode, str(stopped.value)) == (
         130,
-        "Stopped; run it again to go on.",
+        "Stopped. Run the command again to continue.",
     )
-    assert (half, purge()[-1]) == (1, "1 deliveries are removed.")
+    assert (half, purge()[-1]) == (1, "1 deliveries deleted.")
     assert plans() == [(2, 2), (2, 2)]
 
 
@@ -213,7 +214,7 @@ def test_queries_of_a_batch_do_not_grow(tenant: Tenant, mails: MailSink) -> None
             cancelled_booking(tenant)
         age(31)
         with Queries(connection) as captured:
-            removed = sum(retention.purge(timezone.now()))
+            removed = sum(retention.delete_outdated(timezone.now()))
         counts.append((removed, len(captured)))
 
     assert [removed for removed, _ in counts] == [4, 12]
@@ -247,7 +248,7 @@ def test_servers_that_nothing_waits_for_are_forgotten(tenant: Tenant) -> None:
 
     tasks.purge_deliveries()
 
-    assert [one.address for one in Endpoint.objects.all()] == [waiting]
+    assert [endpoint.address for endpoint in Endpoint.objects.all()] == [waiting]
 
 
 def test_a_long_task_asks_for_a_successor(

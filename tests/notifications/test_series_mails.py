@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import vobject
 
-from notifications import pump
-from notifications.pump import run_pump
-from tests.bookings.agreements import act
-from tests.notifications.test_conservation import verify
-from tests.notifications.test_pump import book, reminder, soon, states
+from notifications.outbox import dispatcher
+from notifications.outbox.dispatcher import run_dispatcher
+from tests.bookings.booking_drafts import act
+from tests.notifications.test_dispatcher import book, reminder, soon, states
+from tests.ops.test_delivery_audit import verify
 from tests.sinks import MailSink
 from tests.world import Tenant, hours
 
@@ -20,7 +20,7 @@ WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3"}
 
 @pytest.fixture(autouse=True)
 def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def sent(mails: MailSink) -> Any:
     each mail that went out since the last call."""
 
     def read() -> dict[str, Any]:
-        run_pump("email")
-        run_pump("email")
+        run_dispatcher("email")
+        run_dispatcher("email")
         found = {}
         for mail in mails.mails:
             assert mail.to[0] not in found

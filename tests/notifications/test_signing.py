@@ -9,7 +9,7 @@ import uuid
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from notifications.signing import new_secret, signature_headers
+from notifications.webhooks.signing import new_secret, signature_headers
 
 PLANES = ((0x20, 0x7E), (0x00, 0x1F), (0xA0, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
 

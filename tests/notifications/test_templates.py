@@ -7,7 +7,7 @@ import pytest
 
 from notifications.mail import PLACEHOLDERS, SLUGS
 from notifications.models import EmailTemplate
-from tests.bookings.agreements import NINE
+from tests.bookings.booking_drafts import NINE
 from tests.world import STAMP, Caller, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -38,15 +38,15 @@ def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
     answer = tenant.get("/templates")
 
     assert (answer.status, list(answer.json)) == (200, ["data"])
-    assert sorted(one["slug"] for one in answer.data) == sorted(KINDS)
-    assert [one["slug"] for one in answer.data] == list(SLUGS)
-    for one in answer.data:
-        assert set(one) == {"slug", "subject", "text", "html", "custom", "updated_at"}
-    for one in answer.data:
-        assert (one["custom"], one["updated_at"]) == (False, None)
-        assert set(re.findall(r"\{\{ (\w+) \}\}", one["html"])) <= PLACEHOLDERS.keys()
-        assert one["html"].startswith("<!DOCTYPE html>")
-        assert one["html"].endswith("</html>\n")
+    assert sorted(each_record["slug"] for each_record in answer.data) == sorted(KINDS)
+    assert [each_record["slug"] for each_record in answer.data] == list(SLUGS)
+    for record in answer.data:
+        assert set(record) == {"slug", "subject", "text", "html", "custom", "updated_at"}
+    for record in answer.data:
+        assert (record["custom"], record["updated_at"]) == (False, None)
+        assert set(re.findall(r"\{\{ (\w+) \}\}", record["html"])) <= PLACEHOLDERS.keys()
+        assert record["html"].startswith("<!DOCTYPE html>")
+        assert record["html"].endswith("</html>\n")
     assert answer.data[2]["subject"] == "Confirmed: {{ what }}, {{ when }}"
     assert answer.data[2]["text"] == (
         "Your booking is confirmed\n\nHello {{ name }},\n\n"
@@ -68,7 +68,7 @@ def test_list_asks_as_much_with_own_words(
     with django_assert_max_num_queries(2):
         answer = tenant.get("/templates")
 
-    assert [one["custom"] for one in answer.data] == [True] * len(SLUGS)
+    assert [record["custom"] for record in answer.data] == [True] * len(SLUGS)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("PUT", ""), ("POST", "/preview")])
@@ -123,7 +123,7 @@ def test_null_for_all_goes_back(tenant: Tenant) -> None:
     assert kept() == []
 
 
-RESETS = "Null resets all three parts at once, and must stand at each."
+RESETS = "To reset the template, send null for all three parts."
 ONE_LINE = "May not contain control characters or line breaks."
 
 
@@ -131,17 +131,17 @@ ONE_LINE = "May not contain control characters or line breaks."
 @pytest.mark.parametrize(
     ("body", "errors"),
     [
-        ({"subject": "Hi {{ nmae }}"}, {"subject": ["{{ nmae }} is no placeholder."]}),
+        ({"subject": "Hi {{ nmae }}"}, {"subject": ["{{ nmae }} is not a placeholder."]}),
         (
             {"text": "{{ a }}{{b}}{{ what }}", "html": "{{ _c1 }}"},
             {
-                "text": ["{{ a }} is no placeholder.", "{{ b }} is no placeholder."],
-                "html": ["{{ _c1 }} is no placeholder."],
+                "text": ["{{ a }} is not a placeholder.", "{{ b }} is not a placeholder."],
+                "html": ["{{ _c1 }} is not a placeholder."],
             },
         ),
         (
             {"subject": "{{ details }}"},
-            {"subject": ["{{ details }} can't stand in a subject."]},
+            {"subject": ["{{ details }} can't be used in a subject."]},
         ),
         ({"subject": "a\r\nBcc: x@evil.example"}, {"subject": [ONE_LINE]}),
         ({"subject": "a\u2028b"}, {"subject": [ONE_LINE]}),
@@ -317,7 +317,7 @@ def test_preview_of_anothers_booking_is_refused(tenant: Tenant, make_tenant: Any
         for one in (booking["id"], "0193a4c2-0000-7000-8000-000000000000", "x")
     ]
 
-    assert [(one.status, one.json["errors"]) for one in answers] == [
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"booking_id": ["There is no such booking."]}),
         (422, {"booking_id": ["There is no such booking."]}),
         (422, {"booking_id": ["Must be a UUID."]}),

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from notifications import safe_http
-from notifications.signing import new_secret, signature_headers
+from common.net import safe_http
+from notifications.webhooks.signing import new_secret, signature_headers
 from tests.notifications.receiver import fresh_network
 from tests.services import ROOT, free_port
 
@@ -53,7 +53,7 @@ class Echo:
 
     def call(self, method: str, headers: dict[str, str], body: bytes) -> int | None:
         url = f"http://127.0.0.1:{self.port}/hook"
-        return safe_http.call(url, method=method, headers=headers, body=body).status
+        return safe_http.send_request(url, method=method, headers=headers, body=body).status
 
     def stop(self) -> tuple[int, str, str]:
         self.process.send_signal(signal.SIGINT)
@@ -136,4 +136,4 @@ def test_what_is_no_secret_is_refused(secret):
     with pytest.raises(CommandError) as refused:
         call_command("webhook_echo", port=free_port(), secret=secret)
 
-    assert str(refused.value) == "--secret must be a webhook's secret: whsec_ and some base64."
+    assert str(refused.value) == "--secret must be a webhook's secret: whsec_ and base64."

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from notifications.services import MOST_WEBHOOKS
+from notifications.webhooks.services import MAX_WEBHOOKS
 from tests.live import WEBHOOK, LiveApp
 from tests.services import Service
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.both_databases
 
 def test_of_several_last_webhooks_one_is_made(live_service: Service) -> None:
     app = LiveApp(live_service)
-    for _ in range(MOST_WEBHOOKS - 1):
+    for _ in range(MAX_WEBHOOKS - 1):
         assert app.post("/v2/webhooks", WEBHOOK).status == 201
 
     with ThreadPoolExecutor(12) as pool:
         codes = list(pool.map(lambda _: app.post("/v2/webhooks", WEBHOOK).code, range(12)))
 
     assert Counter(codes) == {"201": 1, "422 invalid": 11}
-    assert len(app.get("/v2/webhooks").data) == MOST_WEBHOOKS
+    assert len(app.get("/v2/webhooks").data) == MAX_WEBHOOKS
 
 
 def test_changes_and_removals_at_once_leave_nothing_half_done(live_service: Service) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from apps_config.models import Membership
-from bookings.schemas import WHOLE_BOOKING_EXAMPLE
+from bookings.records import WHOLE_BOOKING_EXAMPLE
+from common.encryption import decrypt_text
 from notifications.models import Delivery, Webhook
-from notifications.services import MOST_WEBHOOKS, disable_webhook, secrets_of
-from scheduling.api.secrets import decrypt_text
-from tests.bookings.agreements import NINE, span
+from notifications.webhooks.services import MAX_WEBHOOKS, disable_webhook, signing_secrets
+from tests.bookings.booking_drafts import NINE, span
 from tests.corpus import UNKNOWN_ID
 from tests.world import NOW, STAMP, Caller, Tenant
 
@@ -156,8 +156,8 @@ def test_a_removed_webhook_is_gone_and_what_waited_for_it_is_skipped(
         tenant.get(f"{path}/deliveries"),
     ]
     gone = {"error": "Webhook not found.", "code": "not_found", "model": "Webhook"}
-    assert [(one.status, one.error) for one in answers] == [(404, gone)] * 6
-    assert [(one["state"], one["reason"]) for one in calls] == [
+    assert [(answer.status, answer.error) for answer in answers] == [(404, gone)] * 6
+    assert [(call["state"], call["reason"]) for call in calls] == [
         ("skipped", "The webhook was deleted.")
     ]
 
@@ -267,7 +267,7 @@ def test_a_new_webhook_needs_an_address(tenant: Tenant) -> None:
 
 def test_an_app_has_room_for_so_many(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     Webhook.objects.bulk_create(
-        Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MOST_WEBHOOKS)
+        Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MAX_WEBHOOKS)
     )
 
     refused = tenant.post("/webhooks", {"url": URL})
@@ -275,7 +275,7 @@ def test_an_app_has_room_for_so_many(tenant: Tenant, make_tenant: Callable[..., 
     tenant.delete(f"/webhooks/{tenant.get('/webhooks').data[0]['id']}")
     again = tenant.post("/webhooks", {"url": URL})
 
-    assert MOST_WEBHOOKS == 100
+    assert MAX_WEBHOOKS == 100
     assert (refused.status, refused.json["errors"]) == (
         422,
         {"body": ["An app has at most 100 webhooks."]},
@@ -297,7 +297,7 @@ def test_another_apps_webhook_looks_like_none(
     }
 
     gone = {"error": "Webhook not found.", "code": "not_found", "model": "Webhook"}
-    assert {key: (one.status, one.error) for key, one in answers.items()} == dict.fromkeys(
+    assert {key: (answer.status, answer.error) for key, answer in answers.items()} == dict.fromkeys(
         answers, (404, gone)
     )
     assert tenant.get("/webhooks").data == [webhook]
@@ -329,7 +329,7 @@ def test_who_may_do_what(tenant: Tenant, webhook: Any) -> None:
     ]
 
     statuses = {
-        name: [caller.call(*one).status for one in calls] for name, caller in callers.items()
+        name: [caller.call(*call).status for call in calls] for name, caller in callers.items()
     }
     own = {name: tenant.post("/webhooks", {"url": URL}).data["id"] for name in callers}
     removed = {
@@ -368,8 +368,8 @@ def test_rotation_shows_a_new_secret_and_both_sign_for_a_day(tenant: Tenant, clo
     assert first != second
     day = row.previous_until
     assert (day - NOW).total_seconds() == 86_460
-    assert secrets_of(row, now=NOW) == [second, first]
-    assert secrets_of(row, now=day) == [second]
+    assert signing_secrets(row, now=NOW) == [second, first]
+    assert signing_secrets(row, now=day) == [second]
 
 
 def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: Any) -> None:
@@ -381,7 +381,7 @@ def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: 
     tested = [tenant.post(f"{path}/test", **key) for _ in range(2)]
     changed = tenant.put(path, {"description": "x"}, **{"Idempotency-Key": "l"})
 
-    refusal = {"Idempotency-Key": ["This answer carries a secret and is not kept."]}
+    refusal = {"Idempotency-Key": ["Not supported here: the answer contains a secret."]}
     assert [(one.status, one.json["errors"]) for one in (made, rotated)] == [(422, refusal)] * 2
     assert Webhook.objects.count() == 1
     assert tested[0].data == tested[1].data
@@ -413,7 +413,7 @@ def test_the_secret_is_in_no_other_answer_and_in_no_log(
         tenant.get("/app"),
     ]
 
-    written = b"".join(one.content for one in answers).decode() + caplog.text
+    written = b"".join(answer.content for answer in answers).decode() + caplog.text
     stored = Webhook.objects.values_list("secret", "previous_secret").get()
     for secret in (made["secret"], rotated["secret"], *stored):
         assert secret.removeprefix("whsec_") not in written
@@ -446,6 +446,7 @@ def test_a_test_call_tells_of_the_newest_booking(tenant: Tenant, webhook: Any) -
         "next_at": STAMP,
         "attempts": [],
         "created_at": STAMP,
+        "updated_at": STAMP,
         "payload": tenant.get(f"/bookings/{newest['id']}").data,
     }
     assert tenant.get(f"/deliveries/{row.id}").data == answer.data

@@ -82,8 +82,8 @@ def visit(
         return visits[-1]
 
     yield open_page
-    for one in visits:
-        one.check()
+    for each_visit in visits:
+        each_visit.check()
 
 
 def keep(visit: Visit, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from django.urls import reverse
 from apps_config.models import App, Membership
 from bookings.models import Booking
 from notifications.models import Delivery
-from office.bookings import find
-from tests.external_calendars.written import connect
+from office.bookings.admin import search_bookings_by_term
+from tests.external_calendars.mirrored import connect
 from tests.office.conftest import Enter
 from tests.office.staff import told
 from tests.world import Tenant
@@ -148,10 +149,10 @@ def test_several_bookings_are_called_off_after_a_question(
 ) -> None:
     bookings = [book(tenant, ada, 9 + number) for number in range(2)]
     client, path = enter(tenant), reverse("admin:bookings_booking_changelist")
-    given = {"action": "apply_cancel", "_selected_action": [one["id"] for one in bookings]}
+    given = {"action": "apply_cancel", "_selected_action": [booking["id"] for booking in bookings]}
 
     asked = client.post(path, given)
-    unchanged = [steps(one)[-1][0] for one in bookings]
+    unchanged = [steps(booking)[-1][0] for booking in bookings]
     client.post(path, given | {"confirmed": "yes"})
 
     assert (asked.context["title"], asked.context["lines"]) == (
@@ -163,7 +164,7 @@ def test_several_bookings_are_called_off_after_a_question(
         ],
     )
     assert unchanged == ["confirm"] * 2
-    assert [steps(one)[-1][0] for one in bookings] == ["cancel"] * 2
+    assert [steps(booking)[-1][0] for booking in bookings] == ["cancel"] * 2
 
 
 def test_an_action_that_the_graph_does_not_allow_is_said(
@@ -189,6 +190,40 @@ def test_the_buttons_are_what_the_graph_allows(tenant: Tenant, ada: Any, enter: 
     assert buttons(editor, tentative) == ["confirm", "decline", "cancel", "cancel_by_customer"]
     assert buttons(editor, confirmed) == ["cancel", "cancel_by_customer", "complete"]
     assert buttons(viewer, tentative) == []
+
+
+def outcome_buttons(client: Client, booking: Any) -> list[str]:
+    shown = client.get(page_of(booking)).content.decode()
+    return re.findall(r'name="outcome" value="(\w*)"', shown)
+
+
+def test_the_outcome_is_noted_once_the_booking_has_begun(
+    tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
+) -> None:
+    first, second = book(tenant, ada), book(tenant, ada, 10)
+    draft = book(tenant, ada, 8, action="create")
+    owner = enter(tenant, Membership.OWNER)
+    before = outcome_buttons(owner, first)
+    early = say(owner, first, "outcome", outcome="attended")
+    time_machine.move_to(f"{DAY} 08:01Z")
+    client = enter(tenant)
+
+    shown = [say(client, first, "outcome", outcome=given) for given in ("no_show", "attended")]
+    offered = [outcome_buttons(client, one) for one in (first, second, draft)]
+    listed = client.get(reverse("admin:bookings_booking_changelist"), {"outcome": "attended"})
+    cleared = say(client, first, "outcome", outcome="")
+    wrong = client.post(page_of(first, "outcome"), {"outcome": "late"})
+
+    actor = f"editor@{tenant.app.slug}.example.com"
+    assert (before, offered) == ([], [["no_show", ""], [], []])
+    assert "The booking has not begun yet." in early
+    assert "Outcome noted: no show." in shown[0]
+    assert "<dd>attended</dd>" in shown[1]
+    assert [str(one.id) for one in listed.context["cl"].result_list] == [first["id"]]
+    assert "Outcome cleared." in cleared
+    assert wrong.status_code == 404
+    assert [step[:4] for step in steps(first)[1:]] == [("update", "confirmed", actor, "admin")] * 3
+    assert Booking.objects.get(id=first["id"]).outcome is None
 
 
 def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: Enter) -> None:
@@ -292,7 +327,7 @@ def test_a_mail_that_no_longer_holds_is_not_offered_again(
     assert delivery_page(mail, "again") not in page + own_page
     assert "It can't be sent again. The booking is cancelled." in own_page
     assert told(asked) == ["It can't be sent again. The booking is cancelled."]
-    assert told(done) == [f"{mail.id}: This no longer holds. The booking is cancelled."]
+    assert told(done) == [f"{mail.id}: This message is outdated. The booking is cancelled."]
     assert mail.state == "failed"
 
 
@@ -398,11 +433,11 @@ def test_bookings_are_found_by_what_the_customer_says(
     client = enter(tenant)
 
     shown = client.get(reverse("admin:bookings_booking_changelist"), {"q": term})
-    found = [booking.people[0].name for booking in shown.context["cl"].result_list]
-    by_id = Booking.objects.filter(find(made[1]["id"]))
+    found = [booking.customers.all()[0].name for booking in shown.context["cl"].result_list]
+    by_id = Booking.objects.filter(search_bookings_by_term(made[1]["id"]))
 
     assert sorted(found) == sorted(names)
-    assert not Booking.objects.filter(find("\0")).exists()
+    assert not Booking.objects.filter(search_bookings_by_term("\0")).exists()
     assert [str(booking.id) for booking in by_id] == [made[1]["id"]]
 
 
@@ -458,6 +493,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         client.post(page_of(booking, "move"), {"start": f"{DAY}T1", "end": f"{DAY}T2"}).status_code,
         client.get(delivery_page(mail, "again")).status_code,
         client.post(delivery_page(mail, "again")).status_code,
+        client.post(page_of(booking, "outcome"), {"outcome": "attended"}).status_code,
         client.get(page_of(booking)).status_code,
     ]
     client.post(
@@ -465,7 +501,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         {"action": "apply_confirm", "_selected_action": [booking["id"]]},
     )
 
-    assert tries == [403, 403, 403, 403, 200]
+    assert tries == [403, 403, 403, 403, 403, 200]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
@@ -497,7 +533,7 @@ def rows_of(client: Client, **query: str) -> tuple[list[dict[str, str]], list[in
 def test_the_filtered_list_is_exported_whole(
     tenant: Tenant, ada: Any, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("office.export.BATCH", 2)
+    monkeypatch.setattr("office.bookings.export.BATCH", 2)
     customer = {"name": '=1+1 "x"', "email": "marty@example.com", "phone": "+49 40 1"}
     made = [book(tenant, ada, 9 + n, customer=customer, where='"A", B') for n in range(4)]
     asked = book(tenant, ada, 14, graph="confirm_decline")

@@ -10,11 +10,12 @@ from django.utils import timezone
 from apps_config.models import Account
 from bookings.models import Booking
 from notifications.models import Delivery
-from tests.access import find_faults, load_axe
+from tests.accessibility import find_faults, load_axe
+from tests.browser import looks
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
 
-LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+LOOKS = looks()
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
 
 
@@ -77,6 +78,26 @@ def test_a_request_is_confirmed_in_two_clicks(
         "admin",
         "Welcome",
     )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_outcome_is_noted_with_one_click(
+    visit: Callable[..., Visit], day: Any, editor: Account, width: int
+) -> None:
+    axe = load_axe()
+    begun = Booking.objects.exclude(id=day["id"]).get(completed=False)
+    begun.event.start = timezone.now() - timedelta(minutes=5)
+    begun.event.save()
+    shown = visit(editor, f"/admin/bookings/booking/{begun.id}/change/", width=width)
+
+    shown.page.click("[name=outcome][value=no_show]")
+    shown.page.wait_for("document.body?.innerText.includes('Outcome noted: no show.')")
+    keep(shown, f"outcome-{width}")
+    offered = "[...document.querySelectorAll('[name=outcome]')].map(one => one.innerText)"
+
+    assert shown.page.evaluate(offered) == ["Attended", "Clear"]
+    assert find_faults(shown.page, axe) == []
+    assert Booking.objects.get(id=begun.id).outcome == "no_show"
 
 
 def test_a_form_is_sent_by_keyboard_alone(

@@ -44,7 +44,7 @@ def stranger(make_tenant: Any) -> Client:
 
 
 def read(client: Client, *resources: Any, **given: str) -> Any:
-    ids = ",".join(one["id"] for one in resources)
+    ids = ",".join(resource["id"] for resource in resources)
     return client.get(EVENTS, {**WEEK, "resources": ids, **given})
 
 
@@ -162,8 +162,12 @@ def test_a_mutual_booking_stands_with_both_and_is_moved_by_its_first(
     events = read(editor, ada, bob).json()["data"]["events"]
 
     assert [
-        (one["extendedProps"]["resource"], one["extendedProps"]["booking"], one["startEditable"])
-        for one in events
+        (
+            event["extendedProps"]["resource"],
+            event["extendedProps"]["booking"],
+            event["startEditable"],
+        )
+        for event in events
     ] == [("Ada", booking["id"], True), ("Bob", booking["id"], False)]
 
 
@@ -227,7 +231,7 @@ def test_a_calendar_out_of_step_closes_where_the_app_wants_it(
     assert found["late"] == [
         {
             "resource": "Ada",
-            "text": 'The external calendar "Work" has never been in step.',
+            "text": 'The external calendar "Work" has never synced.',
             "url": f"/admin/availability/calendar/{calendar.pk}/change/",
         }
     ]
@@ -282,7 +286,7 @@ def test_the_number_of_queries_is_constant(
         answer = read(editor, *chosen)
 
     assert len(answer.json()["data"]["events"]) == count
-    assert len(queries) == QUERIES, [one["sql"][:200] for one in queries]
+    assert len(queries) == QUERIES, [query["sql"][:200] for query in queries]
 
 
 QUERIES = 11
@@ -634,8 +638,8 @@ def test_the_page_asks_the_same_of_any_number(tenant: Tenant, editor: Client, co
     with Queries(connection) as queries:
         page = editor.get("/admin/calendar/").content.decode()
 
-    assert len(queries) == PAGE_QUERIES, [one["sql"][:200] for one in queries]
-    assert [one["id"] in page for one in resources[:3]] == [True] * min(count, 3)
+    assert len(queries) == PAGE_QUERIES, [query["sql"][:200] for query in queries]
+    assert [resource["id"] in page for resource in resources[:3]] == [True] * min(count, 3)
     assert ("find them by name" in page) is (count > 51)
 
 

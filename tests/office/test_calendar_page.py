@@ -27,7 +27,7 @@ def book(office: Tenant, resource: Any, start: str, end: str, **given: Any) -> A
 def open_calendar(
     visit: Open, account: Account, *resources: Any, more: str = "", **kind: Any
 ) -> Visit:
-    ids = ",".join(one["id"] for one in resources)
+    ids = ",".join(resource["id"] for resource in resources)
     found = visit(account, f"/admin/calendar/?resources={ids}&date={MONDAY}{more}", **kind)
     found.page.wait_for(DRAWN)
     # Where the calendar is scrolled to seven o'clock, the morning can be seen.
@@ -118,7 +118,7 @@ def test_why_all_of_it_is_closed(
 
     found = open_calendar(visit, editor, ada, width=width, scheme=scheme)
 
-    words = 'Ada is closed: The external calendar "Work" has never been in step. Calendar'
+    words = 'Ada is closed: The external calendar "Work" has never synced. Calendar'
     assert found.page.texts("#cal-late li") == [words]
     assert found.page.evaluate("document.querySelector('#cal-late a').getAttribute('href')") == (
         f"/admin/availability/calendar/{calendar.pk}/change/"
@@ -358,7 +358,7 @@ def test_from_the_log_in_to_a_confirmed_booking_in_three_clicks(
     page.click("#cal-book [type=submit]")
     page.wait_for("!document.querySelector('#cal-said').hidden")
 
-    assert [(one.state, one.resource.name) for one in Booking.objects.all()] == [
+    assert [(booking.state, booking.resource.name) for booking in Booking.objects.all()] == [
         ("confirmed", "Ada")
     ]
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from apps_config.models import Account
 from availability.models import Calendar
 from external_calendars.models import Connection, WrittenEvent
-from external_calendars.providers.base import TROUBLES, Trouble
-from tests.access import find_faults, load_axe
-from tests.browser import Page
+from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
+from tests.accessibility import find_faults, load_axe
+from tests.browser import Page, looks
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.office.conftest import Visit, keep
 from tests.office.test_calendars_page import leave_unread
@@ -30,7 +30,7 @@ __all__ = ["_threads_end_in_peace", "feeds", "shelf"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+LOOKS = looks()
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("calendars", "calendar-stopped", "calendar-unread")
@@ -54,7 +54,7 @@ def calendars(office: Tenant, ada: Any, shelf: Shelf, feeds: Shelf) -> dict[str,
         assert answer.status == 201
     feed = {"provider": "ics", "address": "https://feeds.example.com/5ecret.ics"}
     assert office.post("/calendars", feed | {"resource_id": ada["id"]}).status == 201
-    found = {one.name: one for one in Calendar.objects.exclude(provider="service")}
+    found = {calendar.name: calendar for calendar in Calendar.objects.exclude(provider="service")}
     Calendar.objects.filter(name="Work").update(synced_at=now - timedelta(hours=30))
     Connection.objects.filter(calendar__name="Work").update(
         problem="unauthorized", problem_since=now - timedelta(hours=29), next_at=None, failures=9
@@ -131,7 +131,7 @@ def test_a_calendar_is_connected(
 ) -> None:
     """From the resource's page, with a wrong password first."""
     shelf.label, feeds.label = "CalDAV", "ICS feed"
-    shelf.calendars["https://dav.example.com/"] = Trouble("unauthorized")
+    shelf.calendars["https://dav.example.com/"] = ProviderError("unauthorized")
     resource = reverse("admin:availability_resource_change", args=[ada["id"]])
     seen = visit(editor, resource, width=width, scheme=scheme)
     page = seen.page
@@ -154,7 +154,7 @@ def test_a_calendar_is_connected(
     submit(page, ".office-form .office-primary")
     keep(seen, f"setup-calendar-connected-{width}-{scheme}")
 
-    assert fault == [TROUBLES["unauthorized"]]
+    assert fault == [PROVIDER_ERRORS["unauthorized"]]
     assert "id_password_error" in described.split()
     assert typed[-4:] == ["dav.example.com", "ada@example.com", "", ""]
     calendar = Calendar.objects.get(provider="caldav")
@@ -222,9 +222,9 @@ def test_today_and_a_booking_say_it(
         keep(booking, f"setup-calendar-booking-{width}-{scheme}")
 
         [line] = today.page.texts("#calendars + ul li")
-        assert ("Work" in line, TROUBLES["unauthorized"] in line) == (True, True)
+        assert ("Work" in line, PROVIDER_ERRORS["unauthorized"] in line) == (True, True)
         assert (low_contrast(today.page), low_contrast(booking.page)) == ([], [])
         facts = booking.page.texts(".office-head dd")
         assert "Stands in Work since Tue 1 Jan 2030, 13:00 CET" in [
-            " ".join(one.split()) for one in facts
+            " ".join(fact.split()) for fact in facts
         ]

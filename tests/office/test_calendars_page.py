@@ -15,15 +15,20 @@ from django.utils import timezone
 from apps_config.models import Membership
 from availability.models import Calendar, Event
 from bookings.models import Booking
-from external_calendars.access import access_of
+from common.net.ssrf import NO_WEB_ADDRESS
+from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection, ExternalObject, Feed, WrittenEvent
-from external_calendars.providers.base import FINAL_TROUBLES, TROUBLES, Access, Trouble
+from external_calendars.providers.base import (
+    FINAL_ERRORS,
+    PROVIDER_ERRORS,
+    CalendarAccess,
+    ProviderError,
+)
 from external_calendars.services import FIELDS, FIND_SECONDS
 from notifications.models import Delivery
-from office import calendars
-from office.calendar_states import STATES
-from office.unread import name_in_collection, one_line
-from scheduling.api.addresses import NO_WEB_ADDRESS
+from office.calendars import admin
+from office.calendars.sync_status import STATES
+from office.calendars.unreadable_objects import name_in_collection, printable_line
 from tests.external_calendars.fake_provider import Shelf, feeds, shelf
 from tests.office.conftest import Enter
 from tests.office.staff import form_of, member, secret_on, superuser, told
@@ -98,9 +103,9 @@ def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
     calendar = Calendar.objects.get(provider="caldav")
     assert answer.redirect_chain == [(page_of(calendar), 302)]
     assert told(answer) == ["“Work” is connected. It is being read for the first time."]
-    assert shelf.asked == [Access("https://dav.example.com/", "ada", "correct horse")]
+    assert shelf.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
     assert shelf.deadlines == [FIND_SECONDS]
-    assert access_of(calendar.connection) == Access(WORK, "ada", "correct horse")
+    assert credentials_of(calendar.connection) == CalendarAccess(WORK, "ada", "correct horse")
     assert (calendar.resource.name, calendar.provider_primary) == ("Ada", True)
     pages = answer.content + editor.get(LIST).content + editor.get(page_of(calendar)).content
     assert b"correct horse" not in pages
@@ -124,12 +129,12 @@ def test_whether_bookings_are_written_to_it(
     assert (calendar.name, calendar.provider_primary) == ("My own", is_primary)
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("trouble", PROVIDER_ERRORS)
 def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
     tenant: Tenant, shelf: Shelf, trouble: str
 ) -> None:
     resource = tenant.make_resource()
-    shelf.calendars[WORK] = Trouble(trouble)
+    shelf.calendars[WORK] = ProviderError(trouble)
     editor = member(tenant.app, "editor")
 
     answer = editor.post(connect_page(resource), FORM)
@@ -137,10 +142,10 @@ def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
     field = {"provider_primary": "primary"}.get(FIELDS.get(trouble, ""), FIELDS.get(trouble))
     assert (answer.status_code, form_faults(answer)) == (
         200,
-        {field or "address": [TROUBLES[trouble]]},
+        {field or "address": [PROVIDER_ERRORS[trouble]]},
     )
     page = unescape(answer.content.decode())
-    assert page.count(TROUBLES[trouble]) == 1
+    assert page.count(PROVIDER_ERRORS[trouble]) == 1
     assert ("correct horse" in page, f'value="{WORK}"' in page) == (False, True)
     assert not Connection.objects.exists()
 
@@ -153,7 +158,7 @@ def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
         ({"username": "a:b"}, "username", "May not contain a colon."),
         ({"provider": "unknown"}, "provider", "Select a valid choice."),
         ({"primary": "perhaps"}, "primary", "Select a valid choice."),
-        ({"primary": "yes", "address": HOME}, "primary", TROUBLES["no_write_access"]),
+        ({"primary": "yes", "address": HOME}, "primary", PROVIDER_ERRORS["no_write_access"]),
     ],
 )
 def test_what_the_api_refuses_is_refused(
@@ -182,7 +187,7 @@ def test_a_feed_keeps_its_address_to_itself(tenant: Tenant, feeds: Shelf, shelf:
 
     calendar = Calendar.objects.get(provider="ics")
     pages = [refused, answer, editor.get(page_of(calendar, "reconnect")), editor.get(LIST)]
-    assert form_faults(refused) == {"primary": [TROUBLES["no_write_access"]]}
+    assert form_faults(refused) == {"primary": [PROVIDER_ERRORS["no_write_access"]]}
     assert [page for page in pages if b"5ecret" in page.content] == []
     assert "https://feeds.example.com" in answer.content.decode()
     assert history(editor, calendar) == ["Connected to https://feeds.example.com."]
@@ -195,7 +200,7 @@ def test_one_that_is_connected_already(tenant: Tenant, shelf: Shelf) -> None:
 
     answer = editor.post(connect_page(resource), FORM)
 
-    assert form_faults(answer) == {"address": ["It is connected already, as “Work”."]}
+    assert form_faults(answer) == {"address": ["This calendar is already connected as “Work”."]}
     assert Connection.objects.count() == 1
 
 
@@ -253,7 +258,7 @@ def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
     assert form == {"address": WORK, "username": "ada", "password": ""}
     assert told(answer) == ["“Work” is connected again."]
     kept = Connection.objects.get()
-    assert access_of(kept) == Access(WORK, "ada", "battery")
+    assert credentials_of(kept) == CalendarAccess(WORK, "ada", "battery")
     assert (kept.problem, kept.failures, kept.is_stopped) == ("", 0, False)
     assert history(editor, calendar) == [f"Connected again, to {WORK}."]
 
@@ -261,15 +266,15 @@ def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("given", "access"),
     [
-        ({}, Access(WORK, "ada", "correct horse")),
-        ({"address": HOME}, Access(HOME, "ada", "correct horse")),
-        ({"username": "bob"}, Access(WORK, "bob", "correct horse")),
-        ({"username": ""}, Access(WORK, "", "")),
+        ({}, CalendarAccess(WORK, "ada", "correct horse")),
+        ({"address": HOME}, CalendarAccess(HOME, "ada", "correct horse")),
+        ({"username": "bob"}, CalendarAccess(WORK, "bob", "correct horse")),
+        ({"username": ""}, CalendarAccess(WORK, "", "")),
         ({"address": "https://other.example.com/", "password": "new"}, None),
     ],
 )
 def test_what_is_changed_is_tried_first(
-    tenant: Tenant, shelf: Shelf, given: dict[str, str], access: Access | None
+    tenant: Tenant, shelf: Shelf, given: dict[str, str], access: CalendarAccess | None
 ) -> None:
     calendar = connected(tenant, shelf)
     shelf.put(HOME)
@@ -279,8 +284,8 @@ def test_what_is_changed_is_tried_first(
 
     editor.post(path, form_of(editor, path) | given)
 
-    wanted = access or Access("https://other.example.com/", "ada", "new")
-    assert (shelf.asked[-1], access_of(Connection.objects.get())) == (wanted, wanted)
+    wanted = access or CalendarAccess("https://other.example.com/", "ada", "new")
+    assert (shelf.asked[-1], credentials_of(Connection.objects.get())) == (wanted, wanted)
 
 
 def test_a_kept_password_is_not_told_to_another_server(tenant: Tenant, shelf: Shelf) -> None:
@@ -292,23 +297,23 @@ def test_a_kept_password_is_not_told_to_another_server(tenant: Tenant, shelf: Sh
     answer = editor.post(path, form_of(editor, path) | {"address": "https://evil.example.com/"})
 
     assert form_faults(answer) == {
-        "password": ["Must be given again: it is not told to another server unasked."]
+        "password": ["Enter the password again: the address is on another server."]
     }
     assert len(shelf.asked) == 1
-    assert access_of(Connection.objects.get()) == Access(WORK, "ada", "correct horse")
+    assert credentials_of(Connection.objects.get()) == CalendarAccess(WORK, "ada", "correct horse")
 
 
 def test_a_refusal_leaves_it_as_it_was(tenant: Tenant, shelf: Shelf) -> None:
     calendar = connected(tenant, shelf)
-    shelf.calendars[WORK] = Trouble("unauthorized")
+    shelf.calendars[WORK] = ProviderError("unauthorized")
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
 
     answer = editor.post(path, form_of(editor, path) | {"password": "wr0ng"})
 
-    assert form_faults(answer) == {"password": [TROUBLES["unauthorized"]]}
+    assert form_faults(answer) == {"password": [PROVIDER_ERRORS["unauthorized"]]}
     assert b"wr0ng" not in answer.content
-    assert access_of(Connection.objects.get()).password == "correct horse"
+    assert credentials_of(Connection.objects.get()).password == "correct horse"
 
 
 # --- Its page -------------------------------------------------------------------------------------
@@ -317,7 +322,7 @@ def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
     editor = member(tenant.app, "editor")
 
     good = editor.post(page_of(calendar, "try"), follow=True)
-    shelf.calendars[WORK] = Trouble("address_refused")
+    shelf.calendars[WORK] = ProviderError("address_refused")
     bad = editor.post(page_of(calendar, "try"), follow=True)
 
     [words] = told(good)
@@ -325,7 +330,7 @@ def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
         r"The calendar can be used\. It may be read and written to; its server took \d\.\d s\.",
         words,
     )
-    assert told(bad) == [TROUBLES["address_refused"]]
+    assert told(bad) == [PROVIDER_ERRORS["address_refused"]]
     assert Connection.objects.get().problem == ""
 
 
@@ -346,7 +351,10 @@ def test_the_primary_is_chosen(tenant: Tenant, shelf: Shelf) -> None:
     editor = member(tenant.app, "editor")
 
     first = editor.post(page_of(home, "primary"), {"primary": "yes"}, follow=True)
-    chosen = {one.pk: one.provider_primary for one in Calendar.objects.filter(provider="caldav")}
+    chosen = {
+        calendar.pk: calendar.provider_primary
+        for calendar in Calendar.objects.filter(provider="caldav")
+    }
     second = editor.post(page_of(home, "primary"), {"primary": "no"}, follow=True)
 
     assert chosen == {work.pk: False, home.pk: True}
@@ -363,7 +371,7 @@ def test_one_that_can_only_be_read_is_no_primary(tenant: Tenant, shelf: Shelf) -
 
     answer = editor.post(page_of(calendar, "primary"), {"primary": "yes"}, follow=True)
 
-    assert told(answer) == [TROUBLES["no_write_access"]]
+    assert told(answer) == [PROVIDER_ERRORS["no_write_access"]]
     assert not Calendar.objects.filter(provider_primary=True).exists()
 
 
@@ -397,7 +405,7 @@ def test_who_comes_second_finds_nothing(
     """It is let go of between the look at the page's row and the service's own."""
     calendar = connected(tenant, shelf)
     editor = member(tenant.app, "editor")
-    find = calendars.find_to_change
+    find = admin.CalendarAdmin.find_to_change
 
     def find_then_lose(page: Any, request: Any, object_id: str) -> Calendar:
         found = find(page, request, object_id)
@@ -405,7 +413,7 @@ def test_who_comes_second_finds_nothing(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(calendars, "find_to_change", find_then_lose)
+        patch.setattr(admin.CalendarAdmin, "find_to_change", find_then_lose)
         answer = editor.post(page_of(calendar, "disconnect"))
 
     assert answer.status_code == 404
@@ -458,7 +466,7 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     for words in (
         "out of step",
         "bookings are written to it",
-        TROUBLES["rate_limited"],
+        PROVIDER_ERRORS["rate_limited"],
         "1,200 of 5,000 read",
         WORK,
         "reading and writing",
@@ -531,7 +539,7 @@ def unread_on(client: Any, calendar: Calendar) -> tuple[list[str], set[str]]:
 
 def leave_unread(calendar: Calendar, *hrefs: str, **given: Any) -> None:
     """Objects that could not be read, each a minute after the one before."""
-    given = {"problem": "The text is no calendar."} | given
+    given = {"problem": "The text is not a calendar."} | given
     first = datetime(2030, 1, 1, 12, tzinfo=UTC)
     ExternalObject.objects.bulk_create(
         ExternalObject(
@@ -564,7 +572,7 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
     leave_unread(calendar, *(f"/ada/work/{number}.ics" for number in range(12)))
     many, _ = unread_on(viewer, calendar)
 
-    words = "The text is no calendar."
+    words = "The text is not a calendar."
     assert none == ([], set())
     assert one[0] == [
         "1 object can't be read",
@@ -618,9 +626,9 @@ def test_hostile_names_are_one_harmless_line(
 def test_names_of_any_length_are_cut() -> None:
     """More than the column takes: SQLite would keep it."""
     assert name_in_collection("/" + "%41" * 10_000) == "A" * 10_000
-    assert one_line("x" * 10_000, 80) == "x" * 79 + "…"
-    assert one_line("\n" * 10_000, 80) == "�" * 79 + "…"
-    assert one_line("x" * 80, 80) == "x" * 80
+    assert printable_line("x" * 10_000, 80) == "x" * 79 + "…"
+    assert printable_line("\n" * 10_000, 80) == "�" * 79 + "…"
+    assert printable_line("x" * 80, 80) == "x" * 80
 
 
 def test_of_a_feed_the_whole_uid_is_the_name(tenant: Tenant, feeds: Shelf) -> None:
@@ -631,7 +639,7 @@ def test_of_a_feed_the_whole_uid_is_the_name(tenant: Tenant, feeds: Shelf) -> No
 
     texts, _ = unread_on(member(tenant.app, "viewer"), calendar)
 
-    assert texts[2:] == ["holidays/2030%41@example.com", "The text is no calendar."]
+    assert texts[2:] == ["holidays/2030%41@example.com", "The text is not a calendar."]
 
 
 def test_its_texts_are_saved_and_nothing_else(tenant: Tenant, shelf: Shelf) -> None:
@@ -691,13 +699,13 @@ def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
         ("pending", "", "Is to be written to Work"),
         (
             "pending",
-            TROUBLES["unreachable"],
-            f"Is to be written to Work: {TROUBLES['unreachable']}",
+            PROVIDER_ERRORS["unreachable"],
+            f"Is to be written to Work: {PROVIDER_ERRORS['unreachable']}",
         ),
         ("written", "", "Stands in Work since Tue 1 Jan 2030, 13:00 CET"),
         ("removed", "", "Was taken out of Work"),
         ("moved_there", "Moved there to noon.", "In Work: Moved there to noon."),
-        ("removed_there", "Removed there; the booking stands.", None),
+        ("removed_there", "Removed in the external calendar. The booking is unchanged.", None),
         ("refused", "Moved there, which can't be followed: No.", None),
     ],
 )
@@ -761,7 +769,7 @@ def test_the_list_says_how_they_stand(
     assert {row.pk for row in trouble} == {every["out_of_step"].pk, every["stopped"].pk}
 
 
-@pytest.mark.parametrize("problem", TROUBLES)
+@pytest.mark.parametrize("problem", PROVIDER_ERRORS)
 def test_what_a_person_mends_needs_somebody_at_once(
     tenant: Tenant, shelf: Shelf, enter: Enter, problem: str
 ) -> None:
@@ -771,7 +779,7 @@ def test_what_a_person_mends_needs_somebody_at_once(
     page = enter(tenant, Membership.VIEWER).get(LIST, {"state": "trouble"}).context["cl"]
 
     found = {row.pk for row in page.result_list}
-    assert found == ({calendar.pk} if problem in FINAL_TROUBLES else set())
+    assert found == ({calendar.pk} if problem in FINAL_ERRORS else set())
 
 
 def test_today_says_which_are_out_of_step(
@@ -786,8 +794,8 @@ def test_today_says_which_are_out_of_step(
     assert (figure.words, figure.number, figure.is_bad) == ("calendars need somebody", "2", True)
     lines = [(one["link"], one["state"], one["problem"]) for one in context["calendars"]]
     assert lines == [
-        (page_of(every["out_of_step"]), "out of step", TROUBLES["unreachable"]),
-        (page_of(every["stopped"]), "stopped", TROUBLES["unauthorized"]),
+        (page_of(every["out_of_step"]), "out of step", PROVIDER_ERRORS["unreachable"]),
+        (page_of(every["stopped"]), "stopped", PROVIDER_ERRORS["unauthorized"]),
     ]
     assert context["first_looks"] == [
         {

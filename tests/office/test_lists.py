@@ -15,8 +15,6 @@ from tests.office.test_rights import zebra
 from tests.queries import Queries
 from tests.world import Tenant
 
-pytestmark = pytest.mark.both_databases
-
 __all__ = ["zebra"]
 
 # A plan belongs to one change, and the page of mails has a line for each kind of them.

@@ -48,7 +48,7 @@ def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> No
     tail = "Who has no password yet gets a link to choose one from the platform's staff."
     assert told(new) == [f"cid@example.com is viewer now. {tail}"]
     assert told(known) == [f"bob@example.com is editor now. {tail}"]
-    assert told(twice) == ["That person is a member already."]
+    assert told(twice) == ["This person is already a member."]
     assert "Enter a valid email address." in bad.content.decode()
     assert told(gone) == ["cid@example.com is no member any more."]
     assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
@@ -76,7 +76,7 @@ def test_the_last_owner_stays(tenant: Tenant) -> None:
         post(owner, tenant, member=number, role="editor"),
     ]
 
-    words = "An app keeps at least one owner: make somebody else its owner first."
+    words = "An app must have at least one owner: add another owner first."
     assert [told(answer) for answer in answers] == [[words], [words]]
     assert roles(tenant) == {"ann@example.com": "owner"}
 

@@ -49,8 +49,8 @@ def told(tenant: Tenant, **body: Any) -> list[tuple[str, bool, list[str]]]:
     span = {"from": "2026-11-20 00:00:00", "to": "2026-12-04 00:00:00"}
     answer = tenant.post("/availability/explain", {**span, "output_timezone": BERLIN, **body})
     return [
-        (one["start"], one["available"], [reason["text"] for reason in one["reasons"]])
-        for one in answer.data[0]["segments"]
+        (record["start"], record["available"], [reason["text"] for reason in record["reasons"]])
+        for record in answer.data[0]["segments"]
     ]
 
 
@@ -123,7 +123,7 @@ class TestPicture:
             "days"
         ]
 
-        monday = [(one["start"], one["available"]) for one in days[3]["pieces"]]
+        monday = [(day["start"], day["available"]) for day in days[3]["pieces"]]
         assert monday == [
             ("2026-11-23T00:00:00+01:00", False),
             ("2026-11-23T09:00:00+01:00", True),
@@ -237,7 +237,7 @@ class TestPicture:
             ).json()["data"]
 
         assert answer["outside"]["count"] == count
-        assert len(queries) == QUERIES, [one["sql"][:150] for one in queries]
+        assert len(queries) == QUERIES, [query["sql"][:150] for query in queries]
 
 
 QUERIES = 11

@@ -86,7 +86,7 @@ GRAPHS = (
         (
             "project",
             {"availability": {"from": "2 weeks", "to": "1 week"}},
-            {"availability": ["to: Must lie 1 s to 366 days after `from`."]},
+            {"availability": ["to: Must be 1 s to 366 days after `from`."]},
         ),
         ("project", {"booking": {"graph": "nonsense"}}, {"booking": [GRAPHS]}),
         ("project", {"customer_fields": ["a"]}, {"customer_fields": ["Must be an object."]}),
@@ -265,7 +265,7 @@ def test_another_apps_resource_cant_be_put_into_a_project(
     )
 
     assert alone.status_code == 200
-    assert [str(one.pk) for one in Project.objects.get().resources.all()] == [ada["id"]]
+    assert [str(resource.pk) for resource in Project.objects.get().resources.all()] == [ada["id"]]
 
 
 def test_a_member_adds_to_no_app_where_it_may_only_look(tenant: Tenant, enter: Enter) -> None:

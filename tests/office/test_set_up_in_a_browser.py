@@ -13,15 +13,15 @@ from django.urls import reverse
 
 from apps_config.models import Account, Credential
 from notifications.models import Attempt, Delivery, EmailTemplate, Webhook
-from notifications.services import create_webhook, send_test
-from tests.access import find_faults, load_axe
-from tests.browser import Page
+from notifications.webhooks.services import create_webhook, send_test
+from tests.accessibility import find_faults, load_axe
+from tests.browser import Page, looks
 from tests.office.conftest import Visit, keep, member_of
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
+LOOKS = looks()
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("app", "reminders", "members", "webhook", "delivery", "template", "app-history")
@@ -270,7 +270,7 @@ def test_a_reminder_is_added(
     page.wait_for("location.pathname === '/admin/apps_config/app/'")
 
     assert words == ["at the start, e-mail to the owner"]
-    assert [str(one) for one in office.app.event_notifications.all()] == words
+    assert [str(notification) for notification in office.app.event_notifications.all()] == words
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -312,7 +312,7 @@ def test_the_preview_follows_the_words(
 ) -> None:
     path = admin_page("notifications_emailtemplate_edit", office.app.pk, "confirmed_customer")
     seen = visit(editor, path, width=width)
-    seen.expected = ["422"]
+    seen.expected = ["422", "Blocked script execution in 'about:srcdoc'"]
     page = seen.page
 
     def shown(part: str) -> str:

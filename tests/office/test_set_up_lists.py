@@ -21,7 +21,7 @@ def fill(app: App, count: int) -> None:
     accounts = Account.objects.bulk_create(
         Account(email=f"{count}-{number}@example.com", password="!") for number in range(count)
     )
-    Membership.objects.bulk_create(Membership(account=one, app=app) for one in accounts)
+    Membership.objects.bulk_create(Membership(account=account, app=app) for account in accounts)
     App.objects.bulk_create(App(slug=f"{count}-{number}", name="More") for number in range(count))
 
 

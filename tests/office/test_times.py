@@ -9,9 +9,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps_config.days import OfficeClock
 from apps_config.models import Account, App, Membership
 from notifications.models import Delivery
+from office.base.dates import AccountTimeZone
 from tests.office.conftest import Enter, Visit, keep
 from tests.world import Tenant
 
@@ -162,7 +162,7 @@ def test_nothing_is_asked_where_no_time_is_told(
 ) -> None:
     request = rf.get("/admin/")
 
-    with django_assert_num_queries(0), timezone.override(OfficeClock(request)):
+    with django_assert_num_queries(0), timezone.override(AccountTimeZone(request)):
         pass
 
 

@@ -11,11 +11,11 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
-from notifications import pump
 from notifications.models import Attempt, Delivery, Webhook
-from notifications.pump import run_pump
-from notifications.services import create_webhook, delete_webhook
-from tests.bookings.agreements import span
+from notifications.outbox import dispatcher
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.webhooks.services import create_webhook, delete_webhook
+from tests.bookings.booking_drafts import span
 from tests.office.staff import faults, form_of, member, secret_on, superuser, told
 from tests.queries import Queries
 from tests.sinks import Answer, HookSink, hook_sink
@@ -53,20 +53,14 @@ def test_a_webhook_is_made_and_its_secret_shown_once(tenant: Tenant) -> None:
     form = form_of(editor, ADD) | {"url": URL, "method": "put", "expected_response_code": "202"}
     assert form["app"] == str(tenant.app.pk)
 
-    answer = editor.post(
-        ADD, form | {"graph": "confirm_decline", "states": ["confirmed", "rescheduled"]}
-    )
+    told = {"states": ["confirmed", "rescheduled"], "kinds": ["booking.updated"]}
+    answer = editor.post(ADD, form | {"graph": "confirm_decline"} | told)
 
     secret = secret_on(answer)
     webhook = Webhook.objects.get()
     [shown] = tenant.get("/webhooks").data
-    assert {name: shown[name] for name in ("url", "method", "graph", "states", "active")} == {
-        "url": URL,
-        "method": "put",
-        "graph": "confirm_decline",
-        "states": ["confirmed", "rescheduled"],
-        "active": True,
-    }
+    expected = {"url": URL, "method": "put", "graph": "confirm_decline", **told, "active": True}
+    assert {name: shown[name] for name in expected} == expected
     assert shown["expected_response_code"] == 202
     pages = [editor.get(path).content.decode() for path in (LIST, page_of(webhook))]
     pages.append(editor.get(page_of(webhook, "history")).content.decode())
@@ -143,7 +137,7 @@ def test_deleting_hides_it_and_keeps_its_log(tenant: Tenant) -> None:
 
     webhook.refresh_from_db()
     assert (webhook.deleted_at is None, tenant.get("/webhooks").data) == (False, [])
-    assert [(one.state, one.reason) for one in Delivery.objects.all()] == [
+    assert [(delivery.state, delivery.reason) for delivery in Delivery.objects.all()] == [
         ("skipped", "The webhook was deleted.")
     ]
     assert editor.post(page_of(webhook), {"url": "https://example.com/other"}).status_code == 403
@@ -209,18 +203,18 @@ def test_another_apps_webhook_is_as_good_as_none(
 def test_a_test_call_arrives_and_is_sent_again(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pump, "LINGER", 0)
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
     hooks.answers["/hook"] = Answer(500, body=b"<b>no</b>")
     webhook = make_hook(tenant, hooks.url("/hook"))
     editor = member(tenant.app, "editor")
 
     answer = editor.post(page_of(webhook, "test"), follow=True)
-    run_pump("webhook")
+    run_dispatcher("webhook")
     delivery = Delivery.objects.get()
     failed = editor.get(delivery_page(delivery)).content.decode()
     hooks.answers["/hook"] = Answer(200)
     again = editor.post(delivery_page(delivery, "again"), follow=True)
-    run_pump("webhook")
+    run_dispatcher("webhook")
     done = editor.get(delivery_page(delivery)).content.decode()
 
     assert told(answer) == ["A test call is on its way. Its page shows how it goes."]

@@ -7,8 +7,8 @@ import pytest
 from tests.services import ROOT
 
 OURS = (
-    *("apps_config", "availability", "bookings", "booking_pages", "external_calendars"),
-    *("notifications", "office", "scheduling"),
+    *("access", "apps_config", "availability", "bookings", "booking_pages", "common"),
+    *("external_calendars", "notifications", "office", "ops", "scheduling"),
 )
 # A module that writes SQL, or asks which database it is on -> the modules that test it on both.
 SQL_BY_HAND = {
@@ -17,27 +17,38 @@ SQL_BY_HAND = {
         "apps_config/test_idempotency",
         "bookings/test_idempotency_races",
     ),
-    "availability/filters.py": ("availability/test_resources",),
+    "common/api/search_conditions.py": ("availability/test_resources",),
     "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
-    "availability/placement.py": ("bookings/test_races", "bookings/test_create"),
-    "availability/reading.py": ("availability/test_availability", "availability/test_explain"),
+    "availability/event_time.py": ("bookings/test_races", "bookings/test_holds"),
+    "availability/search_queries.py": (
+        "availability/test_availability",
+        "availability/test_explain",
+    ),
     "bookings/migrations/0002_booking_tally.py": ("bookings/test_list", "bookings/test_guard"),
     "bookings/migrations/0003_groups_and_series.py": (
         "bookings/test_groups",
         "bookings/test_guard",
     ),
     "bookings/migrations/0004_append_only_log.py": ("bookings/test_random_operations",),
-    "external_calendars/planning.py": ("external_calendars/test_writing",),
-    "notifications/doctor.py": ("notifications/test_doctor",),
-    "notifications/patience.py": ("notifications/test_conservation",),
+    "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
+    "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
-    "notifications/queue.py": ("notifications/test_pump", "notifications/test_delivery_races"),
-    "notifications/results.py": ("notifications/test_pump", "notifications/test_bad_rows"),
-    "scheduling/api/changes.py": ("bookings/test_changes", "notifications/test_doctor"),
-    "scheduling/api/indexes.py": ("bookings/test_list",),
-    "scheduling/api/sql.py": ("bookings/test_create", "bookings/test_series"),
+    "notifications/outbox/queue.py": (
+        "notifications/test_dispatcher",
+        "notifications/test_delivery_races",
+    ),
+    "notifications/outbox/results.py": (
+        "notifications/test_dispatcher",
+        "notifications/test_bad_rows",
+    ),
+    "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
+    "common/concurrent_index.py": ("bookings/test_list",),
+    "common/sql.py": (
+        "bookings/test_series",
+        "ops/test_delivery_audit",
+    ),
 }
 CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}
 

@@ -12,7 +12,8 @@ import pytest
 from kombu import Connection
 from kombu.transport import filesystem
 
-from scheduling import celery, file_broker
+from common import file_broker
+from scheduling import celery
 
 COUNT = 2000
 PUT = """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from notifications.signing import new_secret, signature_headers
+from notifications.webhooks.signing import new_secret, signature_headers
 from tests.services import ROOT, free_port
 from tests.setup.test_run import copy_tree, plain_environment, running
 
@@ -121,7 +121,7 @@ def test_a_webhook_tells_of_a_cancellation(service: tuple[Path, int]) -> None:
         json.loads(one) for one in re.findall(r"^\{.*\}$", printed, re.MULTILINE)[-2:]
     )
     assert cancelled["data"]["state"] == "cancelled"
-    kinds = {(one["type"], one["kind"]) for one in deliveries["data"]}
+    kinds = {(delivery["type"], delivery["kind"]) for delivery in deliveries["data"]}
     assert kinds == {
         ("email", "confirmed"),
         ("email", "cancelled"),

@@ -147,7 +147,7 @@ def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path)
     assert heading == "Check-up"
     assert re.search(r"Admin +http://\S+/admin/ +\S+@\S+ +\S+", run.log())
     assert f"Cannot listen on 127.0.0.1:{port}" in same_port
-    assert "Another service runs on" in same_folder
+    assert "Another service uses" in same_folder
     assert len(still_there) == len(family) >= PROCESSES
     assert (code, alive(family)) == (0, [])
     assert "Traceback" not in run.log()

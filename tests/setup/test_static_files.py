@@ -12,5 +12,7 @@ def test_every_static_file_is_found_by_the_scan_and_served():
         answers = {url: client.get(url) for url in sorted(expected)}
 
     assert len(expected) > 100
-    assert {url: one.status_code for url, one in answers.items()} == dict.fromkeys(expected, 200)
-    assert all(b"".join(one.streaming_content) for one in answers.values())
+    assert {url: answer.status_code for url, answer in answers.items()} == dict.fromkeys(
+        expected, 200
+    )
+    assert all(b"".join(answer.streaming_content) for answer in answers.values())

@@ -6,18 +6,18 @@ from django.core.management.base import BaseCommand, CommandError
 from apps_config.models import Account, App
 from apps_config.serializers import NewAppSerializer
 from apps_config.services import create_app
-from scheduling.api.bodies import read_values_as
-from scheduling.api.errors import Refusal
+from common.api.request_body import read_values_as
+from common.errors import Refusal
 
 
 class Command(BaseCommand):
-    help = "Make an app (a tenant)."
+    help = "Create an app (a tenant)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="how it is addressed: a-z, 0-9, - and _")
-        parser.add_argument("--name", help="by default the slug")
+        parser.add_argument("slug", help="unique name in URLs: a-z, 0-9, - and _")
+        parser.add_argument("--name", help="display name (default: the slug)")
         parser.add_argument("--mode", choices=[App.LIVE, App.TEST], default=App.LIVE)
-        parser.add_argument("--owner", metavar="EMAIL", help="an account that becomes its owner")
+        parser.add_argument("--owner", metavar="EMAIL", help="e-mail address of the owner")
 
     def handle(self, *args: Any, **options: Any) -> None:
         owner = None
@@ -30,5 +30,5 @@ class Command(BaseCommand):
             app = create_app(**read_values_as(NewAppSerializer, given), owner=owner)
         except Refusal as refusal:
             raise CommandError(refusal.message) from refusal
-        self.stdout.write(f"App {app.slug} ({app.mode}) is made. A key for it:")
+        self.stdout.write(f"Created app {app.slug} ({app.mode}). To issue a key:")
         self.stdout.write(f"  manage.py issue_key {app.slug} --kind server")

@@ -1,4 +1,4 @@
-"""Demo data for a first look: an admin, an app with its keys, a resource, a project, bookings."""
+"""Create demo data: an admin, an app with its keys, a resource, a project, bookings."""
 
 import contextlib
 import json
@@ -18,16 +18,15 @@ from django.utils.crypto import get_random_string
 from apps_config.models import Account, App, Credential
 from apps_config.services import create_app, issue_key
 from availability.core.constraints import parse_constraints
+from availability.event_time import EventDetails
 from availability.models import Project, Resource
-from availability.placement import Details
-from availability.reading import to_datetime
 from availability.search import search_first_slots, search_slots
 from availability.services import create_project, create_resource
 from bookings.graphs import GRAPHS
-from bookings.places import Place
 from bookings.services import Actor, NewBooking, create_booking
-from scheduling.api.errors import Invalid
-from scheduling.api.instants import format_instant
+from bookings.target import BookingTarget
+from common.errors import Invalid
+from common.instants import format_instant, to_datetime
 
 ADMIN_EMAIL = "admin@example.com"
 APP_SLUG = "demo"
@@ -42,7 +41,7 @@ CUSTOMERS = ("Grace Hopper", "Alan Turing", "Edsger Dijkstra", "Barbara Liskov")
 
 
 class Command(BaseCommand):
-    help = "Make the demo app once; the keys are kept in var/demo.json."
+    help = "Create the demo app once. Stores its keys in var/demo.json."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--quiet", action="store_true", help="print nothing")
@@ -58,25 +57,26 @@ class Command(BaseCommand):
 
 
 def read_seed(path: Path) -> dict[str, Any] | None:
-    """What was kept of an earlier start, if its keys belong to this database: another one may be
-    in use now."""
+    """Return the stored seed of an earlier start; None if its keys are not in this database."""
     if not path.exists():
         return None
     seed = json.loads(path.read_text())
     if "project_slug" not in seed:
-        return None  # written before there were pages
+        return None  # written by a version without booking pages
     prefix = seed["api_key"][:-43]
     keys = Credential.objects.filter(prefix=prefix, revoked_at=None)
     return seed if keys.exists() else None
 
 
 def find_free_slot(project_id: str, now: datetime) -> dict[str, str] | None:
-    """The first free slot of the demo project by its rules: from a week ahead, where no demo
-    booking lies, if there is one."""
+    """Return the demo project's first free slot from a week ahead, else its first free slot.
+
+    Demo bookings lie in the next days.
+    """
     project = Project.objects.filter(id=project_id, deleted_at=None).select_related("app").first()
     if project is None:
         return None
-    query = Place(app=project.app, project=project, calendar=None, now=now).rules
+    query = BookingTarget(app=project.app, project=project, calendar=None, now=now).rules
     for earliest in ("7 days", query.terms.earliest):
         terms = replace(query.terms, earliest=earliest)
         with contextlib.suppress(Invalid):  # the project's `to` may lie before
@@ -90,13 +90,13 @@ def find_free_slot(project_id: str, now: datetime) -> dict[str, str] | None:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """A file that only its owner may read: it holds keys."""
+    """Write a file that only its owner may read: it contains keys."""
     with open(path, "w", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(text)
 
 
 def make_demo(now: datetime) -> dict[str, Any]:
-    """Write the rows and return what `up` prints. What is there of an earlier seed is reused."""
+    """Write the rows and return what `up` prints. Rows of an earlier seed are reused."""
     admin, password = _make_admin()
     app = App.objects.filter(slug=APP_SLUG).first() or create_app(
         slug=APP_SLUG, name="Demo", settings={"default_timezone": ZONE}, owner=admin
@@ -175,16 +175,16 @@ def _make_project(app: App, resources: list[Resource]) -> Project:
 
 
 def _make_bookings(app: App, project: Project, now: datetime) -> None:
-    """A few bookings in the next days, made through the door that everyone uses."""
+    """Create a few bookings in the next days through `create_booking`."""
     for position, name in enumerate(CUSTOMERS):
-        place = Place(app=app, project=project, calendar=None, now=now)
-        slots = search_slots(place.rules)
+        target = BookingTarget(app=app, project=project, calendar=None, now=now)
+        slots = search_slots(target.rules)
         start = slots[position * 11 % len(slots)][0]
         begins = datetime.fromtimestamp(start, tz=now.tzinfo)
         new = NewBooking(
             start=begins,
             end=begins + timedelta(minutes=30),
-            details=Details(what="Check-up", where="Harbour Dental"),
+            details=EventDetails(what="Check-up", where="Harbour Dental"),
             graph=GRAPHS["instant"],
             action="confirm",
             customers=[
@@ -192,4 +192,4 @@ def _make_bookings(app: App, project: Project, now: datetime) -> None:
             ],
             enforce_availability=True,
         )
-        create_booking(new, place=place, actor=Actor("demo", "api"), now=now)
+        create_booking(new, target=target, actor=Actor("demo", "api"), now=now)

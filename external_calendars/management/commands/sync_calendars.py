@@ -1,4 +1,4 @@
-"""manage.py sync_calendars [--calendar ID]: look at calendars elsewhere now; say how it goes."""
+"""`manage.py sync_calendars [--calendar ID]`: sync connected calendars now."""
 
 import uuid
 from argparse import ArgumentParser
@@ -6,14 +6,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from external_calendars.claims import claim
 from external_calendars.models import Connection
-from external_calendars.providers.base import TROUBLES
-from external_calendars.sync import LOST, TROUBLED, sync
+from external_calendars.providers.base import PROVIDER_ERRORS
+from external_calendars.sync.leases import claim_connections
+from external_calendars.sync.run import FAILED, LEASE_LOST, sync_calendar
 
 
 class Command(BaseCommand):
-    help = "Look once at every connected calendar, due or not, and keep what is new there."
+    help = "Sync every connected calendar now."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--calendar", type=uuid.UUID, metavar="ID", help="this one only")
@@ -26,12 +26,12 @@ class Command(BaseCommand):
                 raise CommandError("There is no such connected calendar.")
         failed = sum(not self._sync(pk) for pk in calendars.values_list("pk", flat=True))
         if failed:
-            raise CommandError(f"{failed} could not be brought in step.")
+            raise CommandError(f"Failed syncs: {failed}.")
 
     def _sync(self, calendar_id: uuid.UUID) -> bool:
-        claimed = claim(1, calendar_id=calendar_id)
+        claimed = claim_connections(1, calendar_id=calendar_id)
         if not claimed:
-            self.stdout.write(f"{calendar_id}: another worker is at it")
+            self.stdout.write(f"{calendar_id}: another worker is syncing it")
             return True
         connection = claimed[0]
         name = connection.calendar.name
@@ -39,14 +39,14 @@ class Command(BaseCommand):
         def tell(done: int, total: int) -> None:
             self.stdout.write(f"{name}: {done} of {total}")
 
-        result = sync(connection, told=tell)
-        if result == LOST:
-            self.stdout.write(f"{name}: it was disconnected, or taken over")
+        result = sync_calendar(connection, report_progress=tell)
+        if result == LEASE_LOST:
+            self.stdout.write(f"{name}: disconnected, or taken over by another worker")
             return True
         connection.refresh_from_db()
-        if result == TROUBLED:
-            self.stdout.write(f"{name}: {TROUBLES[connection.problem]}")
+        if result == FAILED:
+            self.stdout.write(f"{name}: {PROVIDER_ERRORS[connection.problem]}")
             return False
-        unread = f", {connection.unread} objects can't be read" if connection.unread else ""
-        self.stdout.write(f"{name}: in step{unread}")
+        unread = f", unreadable objects: {connection.unread}" if connection.unread else ""
+        self.stdout.write(f"{name}: synced{unread}")
         return True

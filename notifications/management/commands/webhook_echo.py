@@ -5,26 +5,26 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from notifications.signing import is_secret, signature_headers
+from notifications.webhooks.signing import is_secret, signature_headers
 
 
 class Command(BaseCommand):
-    help = "Listens on 127.0.0.1 and shows every webhook that arrives. Ctrl-C stops it."
-    requires_system_checks: ClassVar[list[str]] = []  # it needs no database
+    help = "Listen on 127.0.0.1 and print every webhook call. Ctrl-C stops it."
+    requires_system_checks = []  # it needs no database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=9000)
-        parser.add_argument("--secret", help="whsec_..., to check the signatures by")
-        parser.add_argument("--status", type=int, default=200, help="the answer (default 200)")
+        parser.add_argument("--secret", help="whsec_..., to verify signatures")
+        parser.add_argument("--status", type=int, default=200, help="status to answer (200)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["secret"] and not is_secret(options["secret"]):
-            raise CommandError("--secret must be a webhook's secret: whsec_ and some base64.")
-        with listening(options["port"]) as server:
+            raise CommandError("--secret must be a webhook's secret: whsec_ and base64.")
+        with make_server(options["port"]) as server:
             server.status, server.say = options["status"], self.say
             server.secrets = [options["secret"]] if options["secret"] else []
             self.say(f"Listening on http://127.0.0.1:{server.server_port}/   (Ctrl-C stops)")
@@ -49,7 +49,7 @@ class EchoHandler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.say(block(f"{self.command} {self.path}", self.headers, body, self.server))
+        self.server.say(render_call(f"{self.command} {self.path}", self.headers, body, self.server))
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -60,7 +60,7 @@ class EchoHandler(BaseHTTPRequestHandler):
         """Each call has its block."""
 
 
-def listening(port: int) -> EchoServer:
+def make_server(port: int) -> EchoServer:
     try:
         return EchoServer(("127.0.0.1", port), EchoHandler)
     except (OSError, OverflowError) as error:
@@ -70,7 +70,7 @@ def listening(port: int) -> EchoServer:
         ) from None
 
 
-def block(line: str, headers: Any, body: bytes, server: EchoServer) -> str:
+def render_call(line: str, headers: Any, body: bytes, server: EchoServer) -> str:
     """What is shown of one call."""
     return "\n".join(
         [
@@ -78,13 +78,13 @@ def block(line: str, headers: Any, body: bytes, server: EchoServer) -> str:
             f"--- {line} ".ljust(72, "-"),
             f"event      {headers.get('Service-Event', '-')}",
             f"id         {headers.get('webhook-id', '-')}",
-            f"signature  {judged_signature(headers, body, server.secrets)}",
-            readable(body),
+            f"signature  {signature_verdict(headers, body, server.secrets)}",
+            readable_body(body),
         ]
     )
 
 
-def judged_signature(headers: Any, body: bytes, secrets: Sequence[str]) -> str:
+def signature_verdict(headers: Any, body: bytes, secrets: Sequence[str]) -> str:
     if not secrets:
         return "not checked (no --secret)"
     try:
@@ -100,7 +100,7 @@ def judged_signature(headers: Any, body: bytes, secrets: Sequence[str]) -> str:
     return "verified" if is_good else "WRONG"
 
 
-def readable(body: bytes) -> str:
+def readable_body(body: bytes) -> str:
     try:
         return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:

@@ -5,8 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from external_calendars.providers import collection
-from external_calendars.providers.base import Changed, Look, Object, Trouble
+from external_calendars.providers import caldav_collection
+from external_calendars.providers.base import (
+    ChangeSet,
+    PreconditionFailed,
+    ProviderError,
+    RemoteObject,
+)
 from external_calendars.providers.caldav import CalDav
 from tests.external_calendars.front import Answer
 from tests.external_calendars.servers import PASSWORD, READER
@@ -19,13 +24,13 @@ def nothing_known() -> dict[str, str]:
     raise AssertionError("This server can tell by itself what is new.")
 
 
-def look(calendar, mark, known=nothing_known) -> Look:
-    return CALDAV.look(calendar.access, mark, known, deadline=30)
+def look(calendar, mark, known=nothing_known) -> ChangeSet:
+    return CALDAV.list_changes(calendar.access, mark, known, deadline=30)
 
 
-def fetch(calendar, hrefs) -> dict[str, Object]:
+def fetch(calendar, hrefs) -> dict[str, RemoteObject]:
     batches = CALDAV.fetch(calendar.access, hrefs, deadline=30)
-    return {one.href: one for batch in batches for one in batch}
+    return {element.href: element for batch in batches for element in batch}
 
 
 # --- Looking --------------------------------------------------------------------------------------
@@ -42,9 +47,9 @@ def test_looks_tell_what_is_new_and_what_is_gone(server):
     second = look(calendar, first.mark)
     third = look(calendar, second.mark)
 
-    assert first == Look({a: etag_a, b: etag_b}, [], True, first.mark)
-    assert second == Look({a: etag_a2, c: etag_c}, [b], False, second.mark)
-    assert third == Look({}, [], False, second.mark)
+    assert first == ChangeSet({a: etag_a, b: etag_b}, [], True, first.mark)
+    assert second == ChangeSet({a: etag_a2, c: etag_c}, [b], False, second.mark)
+    assert third == ChangeSet({}, [], False, second.mark)
     assert {first.mark["way"], second.mark["way"]} == {"sync"}
 
 
@@ -56,7 +61,7 @@ def test_look_with_nothing_new_is_one_request(server):
     with server.front.counted() as lines:
         again = look(calendar, mark)
 
-    assert again == Look({}, [], False, mark)
+    assert again == ChangeSet({}, [], False, mark)
     assert lines == [f"REPORT {calendar.path}"]
 
 
@@ -65,8 +70,8 @@ def test_empty_calendar(server):
 
     first = look(calendar, {})
 
-    assert first == Look({}, [], True, first.mark)
-    assert look(calendar, first.mark) == Look({}, [], False, first.mark)
+    assert first == ChangeSet({}, [], True, first.mark)
+    assert look(calendar, first.mark) == ChangeSet({}, [], False, first.mark)
 
 
 @pytest.mark.parametrize("token", ["http://radicale.org/ns/sync/" + "0" * 64, "f" * 40, "?", "<"])
@@ -76,8 +81,8 @@ def test_token_that_the_server_does_not_know_begins_anew(server, token):
 
     anew = look(calendar, {"way": "sync", "token": token})
 
-    assert anew == Look({f"{calendar.path}a.ics": etag}, [], True, anew.mark)
-    assert look(calendar, anew.mark) == Look({}, [], False, anew.mark)
+    assert anew == ChangeSet({f"{calendar.path}a.ics": etag}, [], True, anew.mark)
+    assert look(calendar, anew.mark) == ChangeSet({}, [], False, anew.mark)
 
 
 def without_sync(call):
@@ -102,13 +107,13 @@ def test_without_sync_a_tag_of_the_whole_tells(server):
     calendar.delete("b.ics")
     second = look(calendar, first.mark, lambda: first.changed)
 
-    assert first == Look({a: etag_a, b: etag_b}, [], True, first.mark)
+    assert first == ChangeSet({a: etag_a, b: etag_b}, [], True, first.mark)
     assert first.mark["way"] == "ctag"
-    assert same == Look({}, [], False, first.mark)
+    assert same == ChangeSet({}, [], False, first.mark)
     assert lines == [f"PROPFIND {calendar.path}"]
-    assert second == Look({a: etag_a2, c: etag_c}, [b], False, second.mark)
+    assert second == ChangeSet({a: etag_a2, c: etag_c}, [b], False, second.mark)
     assert second.mark != first.mark
-    assert look(calendar, second.mark) == Look({}, [], False, second.mark)
+    assert look(calendar, second.mark) == ChangeSet({}, [], False, second.mark)
 
 
 def test_without_any_tag_the_etags_tell(server):
@@ -132,7 +137,7 @@ def test_without_any_tag_the_etags_tell(server):
         second = look(calendar, first.mark, lambda: first.changed)
 
     assert (first.is_whole, set(first.changed), first.mark) == (True, {a, b}, {"way": "etags"})
-    assert second == Look({a: etag_a2}, [b], False, {"way": "etags"})
+    assert second == ChangeSet({a: etag_a2}, [b], False, {"way": "etags"})
     assert lines == [f"PROPFIND {calendar.path}"]
 
 
@@ -142,7 +147,7 @@ def test_collection_that_is_no_more(server):
     calendar.delete("")
 
     for known_mark in (mark, {}):
-        with pytest.raises(Trouble) as trouble:
+        with pytest.raises(ProviderError) as trouble:
             look(calendar, known_mark)
         assert trouble.value.code == "not_a_calendar"
 
@@ -153,8 +158,8 @@ def test_wrong_password(server):
     mark = look(calendar, {}).mark
 
     for known_mark in (mark, {}):
-        with pytest.raises(Trouble) as trouble:
-            CALDAV.look(wrong, known_mark, nothing_known, deadline=30)
+        with pytest.raises(ProviderError) as trouble:
+            CALDAV.list_changes(wrong, known_mark, nothing_known, deadline=30)
         assert (trouble.value.code, trouble.value.status) == ("unauthorized", 401)
 
 
@@ -185,14 +190,14 @@ def test_objects_come_in_batches_and_the_gone_are_left_out(server):
 
     assert [len(batch) for batch in batches] == [100, 100, 30]
     assert lines == [f"REPORT {calendar.path}"] * 3
-    found = {one.href: one for batch in batches for one in batch}
+    found = {element.href: element for batch in batches for element in batch}
     assert set(found) == set(hrefs[:230])
     assert "UID:u229" in found[hrefs[229]].text
     assert found[hrefs[229]].etag == calendar.etag("229.ics")
 
 
 def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, monkeypatch):
-    monkeypatch.setattr(collection, "BATCH_BYTES", 4000)
+    monkeypatch.setattr(caldav_collection, "BATCH_BYTES", 4000)
     calendar = server.make_calendar()
     calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(8)})
     calendar.put("3.ics", event_text("u3", what="x" * 5000))
@@ -201,7 +206,7 @@ def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, 
     found = fetch(calendar, hrefs)
 
     assert set(found) == set(hrefs)
-    assert found[hrefs[3]] == Object(hrefs[3], "", "")
+    assert found[hrefs[3]] == RemoteObject(hrefs[3], "", "")
     assert [f"UID:u{number}" in found[hrefs[number]].text for number in range(8)] == [
         number != 3 for number in range(8)
     ]
@@ -278,11 +283,11 @@ def test_writing_over_what_is_not_known_is_refused(server):
     ours = event_text("a", what="Ours")
 
     for known in ("", etag):
-        with pytest.raises(Changed):
+        with pytest.raises(PreconditionFailed):
             CALDAV.put(calendar.access, href, ours, known, deadline=30)
-    with pytest.raises(Changed):
+    with pytest.raises(PreconditionFailed):
         CALDAV.delete(calendar.access, href, etag, deadline=30)
-    with pytest.raises(Changed):
+    with pytest.raises(PreconditionFailed):
         CALDAV.put(calendar.access, f"{calendar.path}gone.ics", ours, etag, deadline=30)
 
     assert calendar.etag("a.ics") == etag2
@@ -292,7 +297,7 @@ def test_writing_a_uid_that_stands_under_another_name_is_refused(server):
     calendar = server.make_calendar()
     calendar.put("a.ics", event_text("a"))
 
-    with pytest.raises(Changed):
+    with pytest.raises(PreconditionFailed):
         CALDAV.put(calendar.access, f"{calendar.path}b.ics", event_text("a"), "", deadline=30)
 
     assert calendar.names() == ["a.ics"]
@@ -301,7 +306,7 @@ def test_writing_a_uid_that_stands_under_another_name_is_refused(server):
 def test_text_that_the_server_does_not_take_is_no_change(server):
     calendar = server.make_calendar()
 
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(ProviderError) as trouble:
         CALDAV.put(calendar.access, f"{calendar.path}a.ics", "nonsense", "", deadline=30)
 
     assert trouble.value.code == "server_error"
@@ -334,10 +339,10 @@ def test_writing_where_one_may_only_read(radicale):
     reader = calendar.access._replace(username=READER, password=PASSWORD)
     href = f"{calendar.path}a.ics"
 
-    assert list(CALDAV.look(reader, {}, nothing_known, deadline=30).changed) == [href]
-    with pytest.raises(Trouble) as put:
+    assert list(CALDAV.list_changes(reader, {}, nothing_known, deadline=30).changed) == [href]
+    with pytest.raises(ProviderError) as put:
         CALDAV.put(reader, href, event_text("a", what="Other"), etag, deadline=30)
-    with pytest.raises(Trouble) as delete:
+    with pytest.raises(ProviderError) as delete:
         CALDAV.delete(reader, href, etag, deadline=30)
 
     assert (put.value.code, delete.value.code) == ("no_write_access", "no_write_access")

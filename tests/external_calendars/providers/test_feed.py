@@ -5,12 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from external_calendars.providers.base import Access, Found, Look, Trouble
-from external_calendars.providers.ics import Feed
+from external_calendars.providers.base import (
+    CalendarAccess,
+    ChangeSet,
+    DiscoveredCalendar,
+    ProviderError,
+)
+from external_calendars.providers.ics import IcsFeed
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.texts import NINE, calendar_text, event_lines, event_text
 
-FEED = Feed()
+FEED = IcsFeed()
 
 
 class Publisher:
@@ -38,9 +43,9 @@ def publisher(fake: Front) -> Publisher:
     return Publisher(fake)
 
 
-def look(publisher: Publisher, mark, known=None) -> Look:
-    access = Access(publisher.url)
-    return FEED.look(access, mark, lambda: dict(known or {}), deadline=10)
+def look(publisher: Publisher, mark, known=None) -> ChangeSet:
+    access = CalendarAccess(publisher.url)
+    return FEED.list_changes(access, mark, lambda: dict(known or {}), deadline=10)
 
 
 def test_looks_tell_what_is_new_and_what_is_gone(publisher):
@@ -74,7 +79,7 @@ def test_look_with_nothing_new_is_one_request_without_the_feed(publisher, header
     with publisher.front.counted() as lines:
         again = look(publisher, mark)
 
-    assert again == Look({}, [], False, mark)
+    assert again == ChangeSet({}, [], False, mark)
     assert lines == ["GET /ada.ics"]
 
 
@@ -86,16 +91,16 @@ def test_feed_that_does_not_tell_its_age_is_compared(publisher):
     with publisher.front.counted() as lines:
         second = look(publisher, first.mark, first.changed)
 
-    assert (first.mark, second) == ({"way": "feed"}, Look({}, [], False, {"way": "feed"}))
+    assert (first.mark, second) == ({"way": "feed"}, ChangeSet({}, [], False, {"way": "feed"}))
     assert lines == ["GET /ada.ics"]
 
 
 def test_found_and_its_name(publisher):
     publisher.text = calendar_text(("X-WR-CALNAME:Ada\\, at work",), event_lines("a"))
 
-    found = FEED.find(Access(f" {publisher.url}#x"), deadline=10)
+    found = FEED.find(CalendarAccess(f" {publisher.url}#x"), deadline=10)
 
-    assert found == Found(publisher.url, "Ada, at work", False, False)
+    assert found == DiscoveredCalendar(publisher.url, "Ada, at work", False, False)
 
 
 @pytest.mark.parametrize("text", ["", "<html>Please sign in</html>", event_text("a")[:-20]])
@@ -104,9 +109,9 @@ def test_what_is_no_feed(publisher, text):
     mark = look(publisher, {}).mark
     publisher.text = text
 
-    with pytest.raises(Trouble) as at_first:
-        FEED.find(Access(publisher.url), deadline=10)
-    with pytest.raises(Trouble) as later:
+    with pytest.raises(ProviderError) as at_first:
+        FEED.find(CalendarAccess(publisher.url), deadline=10)
+    with pytest.raises(ProviderError) as later:
         look(publisher, mark)
 
     # What was a calendar once may be one again, so that is not final.
@@ -114,8 +119,8 @@ def test_what_is_no_feed(publisher, text):
 
 
 def test_password_is_sent_where_a_user_is_given(publisher):
-    FEED.find(Access(publisher.url), deadline=10)
-    FEED.find(Access(publisher.url, "ada", "x"), deadline=10)
+    FEED.find(CalendarAccess(publisher.url), deadline=10)
+    FEED.find(CalendarAccess(publisher.url, "ada", "x"), deadline=10)
 
     signatures = [call.headers.get("authorization") for call in publisher.front.calls]
     assert signatures == [None, "Basic YWRhOng="]
@@ -126,13 +131,13 @@ def test_redirects_are_followed_without_the_password(publisher):
     door = Front()
     door.answer = lambda call: Answer(302, headers={"Location": publisher.url})
     try:
-        access = Access(f"{door.url}/f", "ada", "x")
+        access = CalendarAccess(f"{door.url}/f", "ada", "x")
         found = FEED.find(access, deadline=10)
-        seen = FEED.look(access, {}, dict, deadline=10)
+        seen = FEED.list_changes(access, {}, dict, deadline=10)
     finally:
         door.stop()
 
-    assert found == Found(f"{door.url}/f", "", False, False)
+    assert found == DiscoveredCalendar(f"{door.url}/f", "", False, False)
     assert list(seen.changed) == ["a"]
     assert [call.headers.get("authorization") for call in publisher.front.calls] == [None, None]
     assert [call.headers.get("authorization") for call in door.calls] == ["Basic YWRhOng="] * 2
@@ -158,7 +163,7 @@ def test_redirects_are_followed_without_the_password(publisher):
 def test_answers_that_are_no_feed(publisher, answer, code):
     publisher.front.answer = lambda call: answer
 
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(ProviderError) as trouble:
         look(publisher, {})
 
     assert trouble.value.code == code
@@ -167,26 +172,26 @@ def test_answers_that_are_no_feed(publisher, answer, code):
 
 def test_objects_are_read_from_the_whole(publisher):
     publisher.publish(event_lines("a"), event_lines("b", NINE + timedelta(days=9)))
-    access = Access(publisher.url)
+    access = CalendarAccess(publisher.url)
 
     between = FEED.objects_between(access, NINE, NINE + timedelta(hours=1), deadline=10)
     fetched = list(FEED.fetch(access, ["b", "gone"], deadline=10))
 
     assert [one.text for one in between] == [event_text("a")]
-    assert [[one.href for one in batch] for batch in fetched] == [["b"]]
+    assert [[element.href for element in batch] for batch in fetched] == [["b"]]
     assert FEED.read(access, "a", deadline=10) == between[0]
     assert FEED.read(access, "gone", deadline=10) is None
 
 
 def test_nothing_is_written(publisher):
-    access = Access(publisher.url)
+    access = CalendarAccess(publisher.url)
 
     for write in (
         lambda: FEED.put(access, "a", event_text("a"), "", deadline=10),
         lambda: FEED.delete(access, "a", "", deadline=10),
         lambda: FEED.new_href(access, "a"),
     ):
-        with pytest.raises(Trouble) as trouble:
+        with pytest.raises(ProviderError) as trouble:
             write()
         assert trouble.value.code == "no_write_access"
     assert publisher.front.calls == []

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from external_calendars.providers import PROVIDERS, visit
-from external_calendars.providers.base import Access, Changed, Trouble
+from external_calendars.providers import PROVIDERS, http_session
+from external_calendars.providers.base import CalendarAccess, PreconditionFailed, ProviderError
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.texts import NINE, event_text
 
@@ -22,17 +22,17 @@ SOON = 4 * DEADLINE  # where the answer itself has no end
 SYNC = {"way": "sync", "token": "t"}
 HOUR = (NINE, NINE + timedelta(hours=1))
 
-DEEDS: dict[str, Callable[[Access], Any]] = {
+DEEDS: dict[str, Callable[[CalendarAccess], Any]] = {
     "find": lambda access: DAV.find(access, deadline=DEADLINE),
-    "look": lambda access: DAV.look(access, SYNC, dict, deadline=DEADLINE),
-    "first look": lambda access: DAV.look(access, {}, dict, deadline=DEADLINE),
+    "look": lambda access: DAV.list_changes(access, SYNC, dict, deadline=DEADLINE),
+    "first look": lambda access: DAV.list_changes(access, {}, dict, deadline=DEADLINE),
     "fetch": lambda access: list(DAV.fetch(access, ["/cal/a.ics"], deadline=DEADLINE)),
     "read": lambda access: DAV.read(access, "/cal/a.ics", deadline=DEADLINE),
     "put": lambda access: DAV.put(access, "/cal/a.ics", event_text("a"), "", deadline=DEADLINE),
     "delete": lambda access: DAV.delete(access, "/cal/a.ics", '"1"', deadline=DEADLINE),
     "between": lambda access: DAV.objects_between(access, *HOUR, deadline=DEADLINE),
     "find a feed": lambda access: FEED.find(access, deadline=DEADLINE),
-    "look at a feed": lambda access: FEED.look(access, {}, dict, deadline=DEADLINE),
+    "look at a feed": lambda access: FEED.list_changes(access, {}, dict, deadline=DEADLINE),
     "between of a feed": lambda access: FEED.objects_between(access, *HOUR, deadline=DEADLINE),
 }
 FINDS = {"find", "find a feed"}
@@ -42,10 +42,10 @@ WRITES = {"put", "delete"}
 def outcome(front: Front, deed: str) -> tuple[str, int | None]:
     """The code of the trouble and how long to wait, or what else it came to."""
     try:
-        came = DEEDS[deed](Access(f"{front.url}/cal/", "ada", "x"))
-    except Trouble as trouble:
+        came = DEEDS[deed](CalendarAccess(f"{front.url}/cal/", "ada", "x"))
+    except ProviderError as trouble:
         return trouble.code, trouble.retry_after
-    except Changed:
+    except PreconditionFailed:
         return "changed", None
     return repr(came), None
 
@@ -226,8 +226,8 @@ def test_200_megabytes_are_refused_with_little_memory(fake, say):
 
     too_large = dict.fromkeys(deeds, "too_large")
     # An object that is too large alone is named, and hinders no other.
-    assert came == too_large | {"fetch": "[[Object(href='/cal/a.ics', etag='', text='')]]"}
-    assert process.memory_info().rss - before < 4 * visit.ANSWER_BYTES
+    assert came == too_large | {"fetch": "[[RemoteObject(href='/cal/a.ics', etag='', text='')]]"}
+    assert process.memory_info().rss - before < 4 * http_session.ANSWER_BYTES
 
 
 def test_changes_without_end_are_given_up(fake, monkeypatch):
@@ -239,7 +239,7 @@ def test_changes_without_end_are_given_up(fake, monkeypatch):
         return Answer(207, f"{body}</multistatus>".encode())
 
     fake.answer = answer
-    monkeypatch.setattr("external_calendars.providers.collection.MOST_PAGES", 20)
+    monkeypatch.setattr("external_calendars.providers.caldav_collection.MAX_PAGES", 20)
 
     assert outcome(fake, "look")[0] == "bad_answer"
     assert len(fake.calls) == 20
@@ -265,7 +265,7 @@ def test_changes_in_pages(fake):
 
     fake.answer = answer
 
-    found = DAV.look(Access(f"{fake.url}/cal/"), SYNC, dict, deadline=DEADLINE)
+    found = DAV.list_changes(CalendarAccess(f"{fake.url}/cal/"), SYNC, dict, deadline=DEADLINE)
 
     assert found.changed == {"/cal/b.ics": '"b.ics"', "/cal/c.ics": '"/cal/c.ics"'}
     assert (found.gone, found.is_whole) == (["/cal/a.ics"], False)
@@ -281,7 +281,9 @@ def test_objects_that_were_not_asked_for_are_left_out(fake):
     fake.answer = lambda call: Answer(207, body.encode())
 
     batches = DAV.fetch(
-        Access(f"{fake.url}/cal/"), ["/cal/a.ics", "/cal/c..ics"], deadline=DEADLINE
+        CalendarAccess(f"{fake.url}/cal/"), ["/cal/a.ics", "/cal/c..ics"], deadline=DEADLINE
     )
 
-    assert [[one.href for one in batch] for batch in batches] == [["/cal/a.ics", "/cal/c..ics"]]
+    assert [[element.href for element in batch] for batch in batches] == [
+        ["/cal/a.ics", "/cal/c..ics"]
+    ]

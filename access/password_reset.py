@@ -1,0 +1,50 @@
+"""Request a password reset of a resource by e-mail."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from apps_config.models import App
+from availability.models import Resource
+from availability.resource_email import with_email
+from common.ids import least_id, new_id
+from common.updated_at import transaction_start
+from notifications.models import Delivery
+from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.password_reset_links import LINK_LASTS, RESET_MAIL
+
+MAX_PASSWORD_MAILS = 3  # per hour and resource
+
+
+def request_password_reset(*, app: App, email: str, now: datetime) -> None:
+    """Send a password reset link to the resource with that e-mail address.
+
+    Does nothing without such a resource, or after MAX_PASSWORD_MAILS in the last hour. The link is
+    created when the mail is sent, and is stored nowhere.
+    """
+    with transaction.atomic():
+        rows = with_email(Resource.objects.for_app(app), email).select_for_update(no_key=True)
+        resource = rows.first()
+        if resource is None or _has_had_its_links(resource, now):
+            return
+        mail = Delivery(
+            id=new_id(),
+            app=app,
+            type=Delivery.EMAIL,
+            kind=RESET_MAIL,
+            recipient="owner",
+            content={"resource_id": str(resource.id)},
+            due_at=transaction_start(),
+            next_at=transaction_start(),
+            expires_at=now + LINK_LASTS,
+            created_at=now,
+        )
+        mail.save(force_insert=True)
+        wake_dispatchers_after_commit([mail])
+
+
+def _has_had_its_links(resource: Resource, now: datetime) -> bool:
+    since = now - timedelta(hours=1)
+    lately = Delivery.objects.filter(app=resource.app_id, id__gte=least_id(since), kind=RESET_MAIL)
+    mails = lately.filter(created_at__gt=since, content__resource_id=str(resource.id))
+    return mails.count() >= MAX_PASSWORD_MAILS

@@ -1,0 +1,52 @@
+"""Serializers of request bodies for keys and log-ins (api.md section 3)."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps_config.models import Credential
+from availability.serializers.fields import CLEARABLE
+from common.api.fields import (
+    EmailField,
+    IdField,
+    InstantField,
+    ObjectSerializer,
+    OneLineField,
+    StringField,
+)
+
+# Kinds that an app issues. Access tokens belong to an account: POST /auth issues them.
+APP_KINDS = (Credential.SERVER, Credential.WIDGET, Credential.RESOURCE)
+
+
+class NewCredentialSerializer(ObjectSerializer):
+    """The body of POST /credentials. `context["now"]`: the time of the request."""
+
+    kind = serializers.ChoiceField(APP_KINDS)
+    description = OneLineField(200, allow_blank=True, **CLEARABLE)
+    expires_at = InstantField(
+        help_text="Must be in the future. Absent: the key never expires.", **CLEARABLE
+    )
+    resource_id = IdField(
+        help_text="The resource of the key. Only for the kind `resource`.", **CLEARABLE
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        expires_at = given.get("expires_at")
+        if expires_at and expires_at <= self.context["now"]:
+            raise serializers.ValidationError({"expires_at": ["Must be in the future."]})
+        is_resources = given["kind"] == Credential.RESOURCE
+        if is_resources and not given.get("resource_id"):
+            raise serializers.ValidationError({"resource_id": ["This field is required."]})
+        if given.get("resource_id") and not is_resources:
+            raise serializers.ValidationError(
+                {"resource_id": ["Only keys of the kind resource take a resource_id."]}
+            )
+        return given
+
+
+class LogInSerializer(ObjectSerializer):
+    """The body of POST /auth."""
+
+    email = EmailField()
+    password = StringField(4096)

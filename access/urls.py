@@ -1,0 +1,13 @@
+from django.urls import path
+
+from access.views import credentials, password_reset
+
+urlpatterns = [
+    path("auth", credentials.AuthView.as_view()),
+    path("credentials", credentials.CredentialsView.as_view()),
+    path("credentials/<uuid:credential_id>", credentials.CredentialView.as_view()),
+    path("resources/resetpassword", password_reset.RequestPasswordResetView.as_view()),
+    path("users/resetpassword", password_reset.RequestPasswordResetView.as_view()),
+    # Any text: a link that was damaged in transit also gets a page.
+    path("resources/<str:resource_id>/password", password_reset.PasswordPageView.as_view()),
+]

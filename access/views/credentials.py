@@ -1,0 +1,172 @@
+"""Endpoints of keys: /credentials and /auth."""
+
+import uuid
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+from rest_framework.response import Response
+
+from access.passwords import find_password_owners
+from access.serializers import LogInSerializer, NewCredentialSerializer
+from apps_config.authentication import clear_failed_login, count_failed_login
+from apps_config.endpoints import PublicView, TenantView
+from apps_config.models import Account, Credential
+from apps_config.services import issue_access_token, issue_key, revoke_key
+from availability.models import Resource
+from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
+from availability.views.base import found_or_404
+from common.api.ordering import order_query
+from common.api.request_body import read_body_as
+from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
+from common.api.service_headers import service_header
+from common.api.views import ApiRequest
+from common.errors import Invalid, Unauthenticated
+from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+from common.rate_limit import client_address
+
+SERVER_KEY = CredentialRecord.example(
+    kind="server",
+    prefix="live_api_key_5d6e7f80_",
+    key="live_api_key_5d6e7f80_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    last_used_at=None,
+)
+
+
+class CredentialScopedView(TenantView):
+    """Base of the key endpoints: requires all permissions in the app, because keys grant access."""
+
+    tag = "credentials"
+    owner_methods = frozenset({"GET", "POST", "DELETE"})
+
+    def credentials(self) -> QuerySet[Credential]:
+        """Return the app's keys. Access tokens are not among them: they belong to accounts."""
+        return Credential.objects.filter(app=self.app)
+
+
+ORDERS = {name: name for name in ("created_at", "updated_at")}
+
+
+class CredentialsView(CredentialScopedView):
+    paginated = True
+    secret_methods = frozenset({"POST"})
+
+    @describe_endpoint(
+        summary="List keys",
+        description="The keys of the app and its resources, including revoked keys. `key` is"
+        " shown for widget keys only, because widget keys are public.",
+        response=page_of(CredentialRecord),
+        query={
+            "search": search_of(CREDENTIAL_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}"),
+            **order_query(ORDERS),
+        },
+    )
+    def get(self, request: ApiRequest) -> Response:
+        terms = self.query.search(CREDENTIAL_SEARCH)
+        rows = filter_by_search(self.credentials(), terms, CREDENTIAL_SEARCH)
+        return self.list_page(request, self.listed(rows, ORDERS), CredentialRecord.of)
+
+    @describe_endpoint(
+        summary="Create a key",
+        description="The answer shows the key (`key`) once; therefore the endpoint takes no"
+        " Idempotency-Key. POST /v2/auth creates access tokens.",
+        request=NewCredentialSerializer,
+        response=data_object(CredentialRecord),
+        status=201,
+        examples={"a server key": {"data": SERVER_KEY}},
+        request_examples={
+            "for a web site": {"kind": "widget", "description": "www.example.com"},
+            "for a year": {
+                "kind": "server",
+                "description": "Night job",
+                "expires_at": "2099-01-01T00:00:00Z",
+            },
+            "a resource's": {"kind": "resource", "resource_id": RESOURCE_EXAMPLE["id"]},
+        },
+    )
+    def post(self, request: ApiRequest) -> Response:
+        given = read_body_as(NewCredentialSerializer, request, zone=self.input_zone, now=self.now)
+        credential, text = issue_key(
+            given["kind"],
+            mode=self.app.mode,
+            description=given.get("description") or "",
+            expires_at=given.get("expires_at"),
+            app=self.app,
+            resource=self._find_resource(given.get("resource_id")),
+        )
+        return Response({"data": CredentialRecord.of(credential) | {"key": text}}, status=201)
+
+    def _find_resource(self, resource_id: uuid.UUID | None) -> Resource | None:
+        if resource_id is None:
+            return None
+        resource = Resource.objects.for_app(self.app).filter(id=resource_id).first()
+        if resource is None:
+            raise Invalid.at("resource_id", "There is no such resource.")
+        return resource
+
+
+class CredentialView(CredentialScopedView):
+    @describe_endpoint(
+        summary="Revoke a key",
+        description="The key is refused at once and stays in the list. Revoking it again also"
+        " answers 204.",
+        status=204,
+    )
+    def delete(self, request: ApiRequest, credential_id: uuid.UUID) -> Response:
+        row = self.credentials().filter(id=credential_id).first()
+        revoke_key(found_or_404(row, "Credential"))
+        return Response(status=204)
+
+
+class LogIn(NamedTuple):
+    person: Account | Resource
+    credential: Credential
+    api_token: str
+
+
+class AuthView(PublicView):
+    """Exchange a password for a key.
+
+    Attempts are counted before the password is checked: past the limit, a correct password is
+    answered like a wrong one.
+    """
+
+    operation_ids = {"POST": "logIn"}
+    tag = "credentials"
+    query_like = True
+    errors = (400, 401, 406, 413, 415, 422, 429)
+
+    @describe_endpoint(
+        summary="Log in with a password",
+        description="An account gets a new access token, a resource a new resource key. Use it as"
+        " the password of HTTP Basic with the e-mail address as the user name, for 30 days."
+        " Each person has at most ten valid tokens. With `Service-App`, only people of this"
+        " app can log in; without it, 422 if the log-in matches resources of several apps."
+        " All other failures are 401; after ten failures per minute from one client address"
+        " 429.",
+        request=LogInSerializer,
+        response=data_object(LogInRecord),
+        request_examples={
+            "an account": {"email": "owner@example.com", "password": "correct horse battery"}
+        },
+    )
+    def post(self, request: ApiRequest) -> Response:
+        given = read_body_as(LogInSerializer, request)
+        address = client_address(request)
+        count_failed_login(address, now=self.now)
+        people = find_password_owners(**given, app_slug=service_header(request, "App"))
+        if not people:
+            raise Unauthenticated()
+        clear_failed_login(address, now=self.now)
+        if len(people) > 1:
+            raise Invalid.at("Service-App", "Required: the log-in matches several apps.")
+        return Response({"data": self._open(people[0])})
+
+    def _open(self, person: Account | Resource) -> dict[str, Any]:
+        if isinstance(person, Account):
+            key = issue_access_token(Credential.ACCESS, now=self.now, account=person)
+        else:
+            self.app = person.app
+            key = issue_access_token(
+                Credential.RESOURCE, now=self.now, app=person.app, resource=person
+            )
+        return LogInRecord.of(LogIn(person, *key))

@@ -1,0 +1,88 @@
+"""The rules that a booking must keep: those of its project, or the defaults without a project."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from availability.models import Calendar, Project
+from availability.parameters import SlotParameters, with_parameters
+from availability.search import AvailabilityQuery, SearchResource, project_rules
+from common.errors import Invalid
+
+# Without a project: the resource's own constraints, and no time in the past.
+DEFAULT_PARAMETERS = SlotParameters(length=None)
+
+
+def project_parameters(project: Project) -> SlotParameters:
+    """The project's availability parameters, daily limit and constraints.
+
+    Raises Invalid for stored values that are invalid, which only writes without the services can
+    leave.
+    """
+    try:
+        terms = with_parameters(SlotParameters(), project.availability)
+    except ValueError as error:
+        raise Invalid.at("availability", f"The project's availability: {error}") from error
+    max_per_day = project.settings.get("max_per_day")
+    if max_per_day is not None and not isinstance(max_per_day, int):
+        raise Invalid.at("settings.max_per_day", "The project's max_per_day is not a number.")
+    return replace(terms, max_per_day=max_per_day, constraints=project_rules(project))
+
+
+def policy_query(
+    project: Project | None, resources: Sequence[SearchResource], *, now: datetime
+) -> AvailabilityQuery:
+    """A query with all rules that a booking of `project` on `resources` must keep."""
+    if project is None:
+        return AvailabilityQuery(resources=resources, terms=DEFAULT_PARAMETERS, now=now)
+    terms = project_parameters(project)
+    return AvailabilityQuery(
+        resources=resources, terms=terms, now=now, project_id=project.id, own=terms
+    )
+
+
+def without_policies(query: AvailabilityQuery) -> AvailabilityQuery:
+    """The query without rules: only busy time counts."""
+    return replace(
+        query,
+        resources=[resource.without_rules() for resource in query.resources],
+        terms=SlotParameters(
+            length=None,
+            include_past=True,
+            ignore_all_day_events=query.terms.ignore_all_day_events,
+        ),
+        own=None,
+    )
+
+
+def without_notice_rules(query: AvailabilityQuery) -> AvailabilityQuery:
+    """The query without minimum notice, past and booking window.
+
+    A hold is checked against them when it is placed, and not again when it is booked.
+    """
+    return replace(query, terms=replace(query.terms, include_past=True), own=None)
+
+
+def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
+    """The query with only what may have changed since the booking was made: busy time with the
+    buffer, and limits.
+
+    For a booking that starts to block later: opening hours, notice and length were checked when it
+    was made, and the owner may confirm late.
+    """
+    return replace(
+        query,
+        resources=[resource.without_rules() for resource in query.resources],
+        terms=replace(query.terms, length=None, include_past=True, constraints=()),
+        own=None,
+    )
+
+
+def first_own_calendars(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
+    """The oldest own calendar of each resource: the default calendar of its bookings."""
+    calendars = Calendar.objects.own().filter(resource_id__in=resource_ids, deleted_at=None)
+    found: dict[uuid.UUID, Calendar] = {}
+    for calendar in calendars.order_by("created_at", "id"):
+        found.setdefault(calendar.resource_id, calendar)
+    return found

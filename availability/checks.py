@@ -1,0 +1,205 @@
+"""Check whether resources are free for the times of bookings, one time request or many at once.
+
+The rows are fetched once for all time requests and resources, in at most two queries. An accepted
+time request blocks those after it, as its event will.
+"""
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from availability.booking_policies import without_notice_rules
+from availability.core.explain import BusyItem, Reason
+from availability.core.intervals import normalise
+from availability.event_time import (
+    CONFLICTS_NAMED,
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    find_conflicts,
+)
+from availability.search import (
+    AvailabilityQuery,
+    Obstacles,
+    SearchResource,
+    count_days,
+    fetch_busy_items,
+    find_unavailability,
+)
+from availability.search_queries import TimeSpan, closed_days, local_days
+from common.instants import to_datetime
+
+RequestRefusal = SlotTaken | NotAvailable | None
+NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources.")
+
+
+def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]) -> None:
+    """Raise NotAvailable or SlotTaken unless every resource is free for the time request.
+
+    The caller holds the locks on the resources: without them the result may be outdated.
+    """
+    if time_request.rules:
+        rules = (
+            without_notice_rules(time_request.rules)
+            if time_request.is_in_time
+            else time_request.rules
+        )
+        judged = check_requests([time_request], restrict_to_resources(rules, resource_ids))
+        if refusal := next((refusal for (refusal,) in judged.values() if refusal), None):
+            raise refusal
+    elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
+        raise SlotTaken(conflicts)
+
+
+def choose_free_resources(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> list[SearchResource]:
+    """The candidates that are free for the time request, in their order.
+
+    Reads without a lock: the caller locks its choice and checks again. If none is free, raises
+    SlotTaken if a resource is only taken and no rule is broken (the more precise reason), else
+    NotAvailable.
+    """
+    judged = check_requests([time_request], candidates)
+    free = [resource for resource in candidates.resources if not judged[resource.id][0]]
+    if free:
+        return free
+    refusals = [refusal for (refusal,) in judged.values() if refusal]
+    nearest = [refusal for refusal in refusals if isinstance(refusal, SlotTaken)] or refusals
+    raise nearest[0] if nearest else NotAvailable([NO_RESOURCE])
+
+
+def check_requests(
+    claims: Sequence[TimeRequest], candidates: AvailabilityQuery
+) -> dict[uuid.UUID, list[RequestRefusal]]:
+    """For each candidate resource, the refusal of each time request; None if it is free.
+
+    `claims` are sorted by start, differ only in their times, and belong to the same kind of
+    booking. `candidates`: the resources, with the rules if rules are enforced.
+    """
+    kind = [(time_request, candidates) for time_request in claims]
+    judged = {
+        checker.resource.id: checker.judge_all(claims)
+        for checker in _resource_checkers(kind, claims[0].holds)
+    }
+    free: list[RequestRefusal] = [None] * len(claims)
+    return {resource.id: judged.get(resource.id, free) for resource in candidates.resources}
+
+
+def find_first_refusal(
+    claims: Sequence[tuple[TimeRequest, AvailabilityQuery]], *, without: Collection[uuid.UUID]
+) -> tuple[int, SlotTaken | NotAvailable] | None:
+    """The index of the first time request that a resource of its query refuses, with the refusal;
+    None if there is none.
+
+    Unlike in `check_requests`, the time requests may be of several kinds. `without`: the events
+    that are being moved. Two queries for each combination of query and kind of time request.
+    """
+    kinds: dict[tuple[int, bool, bool], list[tuple[TimeRequest, AvailabilityQuery]]] = {}
+    for time_request, query in claims:
+        kinds.setdefault(_request_kind(time_request, query), []).append((time_request, query))
+    judges = {kind: _resource_checkers(alike, without) for kind, alike in kinds.items()}
+    everyone = [judge for found in judges.values() for judge in found]
+    for number, (time_request, query) in enumerate(claims):
+        for judge in judges[_request_kind(time_request, query)]:
+            if verdict := judge.judge(time_request):
+                return number, verdict
+        if time_request.blocks:
+            taken = {resource.id for resource in query.resources}
+            for judge in everyone:
+                if judge.resource.id in taken:
+                    judge.take(time_request, query.project_id)
+    return None
+
+
+def _request_kind(time_request: TimeRequest, query: AvailabilityQuery) -> tuple[int, bool, bool]:
+    return id(query), time_request.blocks, time_request.exclusive
+
+
+def _resource_checkers(
+    alike: Sequence[tuple[TimeRequest, AvailabilityQuery]], without: Collection[uuid.UUID]
+) -> list["_ResourceChecker"]:
+    """One checker per resource; none if the time requests have no rules and are not guarded."""
+    claims, query = [time_request for time_request, _ in alike], alike[0][1]
+    if not claims[0].rules and not claims[0].is_guarded:
+        return []
+    whole = TimeSpan(
+        min(time_request.span.start for time_request in claims),
+        max(time_request.span.end for time_request in claims),
+    )
+    of_others = replace(query, elsewhere=claims[0].elsewhere, without=without)
+    busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
+    counts = count_days(of_others, whole)
+    return [
+        _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
+        for resource in query.resources
+    ]
+
+
+class _ResourceChecker:
+    """A resource with its busy items and the number of its bookings per day."""
+
+    def __init__(
+        self, query: AvailabilityQuery, resource: SearchResource, busy: list[BusyItem], days: dict
+    ) -> None:
+        self.query = query
+        self.resource = resource
+        self.busy = busy
+        self.days = days
+
+    def judge_all(self, claims: Sequence[TimeRequest]) -> list[RequestRefusal]:
+        verdicts = []
+        for time_request in claims:
+            verdict = self.judge(time_request)
+            verdicts.append(verdict)
+            if verdict is None and time_request.blocks and time_request is not claims[-1]:
+                self.take(time_request, self.query.project_id)
+        return verdicts
+
+    def judge(self, time_request: TimeRequest) -> RequestRefusal:
+        buffer, span = self.query.terms.buffer, time_request.span
+        near = [
+            busy_item
+            for busy_item in (self.busy if time_request.exclusive else ())
+            if busy_item.start < span.end + buffer and busy_item.end > span.start - buffer
+        ]
+        obstacles = Obstacles(
+            {self.resource.id: near}, {self.resource.id: self._closed(time_request)}
+        )
+        reasons = find_unavailability(self.query, self.resource, span, obstacles)
+        if not reasons:
+            return None
+        overlaps = [item for item in near if item.start < span.end and item.end > span.start]
+        # An overlap without any other reason breaks no rule.
+        if overlaps and all(reason.type in ("event", "hold", "buffer") for reason in reasons):
+            # Conflicts with an id come before those of external calendars, which have none.
+            known = sorted((item.start, item.end) for item in overlaps if item.id)
+            named = known or normalise((item.start, item.end) for item in overlaps)
+            named = named[:CONFLICTS_NAMED]
+            return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
+        return NotAvailable(reasons)
+
+    def _closed(self, time_request: TimeRequest) -> list[tuple[int, int]]:
+        most = self.query.terms.max_per_day
+        if most is None:
+            return []
+        days = local_days(*time_request.span, self.resource.zone)
+        return closed_days({day: self.days.get(day, 0) for day in days}, self.resource.zone, most)
+
+    def take(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
+        """Record an accepted time request of `project_id`: it blocks later ones, and counts towards
+        the daily limit if that is the query's project."""
+        start, end = time_request.span
+        self.busy.append(BusyItem(start, end, "event", None))
+        if project_id != self.query.project_id:
+            return
+        for day in local_days(start, end, self.resource.zone):
+            self.days[day] = self.days.get(day, 0) + 1
+
+
+def restrict_to_resources(
+    query: AvailabilityQuery, resource_ids: Collection[uuid.UUID]
+) -> AvailabilityQuery:
+    """The query for the given resources only."""
+    chosen = [resource for resource in query.resources if resource.id in resource_ids]
+    return query if chosen == query.resources else replace(query, resources=chosen)

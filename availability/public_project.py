@@ -1,0 +1,97 @@
+"""The public configuration of a booking page (api.md section 4).
+
+It omits what the page does not show: policies, meta, and event notifications, whose URLs are
+secrets.
+"""
+
+from typing import Any
+
+from availability.graph_names import PAYMENT_GRAPHS
+from availability.models import Project
+from availability.records import (
+    MAX_CONSTRAINTS,
+    PROJECT_EXAMPLE,
+    QUESTIONS,
+    RESERVATION_TIME,
+    BookingDefaultsRecord,
+    ConstraintRecord,
+    CredentialRecord,
+    CustomerFieldRecord,
+    ProjectAvailabilityRecord,
+    resource_ids,
+)
+from common.api.fields import is_web_address
+from common.api.merge_patch import merge_keys
+from common.openapi.records import Id, Json, Record, field
+
+# Every customer enters these two; a project sets how they are asked for, and adds its own fields.
+CUSTOMER_FIELDS = {
+    "name": {"title": "Name", "required": True},
+    "email": {"title": "E-mail", "format": "email", "required": True},
+}
+# `%s` is the customer's address; existing booking pages expect this form.
+UI = {
+    "localization": {
+        "submit_button": "Book",
+        "success_message": "Thank you. A message to %s is on its way.",
+    }
+}
+BOOKING = {"graph": "instant"}
+
+
+def lacks_payment_link(project: Project) -> bool:
+    """Whether the project's bookings await a payment but no valid payment URL is set."""
+    url = project.booking.get("payment_url")
+    has_link = isinstance(url, str) and is_web_address(url)
+    return project.booking.get("graph") in PAYMENT_GRAPHS and not has_link
+
+
+class EmbeddedPageRecord(Record, shows=["resources", "availability", "availability_constraints"]):
+    id: Id = field(example=PROJECT_EXAMPLE["id"])
+    slug: str = field(example="check-up")
+    name: str = field(example="Check-up")
+    resources: list[Id] = field(
+        optional=True, of=resource_ids, example=PROJECT_EXAMPLE["resources"]
+    )
+    availability: ProjectAvailabilityRecord = field(optional=True)
+    availability_constraints: list[ConstraintRecord] = field(
+        optional=True,
+        of="constraints",
+        maxItems=MAX_CONSTRAINTS,
+        example=PROJECT_EXAMPLE["availability_constraints"],
+    )
+    booking: BookingDefaultsRecord = field(of=lambda project: merge_keys(BOOKING, project.booking))
+    customer_fields: dict[str, CustomerFieldRecord] = field(
+        QUESTIONS,
+        of=lambda project: merge_keys(CUSTOMER_FIELDS, project.customer_fields),
+        example=CUSTOMER_FIELDS,
+    )
+    ui: Json = field(
+        "The project's settings, merged over default texts for `localization`.",
+        of=lambda project: merge_keys(UI, project.ui),
+        example=UI,
+    )
+    reservation_time: int = field(optional=True, **RESERVATION_TIME)
+
+
+class HostedPageRecord(EmbeddedPageRecord):
+    app_key: str = field(
+        "A widget key of the app, for the page's requests.",
+        example=CredentialRecord.example()["key"],
+    )
+
+
+def public_project_record(project: Project) -> Json:
+    """The page configuration of a project that was read by `with_project_rows`.
+
+    Without empty values: pages merge it over their own defaults, which empty values would hide.
+    """
+    return without_empty(EmbeddedPageRecord.of(project, include=EmbeddedPageRecord.fields))
+
+
+def without_empty(value: Any) -> Any:
+    """Remove keys with empty values from objects, at any depth; false and 0 are not empty."""
+    if not isinstance(value, dict):
+        return value
+    kept = {key: without_empty(element) for key, element in value.items()}
+    return {key: element for key, element in kept.items() if element not in (None, "", [], {})}

@@ -1,0 +1,115 @@
+"""Convert the body of an availability request to a query."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from apps_config.authentication import Caller
+from apps_config.models import App
+from availability.booking_policies import project_parameters
+from availability.models import Project
+from availability.parameters import SlotParameters, restrict_to, with_parameters
+from availability.search import (
+    AvailabilityQuery,
+    SearchResource,
+    load_project_resources,
+    load_resources,
+)
+from common.durations import is_relative
+from common.errors import Invalid
+from common.instants import InstantError, format_instant, parse_instant
+
+
+def parse_availability_query(
+    given: Mapping[str, Any], *, app: App, caller: Caller, zone: str, now: datetime
+) -> AvailabilityQuery:
+    """The query for validated body values. Three database queries, however many resources there
+    are.
+
+    `zone` applies to wall times if the resources have several zones. Raises Invalid for ids that
+    the app does not have, and for a body with neither a project nor resources.
+    """
+    given = {key: value for key, value in given.items() if value is not None or key == "length"}
+    project = _find_project(app, given)
+    resources = _find_resources(app, caller, project, given, now)
+    own = project_parameters(project) if project else None
+    asked = _read_parameters(own or SlotParameters(), given, resources, zone)
+    query = AvailabilityQuery(
+        resources=resources,
+        terms=asked,
+        now=now,
+        project_id=project.id if project else None,
+        own=own,
+    )
+    if not caller.is_widget:
+        return query
+    if own is None:
+        return replace(query, terms=replace(asked, include_past=False))
+    # A widget key may narrow what the project offers, never extend it.
+    terms = restrict_to(own, asked, given=frozenset(given))
+    terms = replace(terms, earliest=asked.earliest, latest=asked.latest)
+    return replace(query, terms=terms, bounds=own)
+
+
+def _find_project(app: App, given: Mapping[str, Any]) -> Project | None:
+    if "project_id" not in given:
+        return None
+    project = Project.objects.for_app(app).filter(id=given["project_id"]).first()
+    if project is None:
+        raise Invalid.at("project_id", "There is no such project.")
+    return project
+
+
+def _find_resources(
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any], now: datetime
+) -> Sequence[SearchResource]:
+    ids: Sequence[uuid.UUID] | None = given.get("resources")
+    only = caller.resource_id
+    if only:
+        ids = ids or [only]
+    elif ids is None and project is None:
+        raise Invalid.at("resources", "Required without a project.")
+    if project and (ids is None or caller.is_widget):
+        known = load_project_resources(app, project, now=now)
+    else:
+        known = load_resources(app, list(dict.fromkeys(ids or ())), now=now)
+    if ids is None:
+        return known
+    by_id = {resource.id: resource for resource in known if only in (None, resource.id)}
+    errors = {
+        f"resources.{position}": ["There is no such resource."]
+        for position, identifier in enumerate(ids)
+        if identifier not in by_id
+    }
+    if errors:
+        raise Invalid(errors)
+    return [by_id[identifier] for identifier in dict.fromkeys(ids)]
+
+
+def _read_parameters(
+    base: SlotParameters, given: Mapping[str, Any], resources: Sequence[SearchResource], zone: str
+) -> SlotParameters:
+    """`base` with the parameters of the request; wall times are read in one zone."""
+    zone = common_zone(resources, zone)
+    moments = {
+        name: _with_offset(name, given[name], zone) for name in ("from", "to") if name in given
+    }
+    terms = with_parameters(base, {**given, **moments})
+    return replace(terms, extra=(given.get("constraints", ()),))
+
+
+def common_zone(resources: Sequence[SearchResource], zone: str) -> str:
+    """The zone of wall times: that of the resources if they share one, else `zone`."""
+    zones = {resource.zone for resource in resources}
+    return zones.pop() if len(zones) == 1 else zone
+
+
+def _with_offset(name: str, text: str, zone: str) -> str:
+    if is_relative(text):
+        return text
+    try:
+        return format_instant(parse_instant(text.strip(), zone))
+    except InstantError as error:
+        raise Invalid.at(name, str(error)) from error

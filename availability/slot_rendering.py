@@ -1,0 +1,256 @@
+"""Render slots, days and explanations. Slots, the hot path, are written directly as bytes."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import orjson
+
+from availability.core.constraints import render_constraint
+from availability.core.explain import Reason
+from availability.core.slots import Slot
+from availability.core.zones import DAY, offset_segments
+from availability.records import RESOURCE_EXAMPLE
+from availability.search import Explanation, SearchResource, stale_calendar_text
+from common.instants import format_stamp
+from common.openapi.components import REASON_EXAMPLE, ReasonRecord, SpanRecord
+from common.openapi.records import Id, Json, Record, Stamp, field
+
+_EPOCH = date(1970, 1, 1)
+
+
+# --- What answers look like -----------------------------------------------------------------------
+class SlotResourceRecord(Record):
+    id: Id = field(example=RESOURCE_EXAMPLE["id"])
+    name: str = field(example=RESOURCE_EXAMPLE["name"])
+    timezone: str = field(of="zone", example=RESOURCE_EXAMPLE["timezone"])
+
+
+class SlotRecord(SpanRecord):
+    resources: list[SlotResourceRecord]
+
+
+class DateRecord(Record):
+    date: str = field(format="date", example="2026-11-23")
+    resources: list[Id] = field(example=[RESOURCE_EXAMPLE["id"]])
+
+
+class CountRecord(Record):
+    date: str = field(format="date", example="2026-11-23")
+    count: int = field(minimum=1, example=16)
+
+
+class SegmentRecord(SpanRecord):
+    available: bool
+    reasons: list[ReasonRecord]
+
+
+class ExplanationRecord(Record):
+    resource: SlotResourceRecord
+    never_open: bool = field("No time in the range satisfies all rules.")
+    text: str = field("The same in words, where it is so.", optional=True)
+    segments: list[SegmentRecord] = field(
+        example=[
+            {
+                "start": "2026-11-23T12:00:00+01:00",
+                "end": "2026-11-23T13:00:00+01:00",
+                "available": False,
+                "reasons": [REASON_EXAMPLE],
+            },
+            {
+                "start": "2026-11-23T13:00:00+01:00",
+                "end": "2026-11-23T17:00:00+01:00",
+                "available": True,
+                "reasons": [],
+            },
+        ]
+    )
+
+
+class WarningRecord(Record):
+    """A connected calendar of which nothing new has been known for longer than the service allows:
+    what stands in it now may not be in this answer. With the app's setting `stale_calendars: block`
+    its resource has no free time meanwhile."""
+
+    type: str = field(enum=["calendar_out_of_step"])
+    resource_id: Id
+    calendar_id: Id
+    name: str = field("The calendar's name.")
+    synced_at: Stamp | None = field("Null: never yet.")
+    text: str = field("The same in words.")
+
+
+# --- Instants -------------------------------------------------------------------------------------
+class _Times(dict):
+    """Second of the day -> "T09:30:00", rendered on first use."""
+
+    def __missing__(self, second: int) -> str:
+        hours, rest = divmod(second, 3600)
+        text = self[second] = f"T{hours:02}:{rest // 60:02}:{rest % 60:02}"
+        return text
+
+
+_TIMES = _Times()
+
+
+def _offset_text(minutes: int) -> str:
+    hours, rest = divmod(abs(minutes), 60)
+    return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
+
+
+def write_instants(instants: Iterable[int], zone: str) -> dict[int, str]:
+    """Epoch seconds -> RFC 3339 text in the zone, as `format_instant` renders it.
+
+    Date and offset are computed once per day and per change of offset, not per instant.
+    """
+    ordered = sorted(instants)
+    if not ordered:
+        return {}
+    texts: dict[int, str] = {}
+    segments = offset_segments(zone, ordered[0], ordered[-1] + 1)
+    segment, fence = -1, ordered[0]
+    for instant in ordered:
+        if instant >= fence:
+            while segment < 0 or instant >= segments[segment][1]:
+                segment += 1
+            _, end, offset = segments[segment]
+            # RFC 3339 offsets have no seconds: the reading is rendered with the offset in whole
+            # minutes.
+            minutes = offset // 60
+            day = (instant + minutes * 60) // DAY
+            midnight = day * DAY - minutes * 60
+            fence = min(end, midnight + DAY)
+            date_text = (_EPOCH + timedelta(days=day)).isoformat()
+            tail = _offset_text(minutes)
+        texts[instant] = f"{date_text}{_TIMES[instant - midnight]}{tail}"
+    return texts
+
+
+def span_bounds(spans: Collection[Sequence[Any]]) -> set[int]:
+    """The set of all starts and ends."""
+    starts_and_ends = {span[0] for span in spans}
+    starts_and_ends.update(span[1] for span in spans)
+    return starts_and_ends
+
+
+# --- Records --------------------------------------------------------------------------------------
+def write_slots(
+    slots: Sequence[Slot], zone: str, warnings: Sequence[Mapping[str, Any]] = ()
+) -> bytes:
+    """`{"data": [{"start", "end", "resources"}]}`, with `warnings` if there are any. Each tuple of
+    resources is rendered once.
+    """
+    texts = write_instants(span_bounds(slots), zone)
+    summaries: dict[tuple, str] = {}
+    written = []
+    for start, end, resources in slots:
+        summary = summaries.get(resources)
+        if summary is None:
+            summary = summaries[resources] = orjson.dumps(
+                [SlotResourceRecord.of(resource) for resource in resources]
+            ).decode()
+        written.append(f'{{"start":"{texts[start]}","end":"{texts[end]}","resources":{summary}}}')
+    tail = f',"warnings":{orjson.dumps(warnings).decode()}' if warnings else ""
+    return f'{{"data":[{",".join(written)}]{tail}}}'.encode()
+
+
+def list_with_warnings(
+    records: Sequence[Any], warnings: Sequence[Mapping[str, Any]]
+) -> dict[str, Sequence[Any]]:
+    """`{"data": records}`, with `warnings` if there are any."""
+    return {"data": records, "warnings": warnings} if warnings else {"data": records}
+
+
+def warning_records(resources: Iterable[SearchResource], zone: str) -> list[Json]:
+    """A warning for each stale calendar of the resources."""
+    return [
+        {
+            "type": "calendar_out_of_step",
+            "resource_id": str(resource.id),
+            "calendar_id": str(calendar.id),
+            "name": calendar.name,
+            "synced_at": calendar.synced_at and format_stamp(calendar.synced_at),
+            "text": stale_calendar_text(calendar, zone),
+        }
+        for resource in resources
+        for calendar in resource.out_of_step
+    ]
+
+
+def slots_by_date(slots: Sequence[Slot], zone: str) -> dict[str, list[Slot]]:
+    """The slots grouped by the local date of their start, in order."""
+    texts = write_instants({slot[0] for slot in slots}, zone)
+    days: dict[str, list[Slot]] = {}
+    for slot in slots:
+        days.setdefault(texts[slot[0]][:10], []).append(slot)
+    return days
+
+
+def date_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+    """Each local date that has slots, with the ids of the resources that have one."""
+    return [
+        {
+            "date": day,
+            "resources": list(
+                dict.fromkeys(str(resource.id) for slot in found for resource in slot[2])
+            ),
+        }
+        for day, found in slots_by_date(slots, zone).items()
+    ]
+
+
+def count_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+    return [{"date": day, "count": len(found)} for day, found in slots_by_date(slots, zone).items()]
+
+
+def unavailable_records(spans: Sequence[tuple[int, int, SearchResource]], zone: str) -> list[Json]:
+    texts = write_instants(span_bounds(spans), zone)
+    return [
+        {"start": texts[start], "end": texts[end], "resources": [SlotResourceRecord.of(resource)]}
+        for start, end, resource in spans
+    ]
+
+
+def reason_record(reason: Reason) -> Json:
+    """Type, source and text of the reason, with the ids or constraints that it refers to.
+
+    The key is `constraint` for one rule, `constraints` for several rules that act together.
+    """
+    record: Json = {"type": reason.type, "source": reason.source}
+    rules = [render_constraint(rule) for rule in reason.rules]
+    if len(rules) == 1:
+        record["constraint"] = rules[0]
+    elif rules:
+        record["constraints"] = rules
+    if reason.event_id:
+        record["event_id"] = str(reason.event_id)
+    if reason.reservation_id:
+        record["reservation_id"] = str(reason.reservation_id)
+    if reason.calendar_id:
+        record["calendar_id"] = str(reason.calendar_id)
+    return record | {"text": reason.text}
+
+
+def public_reason_record(reason: Reason) -> Json:
+    """Type and public text of the reason: no source, constraint or id."""
+    return {"type": reason.type, "text": reason.public_text or reason.text}
+
+
+def explanation_record(explanation: Explanation, zone: str) -> Json:
+    texts = write_instants(span_bounds(explanation.segments), zone)
+    record: Json = {
+        "resource": SlotResourceRecord.of(explanation.resource),
+        "never_open": explanation.never_open,
+        "segments": [
+            {
+                "start": texts[segment.start],
+                "end": texts[segment.end],
+                "available": segment.available,
+                "reasons": [reason_record(reason) for reason in segment.reasons],
+            }
+            for segment in explanation.segments
+        ],
+    }
+    if explanation.never_open:
+        record["text"] = "No time in this range satisfies all rules together."
+    return record

@@ -1,0 +1,47 @@
+"""Base classes of the views of an app's objects: scope and order of the rows."""
+
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+
+from apps_config.endpoints import TenantView
+from availability.models import Calendar, Event, EventQuerySet, Resource
+from availability.records import RESOURCE_INCLUDES
+from common.errors import NotFound
+from common.openapi.generator import include_of
+
+Row = TypeVar("Row", bound=Model)
+Rows = TypeVar("Rows", bound=QuerySet)
+
+EVERY_METHOD = frozenset({"GET", "POST", "PUT", "DELETE"})
+STAMPS = {name: name for name in ("created_at", "updated_at")}
+BY_NAME = STAMPS | {"name": "name"}
+RESOURCE_INCLUDE = {"include": include_of(RESOURCE_INCLUDES)}
+
+
+def found_or_404(row: Row | None, model: str) -> Row:
+    """The row. Raises NotFound if it is None."""
+    if row is None:
+        raise NotFound(model)
+    return row
+
+
+class ResourceScopedView(TenantView):
+    """A view that a resource's own key may use, for that resource only."""
+
+    resource_methods = EVERY_METHOD
+
+    def resources(self) -> QuerySet[Resource]:
+        return self._own(Resource.objects.for_app(self.app), "id")
+
+    def calendars(self) -> QuerySet[Calendar]:
+        calendars = Calendar.objects.for_app(self.app).select_related("connection")
+        return self._own(calendars, "resource_id")
+
+    def events(self) -> EventQuerySet:
+        events = Event.objects.for_app(self.app).select_related("calendar", "resource")
+        return self._own(events, "resource_id")
+
+    def _own(self, rows: Rows, column: str) -> Rows:
+        only = self.caller.resource_id
+        return rows.filter(**{column: only}) if only else rows

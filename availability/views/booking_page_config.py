@@ -1,0 +1,75 @@
+"""Endpoints for the configuration of booking pages in browsers."""
+
+import uuid
+
+from rest_framework.response import Response
+
+from apps_config.endpoints import PublicView
+from apps_config.services import public_key
+from availability.models import Project
+from availability.public_project import (
+    EmbeddedPageRecord,
+    HostedPageRecord,
+    lacks_payment_link,
+    public_project_record,
+)
+from availability.records import PROJECT_EXAMPLE, with_project_rows
+from availability.views.base import found_or_404
+from availability.views.projects import ProjectScopedView
+from common.api.views import ApiRequest
+from common.errors import NotFound
+from common.openapi.components import TEXT, text_response
+from common.openapi.generator import data_object, describe_endpoint
+
+FRESH_FOR = 60  # seconds that a browser may cache the answer
+CONFIGURATION = (
+    "The configuration of a booking page. Empty values are omitted. `customer_fields` contains at"
+    " least name and e-mail. `ui.localization` contains texts for `submit_button` and"
+    " `success_message`; the project's texts override the defaults."
+)
+CACHE_HEADERS = {"Cache-Control": TEXT | {"description": f"Fresh for {FRESH_FOR} seconds."}}
+
+
+class EmbeddedPageView(ProjectScopedView):
+    operation_ids = {"GET": "retrieveEmbeddedPage"}
+    tag = "projects"
+    widget_methods = frozenset({"GET"})
+
+    @describe_endpoint(
+        summary="Get the configuration of an embedded page",
+        description=CONFIGURATION,
+        response=data_object(EmbeddedPageRecord),
+        headers=CACHE_HEADERS,
+    )
+    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
+        rows = with_project_rows(self.projects()).filter(id=project_id)
+        record = public_project_record(found_or_404(rows.first(), "Project"))
+        return Response(
+            {"data": record}, headers={"Cache-Control": f"private, max-age={FRESH_FOR}"}
+        )
+
+
+class HostedPageView(PublicView):
+    operation_ids = {"GET": "retrieveHostedPage"}
+    tag = "projects"
+    errors = (400, 404, 406, 422, 429)
+
+    @describe_endpoint(
+        summary="Get the configuration of a hosted page",
+        description=f"{CONFIGURATION} Needs no key. `app_key` is the app's newest valid widget key;"
+        " if there is none, the service creates one. 404 for a project with payment but without"
+        " `booking.payment_url`: its page takes no bookings.",
+        response=data_object(HostedPageRecord),
+        path={
+            "project_slug": text_response("The project's slug.", examples=[PROJECT_EXAMPLE["slug"]])
+        },
+        headers=CACHE_HEADERS,
+    )
+    def get(self, request: ApiRequest, project_slug: str) -> Response:
+        rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
+        project = found_or_404(with_project_rows(rows).select_related("app").first(), "Project")
+        if lacks_payment_link(project):
+            raise NotFound("Project")
+        self.app = project.app
+        record = public_project_record(project) | {"app_key": public_key(self.app, now=self.now)}
+        return Response({"data": record}, headers={"Cache-Control": f"public, max-age={FRESH_FOR}"})

@@ -1,0 +1,143 @@
+"""The fields of a booking form, from a project's `customer_fields`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from bookings.formatting import to_one_line
+from common.api.merge_patch import merge_keys
+
+# format -> (HTML element, input type)
+KINDS: Mapping[str, tuple[str, str]] = {
+    "email": ("input", "email"),
+    "tel": ("input", "tel"),
+    "phone": ("input", "tel"),
+    "telephone": ("input", "tel"),
+    "url": ("input", "url"),
+    "number": ("input", "number"),
+    "integer": ("input", "number"),
+    "date": ("input", "date"),
+    "textarea": ("textarea", ""),
+    "checkbox": ("checkbox", "checkbox"),
+    "boolean": ("checkbox", "checkbox"),
+    "select": ("select", ""),
+}
+# Required for every booking, whatever the project says.
+NEEDED: Mapping[str, Any] = {"name": {"required": True}, "email": {"required": True}}
+TITLES: Mapping[str, str | Promise] = {
+    "name": _("Name"),
+    "email": _("E-mail"),
+    "phone": _("Phone"),
+}
+USUAL_FORMATS = {"email": "email", "phone": "tel", "comment": "textarea", "voip": "string"}
+# key -> autocomplete token
+AUTOCOMPLETE: Mapping[str, str] = {
+    "name": "name",
+    "first_name": "given-name",
+    "last_name": "family-name",
+    "email": "email",
+    "phone": "tel",
+    "company": "organization",
+    "organization": "organization",
+    "address": "street-address",
+    "street": "street-address",
+    "city": "address-level2",
+    "zip": "postal-code",
+    "postal_code": "postal-code",
+    "country": "country-name",
+}
+FIRST = ("name", "first_name", "last_name", "email", "phone")
+LENGTHS = {"name": 200, "email": 254, "phone": 200, "voip": 200}
+MAX_FIELDS = 2000
+# Keys of a customer that are not form fields.
+NOT_ASKED = frozenset({"id", "meta", "timezone"})
+
+
+class FormField(NamedTuple):
+    """One field of the form. A readonly one shows the project's prefilled value."""
+
+    id: str
+    key: str
+    title: str
+    element: str  # input, textarea, select or checkbox
+    type: str
+    autocomplete: str
+    required: bool
+    readonly: bool
+    value: Any
+    choices: Sequence[str]
+    length: int
+
+
+def form_fields(questions: Mapping[str, Any]) -> list[FormField]:
+    """Return the fields: the customer's name and contact data first, checkboxes last. Other orders
+    can't be defined: PostgreSQL does not keep the order of an object's keys.
+    """
+    fields = sorted(_fields(questions), key=_place)
+    return [field._replace(id=f"field-{number}") for number, field in enumerate(fields, start=1)]
+
+
+def _place(field: FormField) -> tuple[int, bool]:
+    known = FIRST.index(field.key) if field.key in FIRST else len(FIRST)
+    return known, field.element == "checkbox"
+
+
+def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:
+    for key, question in merge_keys(NEEDED, questions).items():
+        if key in NOT_ASKED or not isinstance(question, Mapping):
+            continue
+        field = _field(key, question)
+        if key == "name" and question.get("split_name"):
+            yield from _split_name(field)
+        else:
+            yield field
+
+
+def _field(key: str, question: Mapping[str, Any]) -> FormField:
+    wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
+    element, kind = KINDS.get(wanted, ("input", "text"))
+    enum, title = question.get("enum"), question.get("title")
+    choices = (
+        [choice for choice in enum if isinstance(choice, str)] if isinstance(enum, list) else []
+    )
+    if choices:
+        element = "select"
+    elif element == "select":
+        element, kind = "input", "text"
+    value = _prefilled(question.get("prefilled"), element)
+    return FormField(
+        id="",
+        key=key,
+        title=to_one_line(
+            title
+            if isinstance(title, str) and title
+            else str(TITLES.get(key, key.replace("_", " ")))
+        ),
+        element=element,
+        type=kind,
+        autocomplete=AUTOCOMPLETE.get(key, ""),
+        required=bool(question.get("required")) or key in NEEDED,
+        readonly=bool(question.get("readonly")) and value not in ("", False),
+        value=value,
+        choices=choices,
+        length=LENGTHS.get(key, MAX_FIELDS),
+    )
+
+
+def _prefilled(value: Any, element: str) -> Any:
+    if element == "checkbox":
+        return value in (True, "true", "1", 1, "yes", "on")
+    return "" if value is None or isinstance(value, bool | dict | list) else str(value)
+
+
+def _split_name(field: FormField) -> Iterable[FormField]:
+    first, _, last = field.value.partition(" ")
+    yield field._replace(
+        title=gettext("First name"), autocomplete="given-name", value=first, length=99
+    )
+    yield field._replace(
+        title=gettext("Last name"), autocomplete="family-name", value=last, length=99
+    )

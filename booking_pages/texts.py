@@ -1,0 +1,77 @@
+"""The texts of the booking pages."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from bookings.graphs import INITIALIZED, Graph
+
+# Texts for the script; `{name}` is a placeholder.
+SCRIPT: Mapping[str, str | Promise] = {
+    "times": _("Free times: {count}"),
+    "zone": _("The times are now those of {zone}."),
+    "loading": _("Looking for free times …"),
+    "no_more": _("There are no later free times."),
+    "chosen": _("{day}, {time}"),
+    "held": _("We keep this time for you for {minutes} min."),
+    "lapsed": _("Your hold has expired. You can still book this time while it is free."),
+    "required": _("Please fill this in."),
+    "email": _("Please enter an e-mail address, such as name@example.com."),
+    "unfit": _("Please enter a valid value."),
+    "faults": _("Please check the answers that are marked."),
+    "booking": _("Booking …"),
+    "taken": _("This time has just been taken."),
+    "instead": _("These are free:"),
+    "nothing_instead": _("Please choose another one."),
+    "all_times": _("Show all free times"),
+    "policy": _("There are very many bookings for this address already. Please get in touch."),
+    "refused": _("This could not be booked. Please choose another time, or get in touch."),
+    "busy": _("There are many requests just now. Please try again in {seconds} s."),
+    "offline": _("The service could not be reached. Nothing is lost: please try again."),
+    "trouble": _("Something went wrong on our side. Nothing is lost: please try again."),
+    "gone": _("This page has changed. Please load it again."),
+    "there": _("Time in {zone}: {time}"),
+    "with": _("With: {name}"),
+    "another": _("Make another booking"),
+    "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
+    "pay": _("Pay now"),
+}
+
+PAGE: Mapping[str, str | Promise] = {
+    "choose": _("Choose a time"),
+    "zone": _("Time zone"),
+    "days": _("Days with free times"),
+    "later": _("Later days"),
+    "details": _("Your details"),
+    "change": _("Choose another time"),
+    "optional": _("(optional)"),
+    "no_script": _("To book on this page, your browser has to run JavaScript."),
+}
+# `%s` is the placeholder for the customer's address, as on other pages of this API family.
+SUCCESS = _("Thank you. A message to %s is on its way.")
+NOTHING_FREE = _("There is no free time at the moment. Please come back later, or get in touch.")
+NOT_HERE = _("This can't be booked on a page. Please get in touch.")
+NO_PAGE = (
+    _("Nothing was found here"),
+    _("There is no such booking page, or it was removed. Please check the address."),
+)
+UNAVAILABLE = (
+    _("This booking page is unavailable"),
+    _("It can't be booked at the moment. Please get in touch."),
+)
+
+_REQUESTED = (
+    _("Your request has been sent"),
+    _("It is not confirmed yet. You will hear from us as soon as it is decided."),
+)
+_UNPAID = (_("Payment required to confirm your booking"), "")
+_CONFIRMED = (_("Your booking is confirmed"), "")
+
+
+def outcome_of(graph: Graph) -> tuple[str | Promise, str | Promise]:
+    """Return heading and sentence for a booking that was just made."""
+    if graph.is_paid_later:
+        return _UNPAID
+    state = graph.steps[INITIALIZED, graph.start]
+    return _CONFIRMED if graph.is_live(state) else _REQUESTED

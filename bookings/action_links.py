@@ -1,0 +1,39 @@
+"""Signed links: whoever has one can apply one action to one booking (api.md section 5)."""
+
+import uuid
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.conf import settings
+
+from bookings.models import Booking
+from common.errors import Forbidden
+from common.signed_links import read_link_expiry, sign_link
+
+SALT = "bookings.links"
+RESCHEDULE = "reschedule"
+
+
+class BadLink(Forbidden):
+    """The signature fits neither this booking nor this action, or the link has expired."""
+
+
+def action_url(booking: Booking, action: str, event_end: datetime) -> str:
+    """Return the absolute URL of a link that is valid until `event_end`."""
+    signature = sign_link(SALT, f"{booking.id}.{action}", event_end)
+    return f"{action_address(booking, action)}?{urlencode({'signature': signature})}"
+
+
+def action_address(booking: Booking, action: str) -> str:
+    """Return the URL without signature; rescheduling has a page of its own to choose a time."""
+    if action == RESCHEDULE:
+        return f"{settings.PUBLIC_URL}/book/bookings/{booking.id}/reschedule"
+    return f"{settings.PUBLIC_URL}/v2/bookings/{booking.id}/external_action/{action}"
+
+
+def read_expiry(booking_id: uuid.UUID, action: str, signature: str) -> datetime:
+    """Return when the link expires. Raises BadLink for a signature of another booking or action."""
+    expiry = read_link_expiry(SALT, f"{booking_id}.{action}", signature)
+    if expiry is None:
+        raise BadLink("This link is not valid.")
+    return expiry

@@ -1,0 +1,355 @@
+"""Parse the body of POST /bookings into a new booking and its target."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from apps_config.authentication import Caller
+from apps_config.models import App
+from availability.event_time import EventDetails
+from availability.holds import find_hold, with_companions
+from availability.models import Calendar, Hold, Project, ProjectResource
+from bookings.graphs import GRAPHS, INITIALIZED, Graph
+from bookings.models import Booking
+from bookings.serializers import (
+    WIDGET_KEYS,
+    BookingTargetSerializer,
+    FlatBody,
+    NewBookingSerializer,
+    NewGroupSerializer,
+    NewSeatSerializer,
+)
+from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries, PolicyViolated
+from bookings.services.seats import OWNER_PATH
+from bookings.target import BookingTarget
+from common.errors import Invalid
+from common.ical.rrule import RecurrenceRuleError, read_booking_rule
+
+DEFAULT_GRAPH = "instant"
+PUBLIC_CUSTOMERS = 5
+PUBLIC_BOOKINGS = 20
+GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
+
+
+def parse_new_booking(
+    body: Any, *, app: App, caller: Caller, zone: str, now: datetime
+) -> tuple[NewBooking | NewSeat, BookingTarget]:
+    """Parse the body: check shapes, resolve ids within the app, apply defaults.
+
+    `zone` is the zone of wall times if no single resource is named. Raises Invalid with paths as in
+    the client's body.
+    """
+    flat = FlatBody(body, only=WIDGET_KEYS if caller.is_widget else None)
+    target = flat.read(BookingTargetSerializer)
+    project = _find_project(flat, app, target)
+    graph = _read_graph(target, project, caller)
+    if graph.is_seat:
+        return _read_seat(flat, target, project, graph, app=app, caller=caller, now=now)
+    if (target.get("related") or {}).get("owner_booking_id"):
+        raise Invalid.at(OWNER_PATH, "Only seats have a group: use the graph group_customer.")
+    calendar = _find_bookable_calendar(flat, app, caller, project, target)
+    holds = _find_holds(flat, app, caller, target)
+    booking_target = BookingTarget(
+        app=app, project=project, calendar=calendar, now=now, holds=holds
+    )
+    shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
+    given = flat.read(shape, zone=target_zone(booking_target, zone))
+    _check_holds(flat, booking_target, given)
+    _check_public_use(given, app, caller, now)
+    return _new_booking(flat, given, graph, booking_target, caller), booking_target
+
+
+def find_booking_target(
+    flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
+) -> tuple[Project | None, Calendar | None]:
+    """Return the named project and calendar, at least one of them. Raises Invalid."""
+    project = _find_project(flat, app, target)
+    return project, _find_bookable_calendar(flat, app, caller, project, target)
+
+
+def _find_bookable_calendar(
+    flat: FlatBody, app: App, caller: Caller, project: Project | None, target: Mapping[str, Any]
+) -> Calendar | None:
+    calendar = _find_calendar(flat, app, caller, project, target)
+    if calendar is None and project is None:
+        path = flat.path("calendar_id")
+        raise Invalid.at(path, "A calendar, a resource or a project is required.")
+    return calendar
+
+
+def _find_project(flat: FlatBody, app: App, target: Mapping[str, Any]) -> Project | None:
+    if not target.get("project_id"):
+        return None
+    project = Project.objects.for_app(app).filter(id=target["project_id"]).first()
+    if project is None:
+        raise Invalid.at(flat.path("project_id"), "There is no such project.")
+    return project
+
+
+def _find_calendar(
+    flat: FlatBody,
+    app: App,
+    caller: Caller,
+    project: Project | None,
+    target: Mapping[str, Any],
+) -> Calendar | None:
+    """Return the named calendar, or the first of the named resource; None: the project chooses."""
+    calendar_id, resource_id = target.get("calendar_id"), target.get("resource_id")
+    only = caller.resource_id
+    if calendar_id:
+        name, wanted = "calendar", {"id": calendar_id}
+    elif resource_id or only:
+        name, wanted = "resource", {"resource_id": resource_id or only}
+    else:
+        return None
+    calendar = target_calendar(app, **wanted)
+    if calendar is None or only not in (None, calendar.resource_id):
+        raise Invalid.at(flat.path(f"{name}_id"), f"There is no such {name}.")
+    if resource_id and calendar.resource_id != resource_id:
+        raise Invalid.at(flat.path("calendar_id"), "Belongs to another resource.")
+    if calendar.is_connected and not calendar.is_writable:
+        raise Invalid.at(
+            flat.path("calendar_id"), "This calendar is read-only: choose a writable calendar."
+        )
+    if project and caller.is_widget:
+        check_is_of_project(project.id, calendar)
+    return calendar
+
+
+def check_is_of_project(project_id: uuid.UUID, calendar: Calendar) -> None:
+    """Raise Invalid unless the project has the calendar's resource, as widget keys require."""
+    own = ProjectResource.objects.filter(project_id=project_id, resource_id=calendar.resource_id)
+    if not own.exists():
+        raise Invalid.at("resource_id", "There is no such resource.")
+
+
+def target_calendar(app: App, **wanted: Any) -> Calendar | None:
+    """Return the app's calendar of that id, or the resource's first own one, with its resource."""
+    calendars = Calendar.objects.for_app(app).select_related("resource").filter(**wanted)
+    if "id" not in wanted:
+        calendars = calendars.own()
+    return calendars.order_by("created_at", "id").first()
+
+
+def _find_holds(
+    flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
+) -> Sequence[Hold]:
+    """Return the rows of the named hold, the main one first."""
+    if not target.get("reservation_id"):
+        return ()
+    hold = find_hold(app, target["reservation_id"], resource_id=caller.resource_id)
+    if hold is None:
+        raise Invalid.at(flat.path("reservation_id"), "There is no such hold.")
+    return with_companions(hold)
+
+
+def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[str, Any]) -> None:
+    """Raise Invalid unless the hold has the booking's resources and contains its time."""
+    if not booking_target.holds:
+        return
+    held = {row.resource_id for row in booking_target.holds}
+    if booking_target.calendar:
+        fits = booking_target.calendar.resource_id in held
+    else:
+        bookable = {resource.id for resource in booking_target.rules.resources}
+        fits = (
+            held == bookable
+            if booking_target.mode == "mutual"
+            else set(booking_target.held_ids) <= bookable
+        )
+    if not fits:
+        raise Invalid.at(flat.path("reservation_id"), "The hold is for another resource.")
+    hold = booking_target.holds[0]
+    if given["start"] < hold.start or given["end"] > hold.end:
+        raise Invalid.at(flat.path("reservation_id"), "The hold is for another time.")
+
+
+def target_zone(booking_target: BookingTarget, zone: str) -> str:
+    """Return the zone of wall times: the resource's if there is just one, else `zone`."""
+    if booking_target.calendar:
+        return booking_target.calendar.resource.timezone
+    zones = {resource.zone for resource in booking_target.rules.resources}
+    return zones.pop() if len(zones) == 1 else zone
+
+
+def _new_booking(
+    flat: FlatBody,
+    given: Mapping[str, Any],
+    graph: Graph,
+    booking_target: BookingTarget,
+    caller: Caller,
+) -> NewBooking:
+    project = booking_target.project
+    defaults = project.booking if project else {}
+    what = given.get("what") or defaults.get("what")
+    if not what:
+        raise Invalid.at(flat.path("what"), "This field is required.")
+    where = given.get("where")
+    description = given.get("description")
+    series = _read_series(given)
+    if series and booking_target.holds:
+        raise Invalid.at("reservation_id", "A series can't use a hold.")
+    kind: type[NewBooking] = NewSeries if series else NewBooking
+    return kind(
+        **series,
+        start=given["start"],
+        end=given["end"],
+        details=EventDetails(
+            what=what,
+            where=defaults.get("where", "") if where is None else where,
+            description=defaults.get("description", "") if description is None else description,
+            participants=given.get("participants") or [],
+            invite=given.get("invite") is not False,
+        ),
+        **_booking_draft(given, graph),
+        **parse_settings(given, project, caller),
+    )
+
+
+def _read_series(given: Mapping[str, Any]) -> dict[str, Any]:
+    if not given.get("recurrence"):
+        return {}
+    try:
+        rule = read_booking_rule(given["recurrence"])
+    except RecurrenceRuleError as error:
+        raise Invalid.at("recurrence", str(error)) from error
+    return {"rule": rule, "on_conflict": given.get("on_conflict") or ON_CONFLICT[0]}
+
+
+def _booking_draft(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
+    """Return the fields of a BookingDraft."""
+    settings = given.get("settings") or {} if graph.is_group else {}
+    return {
+        "graph": graph,
+        "action": _read_action(given, graph),
+        "customers": [] if graph.is_group else given["customers"],
+        "notifications": given.get("event_notifications"),
+        "meta": {
+            key: value for key, value in (given.get("meta") or {}).items() if value is not None
+        },
+        "suppress_mail_to": [
+            recipient
+            for recipient in ("customer", "owner")
+            if (given.get(f"notify_{recipient}_by_email") or {}).get("enabled") is False
+        ],
+        "max_seats": settings.get("max_seats"),
+        "policies": {name: settings[name] for name in GROUP_POLICIES if settings.get(name)},
+    }
+
+
+def _read_seat(
+    flat: FlatBody,
+    target: Mapping[str, Any],
+    project: Project | None,
+    graph: Graph,
+    *,
+    app: App,
+    caller: Caller,
+    now: datetime,
+) -> tuple[NewSeat, BookingTarget]:
+    """Parse a seat in the group named by `related`, with the group's time and resource."""
+    owner_id = (target.get("related") or {}).get("owner_booking_id")
+    if owner_id is None:
+        raise Invalid.at(OWNER_PATH, "This field is required.")
+    if target.get("reservation_id"):
+        raise Invalid.at("reservation_id", "A seat can't use a hold.")
+    owner = _find_group(app, caller, owner_id)
+    calendar = owner.event.calendar
+    if project and owner.project_id not in (None, project.id):
+        raise Invalid.at(flat.path("project_id"), "Must equal the group's value.")
+    if project and caller.is_widget and owner.project_id is None:
+        check_is_of_project(project.id, calendar)
+    if target.get("calendar_id") not in (None, calendar.id):
+        raise Invalid.at(flat.path("calendar_id"), "Must equal the group's value.")
+    given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
+    if given.get("recurrence"):
+        raise Invalid.at("recurrence", "A seat can't have a recurrence.")
+    _check_public_use(given, app, caller, now)
+    seat = NewSeat(
+        owner_id=owner_id,
+        start=given.get("start"),
+        end=given.get("end"),
+        resource_id=target.get("resource_id"),
+        not_begun=caller.is_widget,
+        paths={name: flat.path(name) for name in ("start", "end", "resource_id")},
+        **_booking_draft(given, graph),
+    )
+    booking_target = BookingTarget(
+        app=app, project=owner.project or project, calendar=calendar, now=now
+    )
+    return seat, booking_target
+
+
+def _check_public_use(given: Mapping[str, Any], app: App, caller: Caller, now: datetime) -> None:
+    """Limit bookings by widget keys, so that a public key can't mail strangers without end.
+
+    The limits are on customers per booking and on upcoming bookings per address. Raises Invalid,
+    PolicyViolated.
+    """
+    if not caller.is_widget:
+        return
+    customers = given.get("customers") or []
+    if len(customers) > PUBLIC_CUSTOMERS:
+        raise Invalid.at("customers", f"Must have at most {PUBLIC_CUSTOMERS} items.")
+    for address in {customer["email"].lower() for customer in customers}:
+        bookings = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
+        if bookings.filter(customers__email__iexact=address).count() >= PUBLIC_BOOKINGS:
+            raise PolicyViolated("max_bookings_to_come", PUBLIC_BOOKINGS)
+
+
+def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:
+    """Return the owner's booking if the caller may see it. Raises Invalid."""
+    groups = Booking.objects.for_app(app).filter(id=owner_id, max_seats__isnull=False)
+    if caller.resource_id:
+        groups = groups.filter(resource_id=caller.resource_id)
+    group = groups.select_related("project", "resource", "event__calendar__resource").first()
+    if group is None:
+        raise Invalid.at(OWNER_PATH, "There is no such group.")
+    return group
+
+
+def _read_graph(target: Mapping[str, Any], project: Project | None, caller: Caller) -> Graph:
+    """Return the graph of the request, else of the project.
+
+    A widget key can't override the project's graph or create a group, which would hold time without
+    a customer. Raises Invalid.
+    """
+    own = project.booking.get("graph") if project else None
+    asked = None if project and caller.is_widget else target.get("graph")
+    name = asked or own or DEFAULT_GRAPH
+    graph = GRAPHS.get(name) if isinstance(name, str) else None
+    if graph is None:
+        raise Invalid.at("graph", f"Must be one of {', '.join(GRAPHS)}.")
+    if graph.is_group and caller.is_widget:
+        raise Invalid.at("graph", "A widget key can book seats but not create groups.")
+    return graph
+
+
+def _read_action(given: Mapping[str, Any], graph: Graph) -> str:
+    action = given.get("action") or graph.start
+    if (INITIALIZED, action) not in graph.steps:
+        starts = ", ".join(graph.actions(INITIALIZED))
+        raise Invalid.at("action", f"The graph {graph.name} starts with: {starts}.")
+    return action
+
+
+def parse_settings(
+    given: Mapping[str, Any], project: Project | None, caller: Caller
+) -> dict[str, Any]:
+    """Return the request's settings, else the project's, else the defaults.
+
+    With a widget key the request's settings are ignored and rules are always enforced.
+    """
+    asked = {} if caller.is_widget else given.get("settings") or {}
+    own = project.settings if project else {}
+
+    def setting(name: str, default: bool) -> bool:
+        value = asked.get(name)
+        return bool(own.get(name, default) if value is None else value)
+
+    enforced = setting("enforce_availability", project is not None)
+    return {
+        "allow_double_bookings": setting("allow_double_bookings", False),
+        "enforce_availability": enforced or caller.is_widget,
+    }

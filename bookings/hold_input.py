@@ -1,0 +1,93 @@
+"""Parse the bodies of /bookings/reserve into a hold and its target."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from apps_config.authentication import Caller
+from apps_config.models import App
+from availability.holds import MAX_SECONDS, hold_seconds
+from availability.models import Project
+from availability.serializers.fields import CLEARABLE, check_span
+from bookings.booking_input import find_booking_target, parse_settings, target_zone
+from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
+from bookings.services import NewHold
+from bookings.target import BookingTarget
+from common.api.fields import (
+    IdField,
+    InstantField,
+    ObjectSerializer,
+    SmallIntField,
+    array_as_object,
+)
+from common.errors import Invalid
+
+WIDGET_KEYS = frozenset({"start", "end", "project_id", "resource_id", "reservation_time"})
+KEYS = WIDGET_KEYS | {"calendar_id", "settings"}
+
+
+class HoldTimeSerializer(ObjectSerializer):
+    reservation_time = SmallIntField(
+        1,
+        MAX_SECONDS,
+        help_text="The length in seconds. The default is the project's `reservation_time`, or 30."
+        " With a widget key, the default is also the maximum.",
+        **CLEARABLE,
+    )
+
+
+class NewHoldSerializer(HoldTimeSerializer):
+    start = InstantField()
+    end = InstantField()
+    settings = BookingSettingsSerializer(help_text="As in the later booking.", **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        check_span(given["start"], given["end"])
+        return given
+
+
+class HoldBodySerializer(TargetSerializer, NewHoldSerializer):
+    """The whole body, for the API's description."""
+
+    reservation_id = None  # type: ignore[assignment]  # leaves the field out, says DRF
+
+
+class ExtensionSerializer(HoldTimeSerializer):
+    reservation_id = IdField(help_text="The `reservation_id` of POST /v2/bookings/reserve.")
+
+
+def parse_new_hold(
+    body: Any, *, app: App, caller: Caller, client_address: str, zone: str, now: datetime
+) -> tuple[NewHold, BookingTarget]:
+    """Parse the body: check shapes, resolve ids within the app, apply defaults, as for a booking.
+
+    `zone` is the zone of wall times if no single resource is named. Raises Invalid.
+    """
+    flat = FlatBody(_known(body, caller))
+    project, calendar = find_booking_target(flat, app, caller, flat.read(TargetSerializer))
+    target = BookingTarget(app=app, project=project, calendar=calendar, now=now)
+    given = flat.read(NewHoldSerializer, zone=target_zone(target, zone))
+    return NewHold(
+        start=given["start"],
+        end=given["end"],
+        seconds=parse_hold_seconds(given, project, caller),
+        client_address=client_address if caller.is_widget else "",
+        **parse_settings(given, project, caller),
+    ), target
+
+
+def _known(body: Any, caller: Caller) -> Any:
+    body = array_as_object(body)
+    if not isinstance(body, Mapping):
+        return body
+    keys = WIDGET_KEYS if caller.is_widget else KEYS
+    return {key: body[key] for key in body if key in keys}
+
+
+def parse_hold_seconds(given: Mapping[str, Any], project: Project | None, caller: Caller) -> int:
+    """Return the hold's length in seconds. Raises Invalid if a widget key exceeds the default."""
+    usual = hold_seconds(project)
+    asked = given.get("reservation_time") or usual
+    if caller.is_widget and asked > usual:
+        raise Invalid.at("reservation_time", f"Must be at most {usual}.")
+    return asked

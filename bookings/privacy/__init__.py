@@ -1,0 +1,29 @@
+"""Personal data by e-mail address: list, export, erase.
+
+Layers above register their own parts with `personal_data_parts.register`, as notifications does
+for deliveries.
+"""
+
+from bookings.privacy.customer_list import CUSTOMER_SEARCH, PEOPLE_ORDERS, list_people
+from bookings.privacy.erase import Erasure, erase_person
+from bookings.privacy.export import write_export
+from bookings.privacy.person import Person
+from bookings.privacy.personal_data import PersonalData, on_erasure, personal_data_parts
+from bookings.privacy.redactor import Redactor
+from bookings.privacy.retention import due_for_erasure, erase_due_bookings
+
+__all__ = [
+    "CUSTOMER_SEARCH",
+    "PEOPLE_ORDERS",
+    "Erasure",
+    "Person",
+    "PersonalData",
+    "Redactor",
+    "due_for_erasure",
+    "erase_due_bookings",
+    "erase_person",
+    "list_people",
+    "on_erasure",
+    "personal_data_parts",
+    "write_export",
+]

@@ -1,0 +1,191 @@
+"""Erase personal data: names, addresses and texts are emptied, times and states stay.
+
+Runs in batches, each a transaction under the locks of its bookings: a concurrent change comes
+before, and is erased too, or after. An interrupted run can be repeated.
+"""
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from apps_config.idempotency import redact_answers
+from apps_config.models import App
+from availability.models import Event
+from bookings.models import Booking, BookingNotification, Customer, StateChange
+from bookings.privacy.person import EVENT_TEXTS, Person
+from bookings.privacy.personal_data import Erasure, on_erasure, personal_data_parts
+from bookings.privacy.redactor import Redactor
+from common.batching import key_batches, update_json_columns
+from common.updated_at import transaction_start
+
+BATCH = 100  # bookings
+NOTHING = Redactor(())
+BOOKINGS, LOG_ENTRIES = "bookings", "log_entries"
+EMPTY_CUSTOMER: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "email", "phone", "voip", "timezone"), ""),
+    "meta": {},
+}
+
+
+def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
+    """Erase what the app stores about an address; return the numbers of bookings, log entries and
+    rows of the registered parts that were emptied. A repeated run returns zeros.
+    """
+    person = Person(app, email)
+    counts = Counter(
+        dict.fromkeys((BOOKINGS, LOG_ENTRIES, *(part.name for part in personal_data_parts)), 0)
+    )
+    named = dict(person.events().values_list("id", "booked"))
+    booking_ids = person.booking_ids() | set(named.values()) - {None}
+    # Also redact first: after an interruption the emptied bookings no longer match the address.
+    redact_answers(app, about=booking_ids)
+    for ids in key_batches(booking_ids, BATCH):
+        with transaction.atomic():
+            counts.update(erase_bookings(ids, person.is_of, now, marks=person.marks))
+    for ids in key_batches([event for event, booking in named.items() if booking is None], BATCH):
+        with transaction.atomic():
+            _cut_from_events(ids, person.marks)
+    redact_answers(app, about=booking_ids)
+    return dict(counts)
+
+
+def lock_for_erasure(ids: Iterable[uuid.UUID]) -> None:
+    """Lock bookings in order of id, before the rows that belong to them."""
+    rows = Booking.objects.select_for_update(no_key=True).filter(id__in=ids).order_by("id")
+    list(rows.values_list("id"))
+
+
+def erase_bookings(
+    ids: Collection[uuid.UUID],
+    is_theirs: Callable[[Customer], bool],
+    now: datetime,
+    *,
+    marks: Redactor = NOTHING,
+) -> Counter[str]:
+    """Erase the customers matching `is_theirs` from the bookings, in a transaction; return counts.
+
+    marks: what is redacted in bookings without a matching customer.
+    """
+    lock_for_erasure(ids)
+    # Read under the lock: contains the writes of whoever held it before.
+    rows = Booking.objects.filter(id__in=ids).select_related("event", "project")
+    bookings = {booking.id: booking for booking in rows}
+    theirs, others = defaultdict(list), set()
+    for customer in Customer.objects.filter(booking__in=bookings).exclude(email=""):
+        if is_theirs(customer):
+            theirs[customer.booking_id].append(customer)
+        else:
+            others.add(customer.booking_id)
+    erasure = Erasure(
+        bookings=bookings,
+        customers={
+            booking_id: {customer.id for customer in theirs[booking_id]} for booking_id in theirs
+        },
+        bare=theirs.keys() - others,
+        marks={
+            booking: redactor_of(theirs[booking]) if booking in theirs else marks
+            for booking in bookings
+        },
+        now=now,
+    )
+    emptied = {*theirs, *_empty_events(erasure)}
+    _empty_bookings(erasure, emptied)
+    customer_ids = [row for rows in erasure.customers.values() for row in rows]
+    Customer.objects.filter(id__in=customer_ids).update(**EMPTY_CUSTOMER)
+    counts = Counter({BOOKINGS: len(emptied), LOG_ENTRIES: _empty_logs(erasure, theirs)})
+    for part in personal_data_parts:
+        counts[part.name] += part.erase(erasure)
+    for listener in on_erasure:
+        listener(erasure)
+    return counts
+
+
+def redactor_of(customers: Iterable[Customer]) -> Redactor:
+    """Return a redactor of the customers' names, addresses and numbers."""
+    return Redactor(
+        word
+        for customer in customers
+        for word in (customer.email, customer.name, customer.phone, customer.voip)
+    )
+
+
+# --- Bookings, events, reminders ------------------------------------------------------------------
+def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
+    """Empty the events; return the ids of the changed bookings. A seat's event is its owner's: it
+    stays.
+    """
+    owners = {row.event_id: row for row in erasure.bookings.values() if not row.owner_booking_id}
+    events = Event.objects.filter(Q(id__in=owners) | Q(main__in=owners))
+    changes, emptied = {}, set()
+    for event in events.select_for_update(no_key=True).order_by("id"):
+        booking = owners[event.main_id or event.id]
+        is_bare = booking.id in erasure.bare
+        defaults = (booking.project.booking if booking.project else {}) if is_bare else None
+        values = _emptied_event(event, erasure.marks[booking.id], defaults)
+        if values:
+            changes[event.id] = values
+            emptied.add(booking.id)
+    update_json_columns(Event, changes)
+    return emptied
+
+
+def _emptied_event(
+    event: Event, marks: Redactor, defaults: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the columns to change.
+
+    defaults: the project's booking defaults if no customer is left, which then replace the event's
+    place and description; its participants go too.
+    """
+    values = {name: getattr(event, name) for name in EVENT_TEXTS}
+    kept = [participant for participant in event.participants if not marks.are_in(participant)]
+    if defaults is not None:
+        kept = []
+        values |= {name: defaults.get(name, "") for name in ("where", "description")}
+    values = {name: marks.cut(value) for name, value in values.items()} | {"participants": kept}
+    return {name: value for name, value in values.items() if value != getattr(event, name)}
+
+
+def _cut_from_events(ids: Collection[uuid.UUID], marks: Redactor) -> None:
+    """Redact the texts and participants of events without a booking."""
+    rows = Event.objects.select_for_update(no_key=True).filter(id__in=ids).order_by("id")
+    changes = {event.id: _emptied_event(event, marks, None) for event in rows}
+    update_json_columns(Event, {event: values for event, values in changes.items() if values})
+
+
+def _empty_bookings(erasure: Erasure, emptied: Collection[uuid.UUID]) -> None:
+    """Redact the bookings' meta and the texts of their reminders; `updated_at` informs clients."""
+    changes = {}
+    for booking_id in emptied:
+        meta = erasure.bookings[booking_id].meta
+        left = {} if booking_id in erasure.bare else erasure.marks[booking_id].cut(meta)
+        if left != meta:
+            changes[booking_id] = {"meta": left}
+    update_json_columns(Booking, changes)
+    Booking.objects.filter(id__in=emptied).update(updated_at=transaction_start())
+    reminders = {}
+    for row in BookingNotification.objects.filter(booking__in=emptied):
+        texts = {"subject": row.subject, "url": row.url}
+        left = erasure.marks[row.booking_id].cut(texts)
+        if left != texts:
+            reminders[row.pk] = left
+    update_json_columns(BookingNotification, reminders)
+
+
+def _empty_logs(erasure: Erasure, theirs: Mapping[uuid.UUID, list[Customer]]) -> int:
+    """Redact messages and actors in the log; return the number of changed entries."""
+    changes = {}
+    for line in StateChange.objects.filter(booking__in=erasure.bookings):
+        is_bare = line.booking_id in erasure.bare
+        message = "" if is_bare else erasure.marks[line.booking_id].cut(line.message)
+        addresses = {customer.email.lower() for customer in theirs.get(line.booking_id, ())}
+        actor = "" if line.actor.lower() in addresses else line.actor
+        if (message, actor) != (line.message, line.actor):
+            changes[line.pk] = {"message": message, "actor": actor}
+    update_json_columns(StateChange, changes)
+    return len(changes)

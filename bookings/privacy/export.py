@@ -1,0 +1,78 @@
+"""Export personal data as a JSON stream: at most one batch of rows in memory."""
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+
+from availability.records import EventRecord
+from bookings.models import Booking
+from bookings.privacy.person import EVENT_TEXTS, Person
+from bookings.privacy.personal_data import Record, personal_data_parts
+from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
+from common.api.renderers import render_json
+from common.batching import iterate_batches, key_batches
+from common.errors import NotFound
+
+SLICE = 100
+EXPORTED = [INCLUDES[name] for name in (*ALL_INCLUDES, "logs")]
+
+
+def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
+    """Yield the JSON of the response in pieces. Raises NotFound, at once, if nothing is stored.
+
+    The data of other customers of shared bookings is omitted.
+    """
+    booking_ids = person.booking_ids()
+    events = _event_records(person, booking_ids, zone)
+    if not booking_ids:
+        first = next(events, None)
+        if first is None:
+            raise NotFound("Customer")
+        events = chain([first], events)
+    return _write(person, booking_ids, events, zone)
+
+
+def _write(
+    person: Person, booking_ids: Collection[uuid.UUID], events: Iterable[Record], zone: str
+) -> Iterator[bytes]:
+    yield b'{"data":{"email":' + render_json(person.email)
+    yield from _write_list("bookings", _booking_records(person, booking_ids, zone))
+    yield from _write_list("events", events)
+    for part in personal_data_parts:
+        yield from _write_list(part.name, part.export(person, booking_ids))
+    yield b"}}"
+
+
+def _write_list(name: str, records: Iterable[Record]) -> Iterator[bytes]:
+    yield b',"' + name.encode() + b'":['
+    for number, record in enumerate(records):
+        yield (b"," if number else b"") + render_json(record)
+    yield b"]"
+
+
+def _booking_records(
+    person: Person, booking_ids: Collection[uuid.UUID], zone: str
+) -> Iterator[Record]:
+    for ids in key_batches(booking_ids, SLICE):
+        rows = Booking.objects.filter(id__in=ids).order_by("id")
+        for booking in with_includes(rows, EXPORTED):
+            record = booking_record(booking, EXPORTED, zone)
+            theirs = [customer for customer in booking.customers.all() if person.is_of(customer)]
+            record["customers"] = [CustomerRecord.of(customer) for customer in theirs]
+            record["attributes"]["customer"] = next(iter(record["customers"]), None)
+            yield record
+
+
+def _event_records(
+    person: Person, booking_ids: Collection[uuid.UUID], zone: str
+) -> Iterator[Record]:
+    """Yield the records of events with the address, except those of the person's bookings."""
+    marks = person.marks
+    for found in iterate_batches(person.events().select_related("resource"), SLICE):
+        for event in found:
+            invited = [
+                participant for participant in event.participants if marks.are_in(participant)
+            ]
+            texts = [getattr(event, name) for name in EVENT_TEXTS]
+            if event.booked not in booking_ids and (invited or marks.are_in(texts)):
+                yield EventRecord.of(event, zone) | {"participants": invited}

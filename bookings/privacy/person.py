@@ -1,0 +1,52 @@
+"""A person: an e-mail address in an app, ignoring case."""
+
+import uuid
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast, Coalesce
+
+from apps_config.models import App
+from availability.models import Event
+from bookings.models import Booking, Customer
+from bookings.privacy.redactor import Redactor
+from common.api.query import SearchTerm
+from common.api.search_conditions import match_text
+
+EVENT_TEXTS = ("what", "where", "description")
+
+
+class Person(NamedTuple):
+    app: App
+    email: str
+
+    def is_of(self, customer: Customer) -> bool:
+        return customer.email.lower() == self.email.lower()
+
+    def customers(self) -> QuerySet[Customer]:
+        """The customer rows of the person in all bookings, including deleted ones."""
+        is_theirs = match_text("email")(SearchTerm("email", self.email, False, False))
+        return Customer.objects.filter(is_theirs, booking__app=self.app)
+
+    def booking_ids(self) -> set[uuid.UUID]:
+        return set(self.customers().values_list("booking", flat=True))
+
+    def events(self) -> QuerySet:
+        """Events whose texts may contain the address, or a longer one with the same end.
+
+        `booked` is the id of the booking that an event, or its main event, belongs to.
+        """
+        owner = Coalesce(OuterRef("main"), OuterRef("id"))
+        bookings = Booking.objects.filter(event=owner, owner_booking=None)
+        rows = Event.objects.filter(resource__app=self.app).annotate(
+            invited=Cast("participants", TextField()),
+            booked=Subquery(bookings.values("id")[:1]),
+        )
+        holds = [Q(**{f"{name}__icontains": self.email}) for name in (*EVENT_TEXTS, "invited")]
+        return rows.filter(reduce(or_, holds))
+
+    @property
+    def marks(self) -> Redactor:
+        return Redactor([self.email])

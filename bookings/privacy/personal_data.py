@@ -1,0 +1,46 @@
+"""Hooks through which other layers export and erase their personal data."""
+
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bookings.models import Booking
+from bookings.privacy.person import Person
+from bookings.privacy.redactor import Redactor
+from common.hooks import Hook
+
+Record = dict[str, Any]
+
+
+class Erasure(NamedTuple):
+    """One batch of an erasure: one transaction, under the locks of its bookings.
+
+    bookings: by id. customers: booking id -> ids of the customer rows to empty. bare: ids of
+    bookings without remaining customers. marks: booking id -> redactor for its texts.
+    """
+
+    bookings: Mapping[uuid.UUID, Booking]
+    customers: Mapping[uuid.UUID | None, Collection[uuid.UUID]]
+    bare: Collection[uuid.UUID]
+    marks: Mapping[uuid.UUID | None, Redactor]
+    now: datetime
+
+
+class PersonalData(NamedTuple):
+    """A registered part.
+
+    name: its key in the export and in the counts of an erasure. export: yields records about a
+    person's bookings. erase: returns the number of emptied rows.
+    """
+
+    name: str
+    export: Callable[[Person, Collection[uuid.UUID]], Iterator[Record]]
+    erase: Callable[[Erasure], int]
+
+
+# Rows of layers above to export and erase with bookings.
+personal_data_parts = Hook[PersonalData]()
+
+# Called with each erased batch, in its transaction: for mirrors of bookings elsewhere.
+on_erasure = Hook[Callable[[Erasure], None]]()

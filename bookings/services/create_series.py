@@ -1,0 +1,230 @@
+"""Create a series: one booking per occurrence of a rule, on one resource (mutual: on all)."""
+
+import random
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from availability.booking_policies import first_own_calendars
+from availability.checks import NO_RESOURCE, RequestRefusal, check_requests, restrict_to_resources
+from availability.event_time import (
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    guarded_transaction,
+    lock_project,
+    lock_resources_of_calendars,
+    span_record,
+    write_events,
+)
+from availability.models import Calendar
+from availability.search import AvailabilityQuery, ExternalBusy, SearchResource
+from bookings.models import Booking, Series
+from bookings.services.create import NewBooking, new_row, write_bookings
+from bookings.services.live_check import fetch_live_busy_for, needs_live_check
+from bookings.services.transition_log import Actor
+from bookings.target import BookingTarget
+from common.errors import Invalid
+from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
+from common.sql import insert_rows
+
+FAIL, SKIP = ON_CONFLICT = ("fail", "skip")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSeries(NewBooking):
+    """A booking and its recurrences.
+
+    on_conflict: `fail` refuses the whole series if an occurrence is unavailable, `skip` omits it.
+    """
+
+    rule: RecurrenceRule
+    on_conflict: str = FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class _ResourceChoice:
+    """Resources to book together, the occurrences there, and the refusal of each (None: free)."""
+
+    resources: Sequence[SearchResource]
+    times: Sequence[Times]
+    verdicts: Sequence[RequestRefusal]
+
+    @property
+    def conflicts(self) -> int:
+        return sum(verdict is not None for verdict in self.verdicts)
+
+
+def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: datetime) -> Booking:
+    """Create the series in one transaction; return its first booking.
+
+    All occurrences use the same resource: the first, in the order of the project's mode, that is
+    free for all of them, else the one with the fewest conflicts. Raises SlotTaken or NotAvailable
+    with every occurrence in conflict; Invalid for a rule that can't be used.
+    """
+    candidates = target.choices(enforced=new.enforce_availability)
+    choices = _choices(new, target, candidates)
+    target.elsewhere = _live_busy(choices, new, target)
+    if target.elsewhere:
+        choices = _choices(new, target, candidates)
+    with guarded_transaction():
+        if target.project and not lock_project(target.project.id):
+            raise Invalid.at("project_id", "The project no longer exists.")
+        refusal: SlotTaken | NotAvailable = NotAvailable([NO_RESOURCE])
+        for choice in choices:
+            try:
+                # The savepoint of a refused choice releases its locks, as for a single booking.
+                with transaction.atomic():
+                    return _create_at(choice, candidates, new, target, actor, now)
+            except (SlotTaken, NotAvailable) as error:
+                refusal = error
+        raise refusal
+
+
+def _live_busy(
+    choices: Sequence[_ResourceChoice], new: NewSeries, target: BookingTarget
+) -> ExternalBusy:
+    """Return the live busy times of the connected calendars at the occurrences."""
+    time_request = _time_request(new, target, (new.start, new.end))
+    if not choices or not needs_live_check(time_request, target):
+        return {}
+    resource_ids = {resource.id for choice in choices for resource in choice.resources}
+    times = _expand(new, choices[0].resources[0].zone)
+    return fetch_live_busy_for([_time_request(new, target, time) for time in times], resource_ids)
+
+
+def _choices(
+    new: NewSeries, target: BookingTarget, candidates: AvailabilityQuery
+) -> list[_ResourceChoice]:
+    """Return the choices of resources, best first; checked without a lock."""
+    resources = list(candidates.resources)
+    if not resources:
+        return []
+    groups = [resources] if target.mode == "mutual" else [[resource] for resource in resources]
+    if target.mode == "roundrobin_random":
+        random.shuffle(groups)
+    if len(groups) == 1:
+        return [_ResourceChoice(groups[0], (), ())]  # a single choice: checked under its lock
+    choices = [_check_occurrences(group, candidates, new, target) for group in groups]
+    choices.sort(key=lambda choice: choice.conflicts)
+    free = [choice for choice in choices if not choice.conflicts]
+    return free or choices[:1]
+
+
+def _check_occurrences(
+    resources: Sequence[SearchResource],
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+) -> _ResourceChoice:
+    """Check the occurrences in the first resource's zone; keep the first refusal of each."""
+    times = _expand(new, resources[0].zone)
+    claims = [_time_request(new, target, time) for time in times]
+    judged = check_requests(
+        claims, restrict_to_resources(candidates, [resource.id for resource in resources])
+    )
+    verdicts = [
+        next((verdict for verdict in column if verdict), None)
+        for column in zip(*judged.values(), strict=True)
+    ]
+    return _ResourceChoice(resources, times, verdicts)
+
+
+def _expand(new: NewSeries, zone: str) -> list[Times]:
+    try:
+        return expand_recurrence(new.rule, new.start, new.end, zone)
+    except RecurrenceRuleError as error:
+        raise Invalid.at("recurrence", str(error)) from error
+
+
+def _time_request(new: NewSeries, target: BookingTarget, times: Times) -> TimeRequest:
+    return target.time_request(
+        *times,
+        blocks=new.graph.blocks(new.state, pending_blocks=target.pending_blocks),
+        allow_double_bookings=new.allow_double_bookings,
+        rules=target.rules if new.enforce_availability else None,
+    )
+
+
+def _create_at(
+    choice: _ResourceChoice,
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+    actor: Actor,
+    now: datetime,
+) -> Booking:
+    """Lock the resources, check again, and write the series."""
+    calendars = _calendars_of(target, choice.resources)
+    if not calendars or not lock_resources_of_calendars(calendars):
+        raise Invalid.at("resource_id", "The resource no longer exists.")
+    choice = _check_occurrences(choice.resources, candidates, new, target)
+    made = [
+        times for times, verdict in zip(choice.times, choice.verdicts, strict=True) if not verdict
+    ]
+    if choice.conflicts and (new.on_conflict == FAIL or not made):
+        raise _refusal(choice)
+    series = Series(
+        app=target.app,
+        rrule=new.rule.text,
+        skipped=[_skipped(*pair) for pair in _conflicts(choice)],
+        created_at=now,
+    )
+    insert_rows([series])
+    claims = [_time_request(new, target, times) for times in made]
+    events = write_events(claims, calendars=calendars, details=new.details, project=target.project)
+    bookings = [
+        new_row(
+            new,
+            event,
+            target=target,
+            now=now,
+            end=event.end,
+            series=series,
+            allow_double_bookings=new.allow_double_bookings,
+            enforce_availability=new.enforce_availability,
+        )
+        for event in events
+    ]
+    write_bookings(bookings, new, target=target, actor=actor, now=now)
+    return bookings[0]
+
+
+def _calendars_of(target: BookingTarget, resources: Sequence[SearchResource]) -> list[Calendar]:
+    if target.calendar:
+        return [target.calendar]
+    calendars: Mapping[uuid.UUID, Calendar] = first_own_calendars(
+        [resource.id for resource in resources]
+    )
+    return [calendars[resource.id] for resource in resources if resource.id in calendars]
+
+
+# --- Conflicts ------------------------------------------------------------------------------------
+def _conflicts(choice: _ResourceChoice) -> list[tuple[Times, SlotTaken | NotAvailable]]:
+    pairs = zip(choice.times, choice.verdicts, strict=True)
+    return [(times, verdict) for times, verdict in pairs if verdict]
+
+
+def _skipped(times: Times, verdict: SlotTaken | NotAvailable) -> dict[str, str]:
+    return {**span_record(*times), "reason": verdict.code}
+
+
+def _refusal(choice: _ResourceChoice) -> SlotTaken | NotAvailable:
+    """Return one refusal for all conflicts; a broken rule takes precedence over a taken time."""
+    conflicts = _conflicts(choice)
+    occurrences: list[Any] = [_skipped(*pair) for pair in conflicts]
+    broken = [verdict for _, verdict in conflicts if isinstance(verdict, NotAvailable)]
+    if broken:
+        reasons = dict.fromkeys(reason for verdict in broken for reason in verdict.reasons)
+        refusal: SlotTaken | NotAvailable = NotAvailable(list(reasons))
+    else:
+        refusal = SlotTaken()
+        refusal.fields["conflicts"] = [
+            span for _, verdict in conflicts for span in verdict.fields["conflicts"]
+        ]
+    refusal.fields["occurrences"] = occurrences
+    return refusal

@@ -1,0 +1,67 @@
+"""Refusals of the booking services, and the alternatives they carry."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from availability.event_time import (
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    find_alternatives,
+    find_conflicts,
+    span_record,
+)
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.target import BookingTarget
+from common.errors import Refusal
+
+
+class ActionNotAllowed(Refusal):
+    """The graph has no transition for this action from the booking's state."""
+
+    code = "action_not_allowed"
+
+    def __init__(self, booking: Booking, action: str) -> None:
+        super().__init__(
+            f"Cannot apply action '{action}' to current state '{booking.state}'",
+            state=booking.state,
+            available_actions=GRAPHS[booking.graph].actions(booking.state),
+        )
+
+
+class PolicyViolated(Refusal):
+    """A policy of the project does not allow this to customers (any more)."""
+
+    code = "policy"
+
+    def __init__(self, policy: str, limit: Any) -> None:
+        super().__init__(f"The policy {policy} does not allow this.", policy=policy, limit=limit)
+
+
+@contextmanager
+def alternatives_on_refusal(time_request: TimeRequest, target: BookingTarget) -> Iterator[None]:
+    """Add alternatives to a SlotTaken or NotAvailable raised in the block.
+
+    The block itself must roll back what it has written.
+    """
+    try:
+        yield
+    except (SlotTaken, NotAvailable) as refusal:
+        offer_alternatives(refusal, time_request, target)
+        raise
+
+
+def offer_alternatives(
+    refusal: SlotTaken | NotAvailable, time_request: TimeRequest, target: BookingTarget
+) -> None:
+    """Add the conflicts and the next free times; call after the rollback of the refused attempt."""
+    resources = target.rules.resources
+    # The database's exclusion guard does not report conflicts.
+    if isinstance(refusal, SlotTaken) and not refusal.fields["conflicts"]:
+        conflicts = find_conflicts(time_request, [resource.id for resource in resources])
+        refusal.fields["conflicts"] = [span_record(*conflict) for conflict in conflicts]
+    refusal.fields["alternatives"] = find_alternatives(
+        time_request, resources, mode=target.mode, now=target.now
+    )

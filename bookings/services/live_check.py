@@ -1,0 +1,92 @@
+"""Query connected calendars just before a booking reserves its time, if the project wants it.
+
+One query for all candidate resources, outside of the transaction and its locks. The busy times
+are then checked under the locks with everything else.
+"""
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from availability.event_time import TimeRequest
+from availability.live_freebusy import fetch_live_busy
+from availability.models import Calendar
+from availability.search import ExternalBusy
+from availability.search_queries import TimeSpan
+from bookings.target import BookingTarget
+from common.deferred_io import resolve
+
+# Bookings made at once share one query over at most this many seconds from the first start: a rule
+# can reach ten years ahead, where live data seldom decides.
+MAX_PREFETCH = int(timedelta(days=62).total_seconds())
+
+# Resource id, span, ignore all-day events.
+Question = tuple[uuid.UUID, TimeSpan, bool]
+
+
+def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
+    """Return whether a live check is needed: the project wants it, and the booking blocks time and
+    must not overlap.
+    """
+    return time_request.is_guarded and target.asks_outside
+
+
+def with_live_busy(
+    time_request: TimeRequest, target: BookingTarget, candidates: Sequence[Sequence[Calendar]]
+) -> TimeRequest:
+    """Return the time request with the live busy times of the candidates' resources."""
+    if not needs_live_check(time_request, target):
+        return time_request
+    resource_ids = [calendar.resource_id for calendars in candidates for calendar in calendars]
+    return replace(time_request, elsewhere=fetch_live_busy_for([time_request], resource_ids))
+
+
+def fetch_live_busy_for(
+    claims: Sequence[TimeRequest], resource_ids: Collection[uuid.UUID]
+) -> ExternalBusy:
+    """Return the live busy times by resource, cut to the spans of the time requests.
+
+    One query for all, from the first start to the last end; requests that begin more than 62 days
+    after the first are not checked.
+    """
+    if not resource_ids:
+        return {}
+    first = min(time_request.span.start for time_request in claims)
+    asked = [
+        time_request.span
+        for time_request in claims
+        if time_request.span.start <= first + MAX_PREFETCH
+    ]
+    whole = TimeSpan(first, max(span.end for span in asked))
+    terms = whole, claims[0].ignore_all_day
+    answers = resolve(_ask_by_terms, [(resource_id, *terms) for resource_id in resource_ids])
+    return {
+        resource_id: inside
+        for (resource_id, *_), spans in answers.items()
+        if (inside := _inside(asked, spans))
+    }
+
+
+def _inside(asked: Sequence[TimeSpan], spans: Sequence[TimeSpan]) -> list[TimeSpan]:
+    return [
+        TimeSpan(max(start, span.start), min(end, span.end))
+        for start, end in spans
+        for span in asked
+        if start < span.end and end > span.start
+    ]
+
+
+def _ask_by_terms(questions: Collection[Question]) -> Mapping[Question, Sequence[TimeSpan]]:
+    """Return the live busy times for each question; one call per span for all its resources."""
+    by_terms: dict[tuple[TimeSpan, bool], list[uuid.UUID]] = {}
+    for resource_id, span, ignore_all_day in questions:
+        by_terms.setdefault((span, ignore_all_day), []).append(resource_id)
+    answers: dict[Question, Sequence[TimeSpan]] = {}
+    for (span, ignore_all_day), resource_ids in by_terms.items():
+        found = fetch_live_busy(resource_ids, span, ignore_all_day=ignore_all_day)
+        answers |= {
+            (resource_id, span, ignore_all_day): found.get(resource_id, ())
+            for resource_id in resource_ids
+        }
+    return answers

@@ -1,0 +1,311 @@
+"""Reschedule bookings, under the locks of the bookings and their resources."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count
+
+from apps_config.models import App
+from availability.event_time import (
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    guarded_transaction,
+    lock_resources,
+    lock_resources_of_calendars,
+)
+from availability.models import Calendar
+from bookings.graphs import GRAPHS, OWNER
+from bookings.models import Booking, StateChange
+from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
+from bookings.services.live_check import fetch_live_busy_for, needs_live_check
+from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
+from bookings.services.transition_log import (
+    Actor,
+    Transition,
+    completes_at_of,
+    new_change,
+    write_transitions,
+)
+from bookings.services.transitions import check_notice, take_times, targets_of
+from bookings.target import BookingTarget
+from common.deferred_io import retry_outside_transaction
+from common.errors import Forbidden, Invalid
+from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
+from common.sql import update_rows
+from common.updated_at import transaction_start
+
+CUSTOMER_SOURCES = frozenset({"widget", "link"})
+# The default of `max_reschedules`: each move sends mails, so a public key needs a limit.
+MAX_MOVES_BY_CUSTOMER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One booking, its target, its time request, and its former start and end."""
+
+    booking: Booking
+    target: BookingTarget
+    time_request: TimeRequest
+    was: tuple[datetime, datetime]
+
+    @property
+    def resource_ids(self) -> set[uuid.UUID]:
+        event, calendar = self.booking.event, self.target.named_calendar
+        return {event.resource_id, calendar.resource_id, *self.target.others}
+
+
+@retry_outside_transaction
+def reschedule_booking(
+    *,
+    app: App,
+    booking_id: uuid.UUID,
+    start: datetime,
+    end: datetime,
+    calendar: Calendar | None,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+    scope: str = THIS,
+    only_resource: uuid.UUID | None = None,
+) -> Booking:
+    """Move a booking to another time, and to another calendar if one is given.
+
+    A wider `scope` also moves its series by the same wall-clock difference: all or none. Checked
+    like a new booking, by the booking's own settings. Raises NotFound, ActionNotAllowed
+    (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (the resources of a
+    mutual booking can't change); SlotTaken or NotAvailable: the old times are kept.
+    """
+    wanted: list[tuple[TimeRequest, BookingTarget]] = []
+    try:
+        with guarded_transaction():
+            bookings = lock_together(app, booking_id, scope=scope, only_resource=only_resource)
+            named = next(booking for booking in bookings if booking.id == booking_id)
+            _check_may_move(bookings, actor, now)
+            places = targets_of(bookings, now, calendar)
+            moves = [
+                _plan_move(booking, times, places[booking.id], actor)
+                for booking, times in _targets(named, bookings, start, end)
+            ]
+            moves = _ask_first(moves)
+            _lock_places(moves)
+            _take_times(moves, wanted)
+            _write(moves, actor, now, message)
+            return named
+    except (SlotTaken, NotAvailable) as refusal:
+        offer_alternatives(refusal, *wanted[-1])
+        raise
+
+
+@retry_outside_transaction
+def reschedule_once(
+    *,
+    app: App,
+    booking_id: uuid.UUID,
+    start: datetime,
+    end: datetime,
+    actor: Actor,
+    now: datetime,
+) -> Booking:
+    """Reschedule for a form that may be submitted twice: no change if the time is already right.
+
+    The second of two submissions waits for the lock of the first and finds the booking moved.
+    """
+    with transaction.atomic():
+        booking = lock_booking(app, booking_id)
+        if (booking.event.start, booking.event.end) == (start, end):
+            return booking
+        return reschedule_booking(
+            app=app,
+            booking_id=booking_id,
+            start=start,
+            end=end,
+            calendar=None,
+            actor=actor,
+            now=now,
+        )
+
+
+def customer_may_move(booking: Booking) -> bool:
+    """Return whether the customer gets a link to reschedule.
+
+    The booking needs a project without a `rescheduling_url` and must have reschedules left. Limits
+    that depend on the time are checked when the link is followed.
+    """
+    graph, project = GRAPHS[booking.graph], booking.project
+    return (
+        project is not None
+        and not project.booking.get("rescheduling_url")
+        and not (graph.is_group or graph.is_seat or graph.is_completed(booking.state))
+        and not _without_moves_left([booking])
+    )
+
+
+def check_may_move(booking: Booking, actor: Actor, now: datetime) -> None:
+    """Raise the ActionNotAllowed, PolicyViolated or Forbidden that a reschedule would raise."""
+    _check_may_move([booking], actor, now)
+
+
+def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) -> None:
+    for booking in bookings:
+        if booking.completed:
+            raise ActionNotAllowed(booking, "reschedule")
+        if booking.owner_booking_id:
+            raise PolicyViolated("seat_moves_with_its_group", None)
+        if actor.source in CUSTOMER_SOURCES:
+            if booking.max_seats is not None:
+                # A group's id is no secret: pages list groups.
+                raise Forbidden("Only the owner can move a group.")
+            check_notice(booking, "min_reschedule_time", now)
+    if actor.source in CUSTOMER_SOURCES and (used_up := _without_moves_left(bookings)):
+        raise PolicyViolated("max_reschedules", _most_reschedules(used_up[0]))
+
+
+def _without_moves_left(bookings: Sequence[Booking]) -> list[Booking]:
+    """Return the bookings without reschedules left for customers; moves by staff do not count."""
+    # Query the log only for bookings that were moved often enough at all.
+    often = [booking for booking in bookings if booking.reschedules >= _most_reschedules(booking)]
+    if not often:
+        return []
+    moves = StateChange.objects.filter(
+        booking__in=often, action="reschedule", source__in=CUSTOMER_SOURCES
+    )
+    counts = dict(moves.order_by().values_list("booking").annotate(Count("id")))
+    return [booking for booking in often if counts.get(booking.id, 0) >= _most_reschedules(booking)]
+
+
+def _most_reschedules(booking: Booking) -> int:
+    most = booking.project.settings.get("max_reschedules") if booking.project else None
+    return MAX_MOVES_BY_CUSTOMER if most is None else most
+
+
+def _targets(
+    named: Booking, bookings: Sequence[Booking], start: datetime, end: datetime
+) -> list[tuple[Booking, tuple[datetime, datetime]]]:
+    """Return each booking with its new start and end.
+
+    The others move by the wall-clock difference of the named booking. Raises Invalid if a time
+    leaves the supported years.
+    """
+    zone_name = named.resource.timezone
+    earlier, later = (_wall(moment, zone_name) for moment in (named.event.start, named.event.end))
+    by_start, by_end = _wall(start, zone_name) - earlier, _wall(end, zone_name) - later
+    targets = []
+    for booking in bookings:
+        if booking is named:
+            targets.append((booking, (start, end)))
+            continue
+        first = _shifted(booking.event.start, by_start, booking.resource.timezone)
+        last = _shifted(booking.event.end, by_end, booking.resource.timezone)
+        # Start and end fell into the same DST gap: keep the requested length.
+        targets.append((booking, (first, last if last > first else first + (end - start))))
+    return targets
+
+
+def _wall(instant: datetime, zone_name: str) -> datetime:
+    try:
+        return wall_time(instant, zone_name)
+    except InstantError as error:  # written without the services
+        raise Invalid.at("resource_id", f"The resource's time zone: {error}") from error
+
+
+def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
+    """Add `by` to the wall time; a wall time in a DST gap becomes the end of the gap."""
+    try:
+        return check_year(wall_to_utc_or_gap_end(_wall(instant, zone_name) + by, zone_name))
+    except (InstantError, OverflowError) as error:
+        raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
+
+
+def _plan_move(
+    booking: Booking,
+    times: tuple[datetime, datetime],
+    target: BookingTarget,
+    actor: Actor,
+) -> _Move:
+    event = booking.event
+    if target.others and target.named_calendar.id != event.calendar_id:
+        raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
+    enforced = booking.enforce_availability or actor.source in CUSTOMER_SOURCES
+    time_request = target.time_request(
+        *times,
+        blocks=event.busy,
+        allow_double_bookings=booking.allow_double_bookings,
+        rules=target.rules if enforced else None,
+    )
+    return _Move(booking, target, time_request, (event.start, event.end))
+
+
+def _ask_first(moves: list[_Move]) -> list[_Move]:
+    """Add the live busy times of the connected calendars to the moves.
+
+    The moves are of one series and thus of one project.
+    """
+    asked = [move for move in moves if needs_live_check(move.time_request, move.target)]
+    if not asked:
+        return moves
+    resource_ids = {
+        resource_id
+        for move in asked
+        for resource_id in (move.target.named_calendar.resource_id, *move.target.others)
+    }
+    elsewhere = fetch_live_busy_for([move.time_request for move in asked], sorted(resource_ids))
+    return [
+        replace(move, time_request=replace(move.time_request, elsewhere=elsewhere))
+        if needs_live_check(move.time_request, move.target)
+        else move
+        for move in moves
+    ]
+
+
+def _lock_places(moves: Sequence[_Move]) -> None:
+    resource_ids = set().union(*(move.resource_ids for move in moves))
+    all_there = len(lock_resources(resource_ids)) == len(resource_ids)
+    calendars = {
+        move.target.named_calendar.id: move.target.named_calendar
+        for move in moves
+        if move.target.named_calendar.id != move.booking.event.calendar_id
+    }
+    if not all_there or (calendars and not lock_resources_of_calendars(calendars.values())):
+        raise Invalid.at("resource_id", "The resource no longer exists.")
+
+
+def _take_times(moves: Sequence[_Move], wanted: list[tuple[TimeRequest, BookingTarget]]) -> None:
+    """Reserve all new times; the moves ignore each other's old times."""
+    for move in moves:
+        event, calendar = move.booking.event, move.target.named_calendar
+        event.calendar, event.resource_id = calendar, calendar.resource_id
+    take_times(
+        [(move.booking.event, move.time_request, move.target) for move in moves], wanted=wanted
+    )
+
+
+def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) -> None:
+    """Write the bookings and their seats, which share the moved event."""
+    by_id = {move.booking.id: move for move in moves}
+    seats = lock_seats([move.booking for move in moves])
+    transitions = []
+    for booking in [*(move.booking for move in moves), *seats]:
+        move = by_id[booking.owner_booking_id or booking.id]
+        booking.event = move.booking.event
+        booking.resource_id = booking.event.resource_id
+        booking.reschedules += 1
+        booking.completes_at = completes_at_of(
+            GRAPHS[booking.graph], booking.state, booking.event.end
+        )
+        if booking.event.start > now:
+            booking.outcome = None  # the outcome referred to the old time
+        booking.updated_at = transaction_start()
+        change = new_change(booking, "reschedule", booking.state, actor, now, message)
+        notified_elsewhere = [OWNER] if booking.owner_booking_id else []
+        transitions.append(
+            Transition(booking, change, moved_from=move.was, notified_elsewhere=notified_elsewhere)
+        )
+    update_rows(
+        [transition.booking for transition in transitions],
+        ["resource", "reschedules", "completes_at", "outcome", "updated_at"],
+    )
+    write_transitions(transitions)

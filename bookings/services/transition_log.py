@@ -1,0 +1,137 @@
+"""The log of state changes, its listeners, and the due times of bookings."""
+
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import prefetch_related_objects
+
+from bookings.graphs import Graph
+from bookings.models import Booking, BookingNotification, Customer, StateChange
+from common.hooks import Hook
+from common.sql import insert_rows
+
+COMPLETES_AFTER = timedelta(hours=1)
+
+
+class Actor(NamedTuple):
+    """Who changes a booking, and by which entry point (one of StateChange.SOURCES)."""
+
+    name: str
+    source: str
+
+
+TIMER = Actor(name="", source="timer")
+
+
+class Edit(NamedTuple):
+    """The changes of a booking that keeps its state and time.
+
+    names: the changed fields, as in the log entry. readdressed: ids of customers with a new
+    address; their old addresses are `former_addresses`.
+    """
+
+    names: frozenset[str]
+    readdressed: frozenset[uuid.UUID] = frozenset()
+    former_addresses: Sequence[str] = ()
+
+
+class Transition:
+    """One change of a booking, as passed to the listeners inside its transaction.
+
+    moved_from: the former start and end of a rescheduled booking. edit: set if only fields changed.
+    suppress_mail_to: recipients ("customer", "owner") that get no mail about this transition.
+    notified_elsewhere: recipients notified by another transition: a group's owner is notified once,
+    by the owner's booking, not by each seat.
+    """
+
+    def __init__(
+        self,
+        booking: Booking,
+        change: StateChange,
+        *,
+        moved_from: tuple[datetime, datetime] | None = None,
+        edit: Edit | None = None,
+        suppress_mail_to: Collection[str] = (),
+        notified_elsewhere: Collection[str] = (),
+        customers: Sequence[Customer] | None = None,
+        notifications: Sequence[BookingNotification] | None = None,
+    ) -> None:
+        self.booking = booking
+        self.change = change
+        self.moved_from = moved_from
+        self.edit = edit
+        self.suppress_mail_to = suppress_mail_to
+        self.notified_elsewhere = notified_elsewhere
+        self._customers = customers
+        self._notifications = notifications
+        self._together: Sequence[Transition] = [self]
+
+    def take_with(self, transitions: Sequence["Transition"]) -> None:
+        """Share prefetches of customers and notifications among `transitions` (seats are many)."""
+        self._together = transitions
+
+    @property
+    def customers(self) -> Sequence[Customer]:
+        if self._customers is None:
+            self._customers = list(self._read("customers").customers.all())
+        return self._customers
+
+    @property
+    def notifications(self) -> Sequence[BookingNotification]:
+        if self._notifications is None:
+            self._notifications = list(self._read("event_notifications").event_notifications.all())
+        return self._notifications
+
+    def _read(self, name: str) -> Booking:
+        # Prefetch only if missing: else each transition would walk over all of them.
+        if name not in getattr(self.booking, "_prefetched_objects_cache", ()):
+            prefetch_related_objects([transition.booking for transition in self._together], name)
+        return self.booking
+
+
+# Called with all transitions of a service call (group, bulk, series), inside its transaction. All
+# are of one app.
+on_transition = Hook[Callable[[Sequence[Transition]], None]]()
+
+
+def completes_at_of(graph: Graph, state: str, end: datetime) -> datetime | None:
+    return end + COMPLETES_AFTER if graph.is_live(state) else None
+
+
+def expires_at_of(graph: Graph, state: str, now: datetime) -> datetime | None:
+    """Return when a booking that enters `state` at `now` times out; None: no payment is awaited."""
+    wait = timedelta(seconds=settings.PAYMENT_TIMEOUT)
+    return now + wait if graph.awaits_payment(state) else None
+
+
+def new_change(
+    booking: Booking,
+    action: str,
+    from_state: str,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+) -> StateChange:
+    """Return an unsaved log entry of the booking."""
+    return StateChange(
+        booking=booking,
+        from_state=from_state,
+        to_state=booking.state,
+        action=action,
+        actor=actor.name,
+        source=actor.source,
+        message=message,
+        created_at=now,
+    )
+
+
+def write_transitions(transitions: Sequence[Transition]) -> None:
+    """Insert the log entries and call every listener, after all other rows are written."""
+    insert_rows([transition.change for transition in transitions])
+    for transition in transitions:
+        transition.take_with(transitions)
+    for listener in on_transition:
+        listener(transitions)

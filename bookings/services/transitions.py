@@ -1,0 +1,321 @@
+"""Apply actions to bookings, complete them, delete them: always under their locks."""
+
+import logging
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import transaction
+from django.db.models import Q
+
+from apps_config.models import App
+from availability.checks import find_first_refusal
+from availability.event_time import (
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    event_with_companions,
+    free_events,
+    guarded_transaction,
+    lock_resources,
+    write_times,
+)
+from availability.models import Calendar, Event
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
+from bookings.models import Booking
+from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
+from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
+from bookings.services.transition_log import (
+    TIMER,
+    Actor,
+    Transition,
+    completes_at_of,
+    expires_at_of,
+    new_change,
+    write_transitions,
+)
+from bookings.target import BookingTarget
+from common.durations import DurationError, elapsed_seconds
+from common.errors import Invalid, NotFound, is_outage
+from common.sql import update_rows
+from common.updated_at import transaction_start
+
+logger = logging.getLogger(__name__)
+
+BATCH = 500
+
+
+def apply_action(
+    *,
+    app: App,
+    booking_id: uuid.UUID,
+    action: str,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+    scope: str = THIS,
+    with_bulk: bool = False,
+    only_resource: uuid.UUID | None = None,
+) -> Booking:
+    """Apply an action to a booking and its related bookings: all or none.
+
+    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed,
+    PolicyViolated; SlotTaken or NotAvailable if the next state blocks and the time is taken: then
+    the bookings stay unchanged.
+    """
+    wanted: list[tuple[TimeRequest, BookingTarget]] = []
+    try:
+        with guarded_transaction():
+            bookings = lock_together(
+                app, booking_id, scope=scope, with_bulk=with_bulk, only_resource=only_resource
+            )
+            for booking in bookings:
+                if GRAPHS[booking.graph].next_state(booking.state, action) is None:
+                    raise ActionNotAllowed(booking, action)
+                if action in CUSTOMER_ACTIONS:
+                    check_notice(booking, "min_cancel_time", now)
+            _apply_transition(bookings, action, actor, now, message, wanted=wanted)
+            return next(booking for booking in bookings if booking.id == booking_id)
+    except (SlotTaken, NotAvailable) as refusal:
+        offer_alternatives(refusal, *wanted[-1])
+        raise
+
+
+def _apply_transition(
+    bookings: Sequence[Booking],
+    action: str,
+    actor: Actor,
+    now: datetime,
+    message: str = "",
+    *,
+    wanted: list[tuple[TimeRequest, BookingTarget]],
+) -> None:
+    """Reserve or free time as the next states require, and write the states; locks are held.
+
+    Appends the time request that was refused, or the first one, to `wanted`.
+    """
+    places = targets_of(bookings, now)
+    takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
+    if takers:
+        lock_resources(
+            {
+                resource_id
+                for booking in takers
+                for resource_id in (booking.event.resource_id, *places[booking.id].others)
+            }
+        )
+        claims = [_request_of(booking, places[booking.id]) for booking in takers]
+        take_times(
+            [
+                (booking.event, time_request, places[booking.id])
+                for booking, time_request in zip(takers, claims, strict=True)
+            ],
+            wanted=wanted,
+        )
+    transitions = [_make_transition(booking, action, actor, now, message) for booking in bookings]
+    followers = _related_seats(bookings, action)
+    transitions += [
+        _make_transition(seat, follow, actor, now, message, notified_elsewhere=[OWNER])
+        for seat, follow in followers
+    ]
+    free_events(
+        [
+            booking.event
+            for booking in bookings
+            if booking.owner_booking_id is None
+            and booking.event.busy
+            and not _blocks(booking, places[booking.id])
+        ]
+    )
+    update_rows(
+        [transition.booking for transition in transitions],
+        ["state", "completed", "completes_at", "expires_at", "updated_at"],
+    )
+    write_transitions(transitions)
+
+
+def _blocks(booking: Booking, target: BookingTarget) -> bool:
+    return GRAPHS[booking.graph].blocks(booking.state, pending_blocks=target.pending_blocks)
+
+
+def take_times(
+    times: Sequence[tuple[Event, TimeRequest, BookingTarget]],
+    *,
+    wanted: list[tuple[TimeRequest, BookingTarget]],
+) -> None:
+    """Check the time requests of events in order and write their times: all or none.
+
+    The caller holds the locks of the resources. Raises SlotTaken or NotAvailable. Appends the
+    refused request and its target (without refusal: the first) to `wanted`.
+    """
+    own = [row.id for event, _, _ in times for row in event_with_companions(event)]
+    claims = [(time_request, target.query_of(time_request)) for _, time_request, target in times]
+    refused = find_first_refusal(claims, without=own)
+    number, refusal = refused or (0, None)
+    wanted.append(times[number][1:])
+    if refusal:
+        raise refusal
+    write_times([(event, time_request) for event, time_request, _ in times])
+
+
+def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
+    graph = GRAPHS[booking.graph]
+    blocks = graph.blocks(graph.steps[booking.state, action], pending_blocks=target.pending_blocks)
+    return blocks and not booking.event.busy
+
+
+def _related_seats(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
+    """Return the seats of the groups among `bookings`, with the action each can follow with."""
+    owners = [booking for booking in bookings if GRAPHS[booking.graph].seats_follow.get(action)]
+    follows: dict[uuid.UUID | None, str] = {
+        owner.id: GRAPHS[owner.graph].seats_follow[action] for owner in owners
+    }
+    return [
+        (seat, follows[seat.owner_booking_id])
+        for seat in lock_seats(owners)
+        if GRAPHS[seat.graph].next_state(seat.state, follows[seat.owner_booking_id])
+    ]
+
+
+def _make_transition(
+    booking: Booking,
+    action: str,
+    actor: Actor,
+    now: datetime,
+    message: str,
+    notified_elsewhere: Collection[str] = (),
+) -> Transition:
+    """Put the booking into its next state, unsaved, and return the transition."""
+    graph, from_state = GRAPHS[booking.graph], booking.state
+    booking.state = graph.steps[from_state, action]
+    booking.completed = graph.is_completed(booking.state)
+    booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
+    booking.expires_at = expires_at_of(graph, booking.state, transaction_start())
+    booking.updated_at = transaction_start()
+    change = new_change(booking, action, from_state, actor, now, message)
+    return Transition(booking, change, notified_elsewhere=notified_elsewhere)
+
+
+def targets_of(
+    bookings: Sequence[Booking], now: datetime, calendar: Calendar | None = None
+) -> dict[uuid.UUID, BookingTarget]:
+    """Return the target of each booking: its present one, or in `calendar`.
+
+    Bookings with the same resources share a target, whose rules are read once.
+    """
+    shared: dict[tuple[Any, ...], BookingTarget] = {}
+    places = {}
+    for booking in bookings:
+        target = target_of(booking, now, calendar)
+        key = (booking.project_id, target.named_calendar.id, *target.others)
+        places[booking.id] = shared.setdefault(key, target)
+    return places
+
+
+def target_of(booking: Booking, now: datetime, calendar: Calendar | None = None) -> BookingTarget:
+    """Return the booking's target: its present one, or in `calendar`."""
+    event = booking.event
+    others = [companion.resource_id for companion in event.companions.all()]
+    return BookingTarget(
+        app=booking.app,
+        project=booking.project,
+        calendar=calendar or event.calendar,
+        now=now,
+        others=others,
+    )
+
+
+def _request_of(booking: Booking, target: BookingTarget) -> TimeRequest:
+    """Return a request for the booking's own time, to check against later bookings."""
+    return target.time_request(
+        booking.event.start,
+        booking.event.end,
+        blocks=True,
+        allow_double_bookings=booking.allow_double_bookings,
+        rules=target.meanwhile if booking.enforce_availability else None,
+    )
+
+
+def check_notice(booking: Booking, policy: str, now: datetime) -> None:
+    """Raise PolicyViolated if less than the minimum notice is left before the start.
+
+    The limit is that of a seat's group, else of the project.
+    """
+    own = booking.owner_booking.policies if booking.owner_booking else {}
+    of_project = booking.project.settings if booking.project else {}
+    limit = own.get(policy) or of_project.get(policy)
+    if limit is None:
+        return
+    try:
+        notice = timedelta(seconds=elapsed_seconds(limit))
+    except DurationError as error:  # written without the services
+        raise Invalid.at(f"settings.{policy}", f"The project's {policy}: {error}") from error
+    if now > booking.event.start - notice:
+        raise PolicyViolated(policy, limit)
+
+
+def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
+    """Hide a completed booking everywhere; its rows stay. Raises NotFound, ActionNotAllowed."""
+    with transaction.atomic():
+        booking = lock_booking(app, booking_id)
+        if not booking.completed:
+            raise ActionNotAllowed(booking, "delete")
+        booking.deleted_at, booking.updated_at = transaction_start(), transaction_start()
+        booking.save(update_fields=["deleted_at", "updated_at"])
+
+
+def complete_ended_bookings(*, now: datetime) -> int:
+    """Complete live bookings that ended an hour ago; return their number."""
+    return _act_when_due("completes_at", "complete", now)
+
+
+def time_out_payments(*, now: datetime) -> int:
+    """Time out bookings whose payment is overdue; return their number."""
+    return _act_when_due("expires_at", TIMEOUT, now)
+
+
+def _act_when_due(column: str, action: str, now: datetime) -> int:
+    """Apply `action` to bookings that are due by `column`, one transaction each.
+
+    Concurrent runs are safe: a booking handled by another run is no longer due under the lock. A
+    booking that fails does not stop the others: it stays due, and each run tries it once.
+    """
+    done = 0
+    for booking in _due_bookings(column, now):
+        try:
+            done += _act_if_due(booking.app, booking.id, column, action, now)
+        except SoftTimeLimitExceeded:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                raise  # an outage affects all bookings
+            logger.exception("booking %s can't do %s", booking.id, action)
+    return done
+
+
+def _due_bookings(column: str, now: datetime) -> Iterator[Booking]:
+    """Yield each due booking once, with its app, ordered by `column`; one query per batch."""
+    due = Booking.objects.filter(**{f"{column}__lte": now}, deleted_at=None)
+    rows = due.select_related("app").only(column, "app").order_by(column, "id")
+    found = list(rows[:BATCH])
+    while found:
+        yield from found
+        target = getattr(found[-1], column)
+        passed = Q(**{column: target}, id__lte=found[-1].id)
+        found = list(rows.filter(**{f"{column}__gte": target}).exclude(passed)[:BATCH])
+
+
+def _act_if_due(app: App, booking_id: uuid.UUID, column: str, action: str, now: datetime) -> bool:
+    """Apply `action` and return True if the booking is still due under its lock."""
+    with transaction.atomic():
+        try:
+            booking = lock_booking(app, booking_id)
+        except NotFound:
+            return False  # deleted since the query
+        due_at = getattr(booking, column)
+        if due_at is None or due_at > now:
+            return False  # paid, cancelled or moved since the query
+        _apply_transition([booking], action, TIMER, now, wanted=[])
+        return True

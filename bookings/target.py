@@ -1,0 +1,135 @@
+"""The target of a booking: a named calendar, or a free resource of a project."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+
+from apps_config.models import App
+from availability.booking_policies import conflicts_only_query, policy_query, without_policies
+from availability.event_time import TimeRequest
+from availability.models import Calendar, Hold, Project
+from availability.parameters import MODES
+from availability.search import (
+    AvailabilityQuery,
+    ExternalBusy,
+    load_project_resources,
+    load_resources,
+)
+
+
+class BookingTarget:
+    """The calendar of a booking (None: one of the project's resources) and the rules there.
+
+    The rules are queried on first use: a booking without enforced rules does not need them.
+    """
+
+    def __init__(
+        self,
+        *,
+        app: App,
+        project: Project | None,
+        calendar: Calendar | None,
+        now: datetime,
+        others: Sequence[uuid.UUID] = (),
+        holds: Sequence[Hold] = (),
+    ) -> None:
+        """Store the target.
+
+        others: the further resources of an existing mutual booking. holds: the holds that reserve
+        the time for the booking, one row per resource.
+        """
+        self.app = app
+        self.project = project
+        self.calendar = calendar
+        self.now = now
+        self.others = others
+        self.holds = holds
+        self.elsewhere: ExternalBusy = {}  # busy times from the live check
+
+    @cached_property
+    def rules(self) -> AvailabilityQuery:
+        """The rules of the project, else of the resources, for the candidate resources."""
+        if self.calendar is None and self.project:
+            resources = load_project_resources(self.app, self.project, now=self.now)
+        else:
+            ids = [self.named_calendar.resource_id, *self.others]
+            resources = load_resources(self.app, ids, now=self.now)
+        return policy_query(self.project, resources, now=self.now)
+
+    @property
+    def mode(self) -> str:
+        """How resources are chosen: exclusive (one), mutual (all), or the project's mode."""
+        if self.calendar is not None:
+            return "mutual" if self.others else "exclusive"
+        return (self.project and self.project.availability.get("mode")) or MODES[0]
+
+    @property
+    def named_calendar(self) -> Calendar:
+        """The calendar. Raises ValueError if none is named."""
+        if self.calendar is None:
+            raise ValueError("no calendar is named")
+        return self.calendar
+
+    @property
+    def held_ids(self) -> list[uuid.UUID]:
+        """The resources to book by the hold if no calendar is named."""
+        held = [row.resource_id for row in self.holds]
+        return held if self.mode == "mutual" else held[:1]
+
+    @property
+    def _held_by_these_rules(self) -> bool:
+        """Whether the hold was made for the same project, or equally for none."""
+        project_id = self.project.id if self.project else None
+        return bool(self.holds) and self.holds[0].project_id == project_id
+
+    @property
+    def pending_blocks(self) -> bool:
+        return bool(self.project and self.project.settings.get("pending_blocks"))
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether the project wants a live check of connected calendars before time is reserved."""
+        return bool(self.project and self.project.settings.get("check_external"))
+
+    def choices(self, *, enforced: bool) -> AvailabilityQuery:
+        """The candidate resources, with their rules if `enforced`."""
+        return self.rules if enforced else self._without_rules
+
+    @cached_property
+    def _without_rules(self) -> AvailabilityQuery:
+        return without_policies(self.rules)
+
+    @cached_property
+    def meanwhile(self) -> AvailabilityQuery:
+        """The rules for an existing booking that begins to block: conflicts only."""
+        return conflicts_only_query(self.rules)
+
+    def query_of(self, time_request: TimeRequest) -> AvailabilityQuery:
+        """The query to check the time request with: its rules, else only conflicts."""
+        return time_request.rules or self._without_rules
+
+    def time_request(
+        self,
+        start: datetime,
+        end: datetime,
+        *,
+        blocks: bool,
+        allow_double_bookings: bool,
+        rules: AvailabilityQuery | None,
+    ) -> TimeRequest:
+        """Return the time request of a booking at this target; `rules` if they are enforced."""
+        return TimeRequest(
+            start=start,
+            end=end,
+            blocks=blocks,
+            exclusive=not allow_double_bookings,
+            now=self.now,
+            holds=[row.id for row in self.holds],
+            is_in_time=self._held_by_these_rules,
+            rules=rules,
+            elsewhere=self.elsewhere,
+            ignore_all_day=bool(
+                self.project and self.project.availability.get("ignore_all_day_events")
+            ),
+        )

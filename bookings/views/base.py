@@ -1,0 +1,86 @@
+"""Base class of the booking endpoints."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
+from rest_framework.response import Response
+
+from apps_config.endpoints import TenantView
+from availability.event_time import NotAvailable
+from availability.slot_rendering import public_reason_record, reason_record
+from bookings.models import Booking
+from bookings.records import (
+    INCLUDES,
+    PUBLIC_INCLUDES,
+    WRITTEN,
+    Include,
+    booking_record,
+    with_includes,
+)
+from bookings.services import Actor
+from common.api.views import ApiRequest
+from common.errors import NotFound
+from common.openapi.generator import include_of
+
+# Includes that a resource's key can't use: they may contain data of other resources.
+OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
+INCLUDE_QUERY = {"include": include_of(INCLUDES)}
+SERIES = INCLUDES["series"]
+
+
+class BookingScopedView(TenantView):
+    """Visible bookings, includes and actor of a request."""
+
+    resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
+
+    def bookings(self) -> QuerySet[Booking]:
+        """The bookings that the caller may see."""
+        rows = Booking.objects.for_app(self.app)
+        only = self.caller.resource_id
+        return rows.filter(resource_id=only) if only else rows
+
+    def known_includes(self) -> dict[str, Include]:
+        if self.caller.resource_id:
+            return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
+        return PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
+
+    def includes(self, default: tuple[str, ...] = ()) -> list[Include]:
+        known = self.known_includes()
+        names = dict.fromkeys([*default, *self.query.include(known)])
+        return [known[name] for name in names]
+
+    def includes_of_new(self, booking: Booking, includes: list[Include]) -> list[Include]:
+        """Return the includes for a created booking: the first of a series includes the series."""
+        unasked = booking.series_id and SERIES not in includes
+        return [*includes, SERIES] if unasked else includes
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(name=self.caller.actor, source=self.caller.source)
+
+    def check_is_visible(self, booking_id: uuid.UUID) -> None:
+        """Raise NotFound if the booking belongs to another resource than the key."""
+        if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
+            raise NotFound("Booking")
+
+    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Render the reasons of NotAvailable, which depend on the caller."""
+        try:
+            return super().answer(request, *args, **kwargs)
+        except NotAvailable as refusal:
+            self.write_reasons(refusal)
+            raise
+
+    def write_reasons(self, refusal: NotAvailable) -> None:
+        record = public_reason_record if self.caller.is_widget else reason_record
+        refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
+
+    def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
+        """Return the response to the request that created or changed the booking."""
+        if includes:
+            rows = with_includes(Booking.objects.select_related("event"), includes)
+            booking = rows.get(id=booking.id)
+        record = booking_record(booking, includes, self.zone, WRITTEN)
+        return Response({"data": record}, status=status)

@@ -1,0 +1,374 @@
+"""The page behind a link in a mail: it shows a booking and one button that applies the action.
+
+GET changes nothing, since mail scanners follow links. Errors are pages too.
+"""
+
+import re
+import uuid
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from django.http import HttpResponse
+from django.utils.encoding import iri_to_uri
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import OpenApiResponse
+
+from availability.event_time import NotAvailable
+from availability.models import Event
+from availability.slot_rendering import reason_record
+from bookings.action_links import BadLink, read_expiry
+from bookings.formatting import days_words, first_known_zone, languages_of, span_words, to_one_line
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.public_pages import PAGE_HEADERS, PageView, page_response
+from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
+from common.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
+from common.api.views import ApiRequest
+from common.errors import NotFound
+from common.openapi.components import ID, text_response
+from common.openapi.generator import describe_endpoint
+
+QUERY_OR_FRAGMENT = re.compile(r"[?#]")
+
+
+class LinkAction(NamedTuple):
+    """An action that a link can apply: its actor and its texts."""
+
+    actor: str
+    question: str | Promise
+    button: str | Promise
+    done: str | Promise
+
+
+LINK_ACTIONS: Mapping[str, LinkAction] = {
+    "confirm": LinkAction(
+        "owner",
+        _("Confirm this booking?"),
+        _("Confirm the booking"),
+        _("The booking is confirmed"),
+    ),
+    "decline": LinkAction(
+        "owner",
+        _("Decline this booking?"),
+        _("Decline the booking"),
+        _("The booking is declined"),
+    ),
+    "cancel_by_customer": LinkAction(
+        "customer",
+        _("Cancel this booking?"),
+        _("Cancel the booking"),
+        _("The booking is cancelled"),
+    ),
+}
+STATE_SENTENCES: Mapping[str, str | Promise] = {
+    "initialized": _("The booking is a draft."),
+    "tentative": _("The booking is requested, but not confirmed yet."),
+    "confirmed": _("The booking is confirmed."),
+    "paid": _("The booking is paid."),
+    "unpaid": _("The booking was not paid in time."),
+    "declined": _("The booking was declined."),
+    "cancelled": _("The booking was cancelled."),
+    "cancelled_by_customer": _("The booking was cancelled by the customer."),
+    "cancelled_by_owner": _("The booking was cancelled by the owner."),
+    "completed": _("The booking is over."),
+}
+
+
+class RefusalText(NamedTuple):
+    """The texts of the page for an error code."""
+
+    heading: str | Promise
+    sentence: str | Promise
+
+
+REFUSAL_TEXTS: Mapping[str, RefusalText] = {
+    "forbidden": RefusalText(
+        _("This link does not work"),
+        _("It is incomplete, or was changed on the way. Please open it from the mail again."),
+    ),
+    "not_found": RefusalText(
+        _("Nothing was found here"),
+        _("There is no such booking, or it was removed."),
+    ),
+    "action_not_allowed": RefusalText(_("This can't be done any more"), ""),
+    "policy": RefusalText(
+        _("It is too late for this"),
+        _("It has to be done at least {limit} before the start. Please get in touch instead."),
+    ),
+    "slot_taken": RefusalText(
+        _("The time is taken"),
+        _("It was given to another booking in the meantime."),
+    ),
+    "not_available": RefusalText(_("The time is not available any more"), ""),
+    "rate_limited": RefusalText(
+        _("Too many requests"),
+        _("Nothing was changed. Please try again in a minute."),
+    ),
+    "unavailable": RefusalText(
+        _("The service is busy"),
+        _("Nothing was changed. Please try again in a moment."),
+    ),
+    "internal": RefusalText(
+        _("Something went wrong on our side"),
+        _("Nothing was changed. Please try again later."),
+    ),
+}
+# Policies with texts of their own.
+POLICIES: Mapping[str, RefusalText] = {
+    "max_reschedules": RefusalText(
+        _("It can't be moved again"),
+        _("It was moved as often as it may be. Please get in touch instead."),
+    ),
+}
+UNREADABLE = RefusalText(
+    _("This could not be understood"),
+    _("Please open the link from the mail again."),
+)
+EXPIRED = RefusalText(
+    _("This link has expired"),
+    _("It worked until the end of the time that was booked."),
+)
+
+DONE_ALREADY = _("This is done already")
+CLOSE = _("You can close this page.")
+
+QUERY = {
+    "signature": text_response(
+        "From the mail: stands for the booking, the action and the event's end, until which it"
+        " works.",
+        required=True,
+        examples=["1795597200.W9hY0T0mC6nnAPGxQvDqWr6d2yPHVlNQn4gJ3EIh5xQ"],
+    ),
+    "redirect": text_response(
+        "Where to go when it is done: one of the app's `redirect_urls`, with any query; others are"
+        " ignored.",
+        examples=["https://www.example.com/thanks"],
+    ),
+}
+PATH = {
+    "booking_id": ID | {"description": "Id of the booking."},
+    "action": text_response("What the link does.", enum=list(LINK_ACTIONS)),
+}
+
+
+FAILURES = {
+    400: page_response("The request can't be read."),
+    403: page_response("The signature is not right, or the link has expired."),
+    404: page_response("No such action, or the booking is gone."),
+    405: page_response("The path does not support the method."),
+    409: page_response(
+        "It is done already or not allowed any more; a policy forbids it; the time is taken."
+    ),
+    500: page_response("A bug."),
+    503: page_response("The database is busy, restarting or down: try again."),
+}
+
+
+class LinkPageView(PageView):
+    """A page about one booking for whoever has the link; subclasses render it."""
+
+    booking: Booking | None = None
+    link_action: str
+
+    def find_booking(self, request: ApiRequest, booking_id: str) -> Booking:
+        """Return the booking of a valid link. Raises NotFound, BadLink."""
+        if not CANONICAL_ID.fullmatch(booking_id):
+            raise NotFound("Booking")
+        signature = request.GET.get("signature", "")
+        expiry = read_expiry(uuid.UUID(booking_id), self.link_action, signature)
+        rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
+        rows = rows.select_related("app", "event__calendar", "resource", "project")
+        self.booking = rows.filter(id=booking_id).first()
+        if self.booking is None:
+            raise NotFound("Booking")
+        if self.now >= expiry:
+            raise BadLink("This link has expired.")
+        return self.booking
+
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        """Render the error page, in the app's language once the app is known."""
+        heading, sentence = REFUSAL_TEXTS.get(code, UNREADABLE)
+        if isinstance(exc, BadLink) and self.booking:
+            heading, sentence = EXPIRED
+        if isinstance(exc, ActionNotAllowed):
+            sentence = STATE_SENTENCES[exc.fields["state"]]
+            if self.booking and is_done(self.booking, self.link_action, exc.fields["state"]):
+                heading = DONE_ALREADY
+        if isinstance(exc, PolicyViolated):
+            heading, sentence = POLICIES.get(exc.fields["policy"], REFUSAL_TEXTS[code])
+            sentence = format_lazy(cast(str, sentence), limit=exc.fields["limit"])
+        return self.show_refusal(status, heading, sentence, reason_sentences(exc))
+
+    @abstractmethod
+    def show_refusal(
+        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+    ) -> HttpResponse:
+        """Render the page of an error, with the booking if known."""
+
+
+class ExternalActionView(LinkPageView):
+    operation_ids = {"GET": "showActionPage", "POST": "submitActionPage"}
+    tag = "bookings"
+
+    redirect = ""
+
+    @describe_endpoint(
+        summary="The page behind a link in a mail",
+        description="Shows the booking and one button that posts to the same address. Changes"
+        " nothing. Needs no key: the signature is the capability.",
+        path=PATH,
+        query=QUERY,
+        headers=PAGE_HEADERS,
+        others={200: page_response("The booking, and the button."), **FAILURES},
+    )
+    def get(self, request: ApiRequest, booking_id: str, action: str) -> HttpResponse:
+        offer, booking = self._admit_link(request, booking_id, action)
+        if GRAPHS[booking.graph].next_state(booking.state, action) is None:
+            raise ActionNotAllowed(booking, action)
+        return self._page(200, offer.question, button=offer.button)
+
+    @describe_endpoint(
+        summary="Carry out the action of a link",
+        description="What the button of the page does. Binding are the policies of the project.",
+        path=PATH,
+        query=QUERY,
+        headers=PAGE_HEADERS,
+        others={
+            200: page_response("Done."),
+            303: OpenApiResponse(description="Done; goes on to `redirect`."),
+            **FAILURES,
+            413: page_response("The body is larger than 256 kB; none is needed."),
+        },
+    )
+    def post(self, request: ApiRequest, booking_id: str, action: str) -> HttpResponse:
+        offer, booking = self._admit_link(request, booking_id, action)
+        self.booking = apply_action(
+            app=booking.app,
+            booking_id=booking.id,
+            action=action,
+            actor=Actor(name=offer.actor, source="link"),
+            now=self.now,
+        )
+        if self.redirect:
+            return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
+        return self._page(200, offer.done, sentence=CLOSE)
+
+    def _admit_link(
+        self, request: ApiRequest, booking_id: str, action: str
+    ) -> tuple[LinkAction, Booking]:
+        """Return the action and booking of a valid link. Raises NotFound, BadLink."""
+        if action not in LINK_ACTIONS:
+            raise NotFound("Action")
+        self.link_action = action
+        booking = self.find_booking(request, booking_id)
+        self.redirect = allowed_redirect(booking, request.GET.get("redirect", ""))
+        return LINK_ACTIONS[action], booking
+
+    def show_refusal(
+        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+    ) -> HttpResponse:
+        return self._page(status, heading, sentence=sentence, reasons=reasons)
+
+    def _page(
+        self,
+        status: int,
+        heading: str | Promise,
+        *,
+        sentence: str | Promise = "",
+        reasons: Sequence[str] = (),
+        button: str | Promise = "",
+    ) -> HttpResponse:
+        # After a server error the page runs no queries.
+        booking = self.booking if status < 500 else None
+
+        def values() -> Mapping[str, Any]:
+            return {
+                "heading": heading,
+                "sentence": sentence,
+                "reasons": reasons,
+                "button": button,
+                "rows": booking_facts(booking, LINK_ACTIONS[self.link_action].actor)
+                if booking
+                else [],
+            }
+
+        return self.render_page(
+            "bookings/external_action.html",
+            values,
+            status=status,
+            app=booking.app if booking else None,
+            redirect=self.redirect if button else "",
+            languages=languages_of(booking) if booking else (),
+        )
+
+
+def is_done(booking: Booking, action: str, state: str) -> bool:
+    """Return whether `state` is a result of the action."""
+    steps = GRAPHS[booking.graph].steps.items()
+    return any(next_state == action and to_state == state for (_, next_state), to_state in steps)
+
+
+def reason_sentences(exc: Exception) -> Sequence[str]:
+    """Return one sentence per reason of NotAvailable."""
+    reasons = exc.reasons if isinstance(exc, NotAvailable) else ()
+    return [reason_record(reason)["text"] for reason in reasons]
+
+
+def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
+    """Return (label, value) pairs of the booking in the active language, without empty values.
+
+    Times are in the customer's zone for the customer, in the resource's for the owner.
+    """
+    event, customers = booking.event, list(booking.customers.all())
+    is_customers = reader == "customer"
+    zone_name = (
+        customer_zone(booking) if is_customers else first_known_zone(booking.resource.timezone)
+    )
+    contact = to_one_line(str(booking.app.settings.get("contact_email") or ""))
+    names = "\n".join(to_one_line(customer.name) for customer in customers)
+    rows = [
+        (gettext("What"), to_one_line(event.what)),
+        (gettext("When"), event_time_words(event, zone_name)),
+        (gettext("Where"), to_one_line(event.where)),
+        (
+            gettext("With") if is_customers else gettext("Resource"),
+            to_one_line(booking.resource.name),
+        ),
+        (gettext("Customer"), "" if is_customers else names),
+        (gettext("Contact"), contact if is_customers else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def customer_zone(booking: Booking) -> str:
+    """Return the first customer's zone; the resource's for all-day events."""
+    customers = [] if booking.event.all_day else list(booking.customers.all())
+    own = customers[0].timezone if customers else ""
+    return first_known_zone(own, booking.resource.timezone)
+
+
+def event_time_words(event: Event, zone_name: str) -> str:
+    if event.all_day:
+        return days_words(*event.dates, zone_name)
+    return span_words(event.start, event.end, zone_name)
+
+
+def allowed_redirect(booking: Booking, address: str) -> str:
+    """Return the address if one of the app's `redirect_urls` equals it up to the query; else ""."""
+    allowed = booking.app.settings.get("redirect_urls") or []
+    if not is_web_address(address) or NOT_IN_URL.search(address):
+        return ""
+    places = {
+        website_of(allowed_address)
+        for allowed_address in allowed
+        if isinstance(allowed_address, str)
+    }
+    return address if website_of(address) in places else ""
+
+
+def website_of(address: str) -> str:
+    return QUERY_OR_FRAGMENT.split(address, maxsplit=1)[0]

@@ -1,0 +1,87 @@
+"""Endpoints of groups: owners' bookings with seats."""
+
+import uuid
+
+from django.db.models import F, QuerySet
+from rest_framework.response import Response
+
+from availability.views.base import found_or_404
+from bookings.filters import ORDERS, GroupFilter
+from bookings.models import Booking
+from bookings.records import (
+    CURRENT_SEATS,
+    BookingRecord,
+    booking_record,
+    booking_writer,
+    with_includes,
+)
+from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from common.api.filters import apply_filters
+from common.api.ordering import BOUND, order_query, read_order
+from common.api.search_conditions import filter_by_search, match_id
+from common.api.views import ApiRequest
+from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+
+GROUP_SEARCH = {"project.id": match_id("project_id"), "resource.id": match_id("resource_id")}
+# Includes of a group by default.
+ALWAYS = ("attributes", "available_actions", "resource")
+
+
+class GroupScopedView(BookingScopedView):
+    tag = "bookings"
+    widget_methods = frozenset({"GET"})
+
+    def groups(self) -> QuerySet[Booking]:
+        return self.bookings().filter(max_seats__isnull=False)
+
+
+class GroupBookingsView(GroupScopedView):
+    paginated = True
+
+    @describe_endpoint(
+        summary="List groups with free seats",
+        response=page_of(BookingRecord),
+        description="Bookings of the graph group_owner that are not full, cancelled or completed,"
+        " with attributes, available_actions and resource. `start` and `end`: groups that"
+        " overlap the range. Absent: no limit. Widget keys see only groups that have not"
+        " begun.",
+        query={
+            "start": BOUND,
+            "end": BOUND,
+            "search": search_of(
+                sorted(GROUP_SEARCH), "project.id:0193a4c2-0000-7000-8000-000000000014"
+            ),
+            **INCLUDE_QUERY,
+            **order_query(ORDERS),
+        },
+    )
+    def get(self, request: ApiRequest) -> Response:
+        includes = self.includes(ALWAYS)
+        order = read_order(self.query, ORDERS)
+        rows = filter_by_search(self.groups(), self.query.search(GROUP_SEARCH), GROUP_SEARCH)
+        values, zone = self.query.values, self.input_zone
+        rows = apply_filters(GroupFilter, values, rows, zone=zone, now=self.now)
+        rows = self.changed(rows)
+        if self.caller.is_widget:
+            rows = rows.filter(event__start__gt=self.now)
+        rows = rows.filter(completed=False).annotate(**CURRENT_SEATS)
+        rows = rows.filter(current_seats__lt=F("max_seats")).order_by(*order)
+        return self.list_page(
+            request,
+            with_includes(rows, includes),
+            booking_writer(includes, self.zone),
+        )
+
+
+class GroupBookingView(GroupScopedView):
+    @describe_endpoint(
+        summary="A group",
+        description="Also full or completed groups: see state and seats.",
+        response=data_object(BookingRecord),
+        query=INCLUDE_QUERY,
+    )
+    def get(self, request: ApiRequest, group_id: uuid.UUID) -> Response:
+        includes = self.includes(ALWAYS)
+        group = with_includes(self.groups(), includes).filter(id=group_id).first()
+        group = found_or_404(group, "Booking")
+        return Response({"data": booking_record(group, includes, self.zone)})

@@ -1,0 +1,132 @@
+"""Endpoints of holds."""
+
+import uuid
+
+from rest_framework.response import Response
+
+from availability.holds import WIDGET_EXTENSIONS, extend_hold, find_hold, release_hold
+from availability.models import Hold
+from availability.records import HoldRecord, PublicResourceRecord
+from bookings.hold_input import (
+    ExtensionSerializer,
+    HoldBodySerializer,
+    parse_hold_seconds,
+    parse_new_hold,
+)
+from bookings.services import hold_time
+from bookings.views.base import BookingScopedView
+from common.api.request_body import read_body_as
+from common.api.views import ApiRequest
+from common.errors import Invalid, NotFound
+from common.openapi.generator import data_object, describe_endpoint
+from common.rate_limit import client_address
+
+HOLD_EXAMPLE = HoldRecord.example()
+
+
+class HoldScopedView(BookingScopedView):
+    def find_hold(self, reservation_id: uuid.UUID) -> Hold | None:
+        """Return the hold if the caller may see it: its id is the capability."""
+        return find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
+
+    def answer_hold(self, hold: Hold, status: int) -> Response:
+        record = HoldRecord.of(hold, self.zone)
+        if self.caller.is_widget:
+            record["resource"] = PublicResourceRecord.of(hold.resource)
+        return Response({"data": record}, status=status)
+
+
+class ReserveView(HoldScopedView):
+    operation_ids = {"POST": "createHold"}
+    widget_methods = frozenset({"POST"})
+
+    @describe_endpoint(
+        summary="Hold a time",
+        description="A hold is checked like a booking with the same keys. With only a project,"
+        " the service chooses a free resource, in mode mutual all resources. The hold blocks"
+        " bookings and availability until `expires_at`. `reservation_id` in POST /v2/bookings"
+        " uses it once, for the same resource and a time inside the held time. Minimum"
+        " notice, past times and booking window are checked when the hold is created, and not"
+        " again for a booking through the same project. Holds count in `max_per_day`.\n\n409"
+        " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key, a hold lasts"
+        " at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
+        " `settings` are ignored, and a client address has at most five holds: the sixth is"
+        " 429.",
+        request=HoldBodySerializer,
+        response=data_object(HoldRecord),
+        status=201,
+        request_examples={
+            "a resource, for ten minutes": {
+                "resource_id": HOLD_EXAMPLE["resource"]["id"],
+                "start": HOLD_EXAMPLE["start"],
+                "end": HOLD_EXAMPLE["end"],
+                "reservation_time": 600,
+            },
+            "a project": {
+                "project_id": "0193a4c2-0000-7000-8000-000000000014",
+                "start": HOLD_EXAMPLE["start"],
+                "end": HOLD_EXAMPLE["end"],
+            },
+        },
+    )
+    def post(self, request: ApiRequest) -> Response:
+        new, target = parse_new_hold(
+            request.data,
+            app=self.app,
+            caller=self.caller,
+            client_address=client_address(request),
+            zone=self.input_zone,
+            now=self.now,
+        )
+        hold = hold_time(new, target=target, now=self.now)
+        return self.answer_hold(hold, 201)
+
+
+class ExtendHoldView(HoldScopedView):
+    operation_ids = {"PUT": "extendHold"}
+    widget_methods = frozenset({"PUT"})
+
+    @describe_endpoint(
+        summary="Extend a hold",
+        description="The hold lasts `reservation_time` seconds from now. 409 `hold_expired`: the"
+        " hold was used or released, or has expired. 409 `slot_taken`: an event, a booking or"
+        " another hold has taken the time since then. A widget key can extend a hold once;"
+        " then 409 `policy`.",
+        request=ExtensionSerializer,
+        response=data_object(HoldRecord),
+        request_examples={
+            "two minutes more": {
+                "reservation_id": HOLD_EXAMPLE["reservation_id"],
+                "reservation_time": 120,
+            }
+        },
+    )
+    def put(self, request: ApiRequest) -> Response:
+        given = read_body_as(ExtensionSerializer, request)
+        hold = self.find_hold(given["reservation_id"])
+        if hold is None:
+            raise Invalid.at("reservation_id", "There is no such hold.")
+        hold = extend_hold(
+            hold,
+            seconds=parse_hold_seconds(given, hold.project, self.caller),
+            now=self.now,
+            max_extensions=WIDGET_EXTENSIONS if self.caller.is_widget else None,
+        )
+        return self.answer_hold(hold, 200)
+
+
+class HoldView(HoldScopedView):
+    operation_ids = {"DELETE": "releaseHold"}
+    widget_methods = frozenset({"DELETE"})
+
+    @describe_endpoint(
+        summary="Release a hold",
+        description="409 `hold_expired`: the hold was used or has expired.",
+        status=204,
+    )
+    def delete(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
+        hold = self.find_hold(reservation_id)
+        if hold is None:
+            raise NotFound("Hold")
+        release_hold(hold, now=self.now)
+        return Response(status=204)

@@ -1,0 +1,115 @@
+"""Strict filters of listings (django-filter): an invalid value is a 422, never ignored."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import django_filters
+from django import forms
+from django.db.models import Model, QuerySet
+
+from common.api.fields import CANONICAL_ID
+from common.api.query import BOOLEANS, LOST_PLUS
+from common.durations import resolve_bound
+from common.errors import Invalid
+from common.instants import InstantError
+
+Row = TypeVar("Row", bound=Model)
+
+
+class BoundFormField(forms.Field):
+    """An instant, a date, or a time relative to now; wall time is read in the zone passed to
+    `apply_filters`.
+    """
+
+    zone = "UTC"
+    now: datetime
+
+    def to_python(self, value: Any) -> Any:
+        if value in self.empty_values:
+            return None
+        try:
+            return resolve_bound(LOST_PLUS.sub(r"\1+\2", value), self.now, self.zone)
+        except InstantError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+class BoundFilter(django_filters.Filter):
+    field_class = BoundFormField
+
+
+class IdFormField(forms.Field):
+    """A UUID with its hyphens."""
+
+    def to_python(self, value: Any) -> uuid.UUID | None:
+        if value in self.empty_values:
+            return None
+        if not CANONICAL_ID.fullmatch(value):
+            raise forms.ValidationError("Must be a UUID.")
+        return uuid.UUID(value)
+
+
+class IdFilter(django_filters.Filter):
+    """An unknown id, or one of another app's object, matches nothing."""
+
+    field_class = IdFormField
+
+
+class ChoicesFormField(forms.ChoiceField):
+    """One of the choices, or several separated by commas."""
+
+    def to_python(self, value: Any) -> list[str] | None:
+        return None if value in self.empty_values else value.split(",")
+
+    def validate(self, value: list[str] | None) -> None:
+        for choice in value or [""]:
+            super().validate(choice)
+            if value and not choice:
+                raise forms.ValidationError("May not contain an empty value.")
+
+
+class ChoicesFilter(django_filters.Filter):
+    field_class = ChoicesFormField
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, lookup_expr="in", **kwargs)
+
+
+class StrictBooleanFormField(forms.Field):
+    """true, false, 1 or 0."""
+
+    def to_python(self, value: Any) -> bool | None:
+        if value in self.empty_values:
+            return None
+        if value not in BOOLEANS:
+            raise forms.ValidationError("Must be true or false.")
+        return BOOLEANS[value]
+
+
+class StrictBooleanFilter(django_filters.Filter):
+    field_class = StrictBooleanFormField
+
+
+def apply_filters(
+    filters: type[django_filters.FilterSet],
+    values: Mapping[str, str],
+    rows: QuerySet[Row],
+    *,
+    zone: str,
+    now: datetime,
+) -> QuerySet[Row]:
+    """`rows` filtered by the query parameters that the filter set has. Raises Invalid."""
+    given = {name: value for name, value in values.items() if name in filters.base_filters}
+    if not given:
+        return rows
+    empty = {name: ["May not be empty."] for name, value in given.items() if not value}
+    if empty:
+        raise Invalid(empty)
+    filter_set = filters(given, rows)
+    for field in filter_set.form.fields.values():
+        if isinstance(field, BoundFormField):
+            field.zone, field.now = zone, now
+    if not filter_set.is_valid():
+        raise Invalid({name: list(found) for name, found in filter_set.form.errors.items()})
+    return filter_set.qs

@@ -1,0 +1,209 @@
+"""Parse request bodies: one strict JSON parser for the whole API."""
+
+import json
+import re
+from typing import IO, Any, Protocol
+
+from django.http import HttpRequest
+from django.utils.http import parse_header_parameters
+from rest_framework.parsers import BaseParser
+
+from common.errors import Malformed, TooLarge, UnsupportedMediaType
+
+MAX_BYTES = 256 * 1024
+MAX_DEPTH = 32
+MAX_NODES = 10_000
+MAX_INT_DIGITS = 20
+INT_RANGE = range(-(2**63), 2**63)
+
+BOM = b"\xef\xbb\xbf"
+# A whole string literal (or its unfinished rest), or one bracket. Possessive, hence linear.
+LANDMARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def parse_body(raw: bytes) -> Any:
+    """Parse a body as JSON; an empty body is `{}`.
+
+    Raises TooLarge, or Malformed with a sentence that names the error: no JSON, wrong encoding,
+    duplicate keys, NaN, too deep, too many values, NUL or a lone surrogate (api.md section 1).
+    """
+    if len(raw) > MAX_BYTES:
+        raise TooLarge
+    if not raw:
+        return {}
+    text = decode_utf8(raw)
+    check_depth(text)
+    value = load_json(text)
+    check_values(value, escaped="\\u" in text)
+    return value
+
+
+def decode_utf8(raw: bytes) -> str:
+    if raw.startswith(BOM):
+        raise Malformed("The body begins with a byte order mark.")
+    if b"\0" in raw:
+        raise Malformed("The body contains a NUL character.")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise Malformed(f"The body is not valid UTF-8 (byte {exc.start}).") from None
+
+
+def check_depth(text: str) -> None:
+    """Count brackets outside of strings, since json.loads would exhaust the stack."""
+    depth = 0
+    for landmarks, match in enumerate(LANDMARK.finditer(text), start=1):
+        # A value has at most three landmarks: its key and two brackets.
+        if landmarks > 3 * MAX_NODES:
+            raise Malformed(f"The body has more than {MAX_NODES} values.")
+        mark = text[match.start()]
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Malformed(f"The body is nested deeper than {MAX_DEPTH} levels.")
+        elif mark in "]}":
+            depth -= 1
+
+
+def load_json(text: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=unique_keys,
+            parse_int=bounded_int,
+            parse_float=bounded_float,
+            parse_constant=refuse_constant,
+        )
+    except json.JSONDecodeError as exc:
+        raise Malformed(f"The body is not valid JSON: {exc}.") from None
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Malformed("The body has an object with a duplicate key.")
+    return members
+
+
+def bounded_int(digits: str) -> int:
+    if len(digits) > MAX_INT_DIGITS or int(digits) not in INT_RANGE:
+        raise Malformed("The body has an integer beyond 64 bits.")
+    return int(digits)
+
+
+def bounded_float(digits: str) -> float:
+    # PostgreSQL returns a large one as an integer, which can't be rendered above 64 bits.
+    number = float(digits)
+    if not abs(number) < 2**63:
+        raise Malformed("The body has a number that is too large.")
+    return number
+
+
+def refuse_constant(name: str) -> Any:
+    raise Malformed(f"The body contains {name}, which is not JSON.")
+
+
+def check_values(value: Any, *, escaped: bool) -> None:
+    """Count values, and check strings for what PostgreSQL and UTF-8 can't store.
+
+    Only escapes can produce such characters, so strings are not checked unless `escaped`.
+    """
+    nodes, waiting = 0, [value]
+    while waiting:
+        node = waiting.pop()
+        nodes += 1
+        if nodes > MAX_NODES:
+            raise Malformed(f"The body has more than {MAX_NODES} values.")
+        if isinstance(node, dict):
+            waiting.extend(node.values())
+            if escaped:
+                check_text("".join(node))
+        elif isinstance(node, list):
+            waiting.extend(node)
+        elif escaped and isinstance(node, str):
+            check_text(node)
+
+
+def check_text(text: str) -> None:
+    if "\0" in text:
+        raise Malformed("The body contains a NUL character.")
+    if SURROGATE.search(text):
+        raise Malformed("The body contains a lone surrogate.")
+
+
+def check_content_type(content_type: str) -> None:
+    """Raise UnsupportedMediaType unless the type is JSON in UTF-8; a missing type is accepted."""
+    if not content_type:
+        return
+    try:
+        media_type, parameters = parse_header_parameters(content_type)
+    except ValueError:
+        raise UnsupportedMediaType from None
+    charset = parameters.get("charset", "utf-8").lower()
+    if media_type != "application/json" or charset not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType
+
+
+def check_content_encoding(encoding: str) -> None:
+    """Raise UnsupportedMediaType for an encoded body, with the header of RFC 9110, 15.5.16."""
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType(
+            "The body must be sent without a Content-Encoding.",
+            headers={"Accept-Encoding": "identity"},
+        )
+
+
+def read_body(request: HttpRequest) -> bytes:
+    """The request's bytes, at most MAX_BYTES; cached, so that `request.body` returns them again.
+
+    Raises TooLarge, also if Content-Length is absent or wrong. Django reads a chunked body as
+    empty; this function reads it if the server marks the end of its input.
+    """
+    if not hasattr(request, "_body"):
+        request._body = read_at_most(body_stream(request), MAX_BYTES + 1)
+    if len(request._body) > MAX_BYTES:
+        raise TooLarge
+    return request._body
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def body_stream(request: HttpRequest) -> Readable:
+    length = request.META.get("CONTENT_LENGTH") or ""
+    if length.isdigit() and (len(length) > 10 or int(length) > MAX_BYTES):
+        raise TooLarge
+    if not length and request.META.get("wsgi.input_terminated"):
+        return request.META["wsgi.input"]
+    return request
+
+
+def read_at_most(stream: Readable, size: int) -> bytes:
+    """Read to the end or up to `size` bytes; a single read() may return less than is available.
+
+    Raises Malformed if the connection fails.
+    """
+    pieces = []
+    try:
+        while size > 0 and (piece := stream.read(size)):
+            pieces.append(piece)
+            size -= len(piece)
+    except Exception:
+        # The client disconnected or sent invalid chunks: each server raises its own errors for
+        # that.
+        raise Malformed("The body ended early.") from None
+    return b"".join(pieces)
+
+
+class StrictJSONParser(BaseParser):
+    """`parse_body` as DRF's parser."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None
+    ) -> Any:
+        check_content_type(media_type or "")
+        return parse_body(read_at_most(stream, MAX_BYTES + 1))

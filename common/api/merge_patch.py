@@ -1,0 +1,37 @@
+"""Merge rules of a partial PUT (api.md section 1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+
+from common.api.fields import MetaField
+from common.errors import Invalid
+
+
+def merge_keys(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """`kept` with the keys of `given`; null removes a key, objects inside are merged likewise.
+
+    >>> merge_keys({"a": 1, "b": {"x": 1}}, {"a": None, "b": {"y": 2}})
+    {'b': {'x': 1, 'y': 2}}
+    """
+    merged = dict(kept)
+    for key, value in given.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            merged[key] = merge_keys(merged[key], value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def merge_free(kept: Mapping[str, Any], given: Mapping[str, Any], *, path: str) -> dict[str, Any]:
+    """Like `merge_keys`, for a free object. Raises Invalid at `path`.
+
+    The bounds are checked on the result, or many small changes could let it grow without end.
+    """
+    try:
+        return MetaField().run_validation(merge_keys(kept, given))
+    except ValidationError as error:
+        raise Invalid({path: [str(fault) for fault in error.detail]}) from error

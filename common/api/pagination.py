@@ -1,0 +1,82 @@
+"""Pages of a listing (api.md section 2)."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+
+from common.api.fields import is_short_number
+from common.errors import Invalid
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 1000
+MAX_PAGE = 1_000_000
+PAGE_NAMES = ("limit", "page")
+
+
+class Page(NamedTuple):
+    """The requested page: `queryset[page.start : page.stop]`."""
+
+    limit: int
+    number: int
+    per_page: str | int
+
+    @classmethod
+    def read(cls, request: HttpRequest) -> "Page":
+        """The page of the query string. Raises Invalid at `limit` or `page`."""
+        limit = read_number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+        number = read_number(request, "page", 1, MAX_PAGE)
+        return cls(limit, number, request.GET.get("limit", DEFAULT_LIMIT))
+
+    @property
+    def start(self) -> int:
+        return (self.number - 1) * self.limit
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.limit
+
+
+def read_number(request: HttpRequest, name: str, default: int, most: int) -> int:
+    values = request.GET.getlist(name)
+    if not values:
+        return default
+    if len(values) > 1 or not is_short_number(values[0]) or not 1 <= int(values[0]) <= most:
+        raise Invalid.at(name, f"Must be one integer from 1 to {most}.")
+    return int(values[0])
+
+
+def list_envelope(
+    request: HttpRequest, page: Page, total: int, rows: Sequence[Any]
+) -> dict[str, Any]:
+    """The response of a listing: `rows` of `page`, out of `total`, with absolute URLs."""
+    last = max(1, -(-total // page.limit))
+    following = page.number + 1 if page.number < last else None
+    previous = min(page.number - 1, last) if page.number > 1 else None
+    base = page_base(request, page)
+    return {
+        "total": total,
+        "per_page": page.per_page,
+        "current_page": page.number,
+        "last_page": last,
+        "first_page_url": f"{base}1",
+        "last_page_url": f"{base}{last}",
+        "next_page_url": following and f"{base}{following}",
+        "prev_page_url": previous and f"{base}{previous}",
+        "from": page.start + 1 if rows else None,
+        "to": page.start + len(rows) if rows else None,
+        "data": rows,
+    }
+
+
+def page_base(request: HttpRequest, page: Page) -> str:
+    """The listing's absolute URL up to the page number; other parameters keep their order."""
+    kept = [
+        (name, value)
+        for name, values in request.GET.lists()
+        for value in values
+        if name not in PAGE_NAMES
+    ]
+    query = urlencode([*kept, ("limit", page.limit)])
+    return request.build_absolute_uri(f"{request.path}?{query}&page=")

@@ -1,0 +1,67 @@
+"""Conditions of the `search` parameter of listings (api.md section 2)."""
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from common.api.fields import CANONICAL_ID
+from common.api.query import SearchTerm
+from common.errors import Invalid
+
+Condition = Callable[[SearchTerm], Q]
+
+
+def match_id(column: str) -> Condition:
+    """Match an id exactly. The condition raises Invalid on `search` for a value that is no UUID."""
+
+    def condition(term: SearchTerm) -> Q:
+        if term.wildcard_left or term.wildcard_right or not CANONICAL_ID.fullmatch(term.value):
+            raise Invalid.at("search", f"{term.field} must be a UUID.")
+        return Q(**{column: uuid.UUID(term.value)})
+
+    return condition
+
+
+def match_text(column: str) -> Condition:
+    """Match text case-insensitively; a `*` leaves that end open."""
+
+    def condition(term: SearchTerm) -> Q:
+        if connection.vendor == "sqlite" and not term.value.isascii():
+            return Q(**{f"{column}__iregex": _pattern(term)})
+        lookup = _LOOKUPS[term.wildcard_left, term.wildcard_right]
+        return Q(**{f"{column}__{lookup}": term.value})
+
+    return condition
+
+
+def _pattern(term: SearchTerm) -> str:
+    """A regular expression for SQLite, whose own comparison ignores case for ASCII letters only."""
+    start, end = "" if term.wildcard_left else r"\A", "" if term.wildcard_right else r"\Z"
+    return f"{start}{re.escape(term.value)}{end}"
+
+
+_LOOKUPS = {
+    (False, False): "iexact",
+    (False, True): "istartswith",
+    (True, False): "iendswith",
+    (True, True): "icontains",
+}
+
+
+def filter_by_search(
+    rows: QuerySet, terms: list[SearchTerm], conditions: Mapping[str, Condition]
+) -> QuerySet:
+    """The rows that match all terms."""
+    for term in terms:
+        rows = rows.filter(conditions[term.field](term))
+    return rows
+
+
+RESOURCE_SEARCH = {"name": match_text("name"), "email": match_text("email")}
+CALENDAR_SEARCH = {"resource.id": match_id("resource_id")}
+CREDENTIAL_SEARCH = {"resource.id": match_id("resource_id")}
+EVENT_SEARCH = {"resource.id": match_id("resource_id"), "calendar.id": match_id("calendar_id")}
+PROJECT_SEARCH = {"slug": match_text("slug"), "name": match_text("name")}

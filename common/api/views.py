@@ -1,0 +1,147 @@
+"""The base class of every API view: DRF's APIView with a shorter request cycle."""
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, TypeVar
+
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.datastructures import MultiValueDict
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.api.json_parser import check_content_encoding, check_content_type, parse_body, read_body
+from common.api.pagination import PAGE_NAMES
+from common.api.query import check_query
+from common.api.renderers import JSONRenderer, accepts_json
+from common.errors import (
+    MethodNotAllowed,
+    NotAcceptable,
+    discard_connection,
+    exception_response,
+    is_read_only,
+    is_stale_plan,
+)
+
+Handler = Callable[..., HttpResponseBase]
+Result = TypeVar("Result")
+
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+RENDERER = JSONRenderer()
+
+
+class ApiRequest(Request):
+    """DRF's request with the API's body parser: strict JSON, also chunked and without a
+    Content-Type.
+    """
+
+    def _default_negotiator(self) -> None:
+        """Return None: ApiView checks Accept, `_parse` checks Content-Type."""
+
+    def _parse(self) -> tuple[Any, MultiValueDict]:
+        raw = read_body(self._request)
+        if raw:
+            check_content_type(self.content_type)
+            check_content_encoding(self._request.META.get("HTTP_CONTENT_ENCODING", ""))
+        return parse_body(raw), MultiValueDict()
+
+
+class ApiView(APIView):
+    """Method, Accept, query, admission, body, handler, response; every exception becomes JSON.
+
+    Subclasses override `admit` (authentication and permission), `run` (around the handler) and
+    `decorate` (headers of every response, errors included).
+    """
+
+    # False for a view that returns a page or a file and so accepts any Accept header.
+    json_only = True
+    paginated = False
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        self.args, self.kwargs = args, kwargs
+        self.request = ApiRequest(request)
+        try:
+            response = render_json_response(self.answer(self.request, *args, **kwargs))
+        except Exception as exc:
+            context = {"request": self.request, "view": self}
+            response = render_json_response(exception_response(exc, context))
+        self.decorate(response)
+        if request.method == "HEAD" and isinstance(response, HttpResponse):
+            response.content = b""
+        return response
+
+    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        handler = self.handler_of(request.method or "")
+        if request.method == "OPTIONS":
+            return handler(request, *args, **kwargs)
+        if self.json_only and not accepts_json(request.META.get("HTTP_ACCEPT", "")):
+            raise NotAcceptable
+        check_query(request)
+        self.with_retry(partial(self.admit, request))
+        if request.method in BODY_METHODS:
+            # Read it once and bounded, before anything accesses request.body.
+            read_body(request._request)
+        run = partial(self.run, request, handler, *args, **kwargs)
+        return self.with_retry(run, is_retry_safe=self.is_retry_safe(request))
+
+    def is_retry_safe(self, request: ApiRequest) -> bool:
+        """Whether a failed handler has changed nothing, wherever it failed."""
+        return request.method in ("GET", "HEAD")
+
+    def with_retry(self, step: Callable[[], Result], *, is_retry_safe: bool = True) -> Result:
+        """The step's result; retries once on a new connection if the old connection caused the
+        error.
+
+        A read-only session has written nothing, so its errors are always safe to retry.
+        """
+        try:
+            return step()
+        except DatabaseError as error:
+            if not (is_read_only(error) or (is_retry_safe and is_stale_plan(error))):
+                raise
+            discard_connection(error)
+            return step()
+
+    def handler_of(self, method: str) -> Handler:
+        """The handler of the HTTP method. Raises MethodNotAllowed."""
+        if method not in self.allowed_methods:
+            raise MethodNotAllowed(method, self.allowed_methods)
+        return getattr(self, method.lower())
+
+    def query_names(self, method: str) -> Collection[str]:
+        """The query parameters that `describe_endpoint` declares for the method."""
+        names = getattr(getattr(self, method.lower(), None), "query_names", ())
+        return (*names, *PAGE_NAMES) if method == "GET" and self.paginated else names
+
+    def admit(self, request: ApiRequest) -> None:
+        """Admit the request or raise a Refusal."""
+
+    def run(
+        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Call the handler."""
+        return handler(request, *args, **kwargs)
+
+    def decorate(self, response: HttpResponseBase) -> None:
+        """Add headers to any response."""
+
+    def options(  # type: ignore[override]  # without a body nothing is to be rendered
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        return HttpResponse(
+            headers={"Allow": ", ".join(self.allowed_methods), "Content-Length": "0"}
+        )
+
+
+def render_json_response(response: HttpResponseBase) -> HttpResponseBase:
+    """Render a DRF response as JSON and set Content-Length, which avoids chunked transfer."""
+    if isinstance(response, Response):
+        response.accepted_renderer = RENDERER
+        response.accepted_media_type = RENDERER.media_type
+        vars(response)["renderer_context"] = {}
+        response.render()
+    if isinstance(response, HttpResponse) and response.status_code not in (204, 304):
+        response.headers.setdefault("Content-Length", str(len(response.content)))
+    return response

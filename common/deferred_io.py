@@ -1,0 +1,100 @@
+"""Network calls that are needed inside a transaction but made outside of it.
+
+A booking checks the free/busy times of external calendars (`bookings/services/live_check.py`).
+Which calendars is known only after rows have been read, often under locks: a move of a series finds
+its new times under its locks. A call at that point would hold the locks and a database connection
+for as long as the other server takes. Calls before the transaction would need a second path through
+every caller (Idempotency-Key, bulk request, move, followed edit) to find the questions, and the
+rows could still change in between.
+
+So the work is tried. If it needs an answer that is not known, it is rolled back, the question is
+asked, and the work runs again with the answer. The work is done twice, but only where a project
+uses the check; a new question in the second run costs a third run.
+
+    @retry_outside_transaction
+    def write() -> Booking:
+        with transaction.atomic():
+            taken = resolve(ask, [question])  # unknown: rolls back, asks, and runs again
+            ...
+
+Outside of `retry_outside_transaction`, `resolve` asks at once: its caller has no open transaction.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+Ask = Callable[[Collection[Any]], Mapping[Any, Any]]
+
+_known: ContextVar[dict[tuple[Ask, Hashable], Any] | None] = ContextVar("known", default=None)
+
+
+class NeedsAnswer(Exception):
+    """Leaves every transaction, up to `retry_outside_transaction`; not a refusal, never sent to a
+    client.
+    """
+
+    def __init__(self, ask: Ask, questions: Collection[Hashable]) -> None:
+        super().__init__("to be asked outside of the transaction")
+        self.ask, self.questions = ask, questions
+
+
+def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
+    """question -> answer. `ask` is the function that answers a collection of questions.
+
+    Raises NeedsAnswer if `retry_outside_transaction` has to ask before it continues.
+    """
+    known = _known.get()
+    if known is None:
+        return ask(questions)
+    missing = [question for question in questions if (ask, question) not in known]
+    if missing:
+        raise NeedsAnswer(ask, missing)
+    return {question: known[ask, question] for question in questions}
+
+
+def retry_outside_transaction(run: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Decorator: run a function again with the answers whenever it raises NeedsAnswer.
+
+    The function opens its transactions itself, so that a NeedsAnswer rolls back all it has done.
+    Nested in another decorated function it does not retry; the outer one does.
+    """
+
+    @wraps(run)
+    def asking(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+        if _known.get() is not None:
+            return run(*args, **kwargs)
+        known: dict[tuple[Ask, Hashable], Any] = {}
+        token = _known.set(known)
+        try:
+            while True:
+                try:
+                    return run(*args, **kwargs)
+                except NeedsAnswer as unasked:
+                    answers = unasked.ask(unasked.questions)
+                    known |= {
+                        (unasked.ask, question): answers[question] for question in unasked.questions
+                    }
+        finally:
+            _known.reset(token)
+
+    return asking
+
+
+def merge_questions(several: Collection[NeedsAnswer]) -> NeedsAnswer:
+    """Merge the questions of the first one's `ask` into one NeedsAnswer, so that they are asked in
+    one call.
+    """
+    first = next(iter(several))
+    same = [question for question in several if question.ask is first.ask]
+    return NeedsAnswer(
+        first.ask,
+        list(
+            dict.fromkeys(
+                question for each_question in same for question in each_question.questions
+            )
+        ),
+    )

@@ -1,0 +1,163 @@
+"""Parse iCalendar text (RFC 5545) into components: bounded, without global state.
+
+The library parses lines and values. Its time zones are not used: it caches the zones of a text for
+the whole process, under names that the next text may define otherwise. So times are returned as
+written, and timezones.py resolves them.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from icalendar import Component
+from icalendar.cal.component_factory import ComponentFactory
+from icalendar.parser import Contentline, Contentlines
+from icalendar.parser.ical.calendar import CalendarIcalParser
+from icalendar.prop import TypesFactory
+
+MAX_CHARACTERS = 10_000_000  # with what is attached
+MAX_LINES = 200_000
+MAX_LINES_READ = 20_000
+MAX_CHARACTERS_READ = 2_000_000
+MAX_RULES = 100  # one that counts from 1970 takes a twentieth of a second
+MAX_DEPTH = 8
+MAX_LINE = 100_000
+MAX_TEXT = 20_000
+
+# What a text can't mean: control characters, and halves of surrogate pairs.
+_UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
+_NAME = re.compile(r"\s*([A-Za-z0-9-]+)\s*[;:]")
+TEXTS = frozenset({"SUMMARY", "LOCATION", "DESCRIPTION"})
+# What decides about time: an event or zone in which one of these can't be read is not read at all.
+TIMES = frozenset(
+    {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID"}
+)
+TIMED = frozenset({"VEVENT", "STANDARD", "DAYLIGHT"})
+READ = (
+    TEXTS
+    | TIMES
+    | {"BEGIN", "END", "UID", "SEQUENCE", "STATUS", "TRANSP", "CLASS", "ATTENDEE"}
+    | {"X-MICROSOFT-CDO-BUSYSTATUS", "X-WR-TIMEZONE", "TZID", "TZOFFSETFROM", "TZOFFSETTO"}
+)
+
+
+class UnreadableCalendar(ValueError):
+    """The text could not be parsed as iCalendar."""
+
+
+def read_components(text: str) -> list[Component]:
+    """The VCALENDARs of the text, with the properties used here. Raises UnreadableCalendar."""
+    if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
+        raise UnreadableCalendar("The text is too long.")
+    lines = list(_lines(_UNWANTED.sub("", text)))
+    if len(lines) > MAX_LINES_READ or sum(map(len, lines)) > MAX_CHARACTERS_READ:
+        raise UnreadableCalendar("The text has too much content.")
+    if sum(line[:5].upper() == "RRULE" for line in lines) > MAX_RULES:
+        raise UnreadableCalendar("The text has too many rules.")
+    try:
+        components = _Parser(lines).parse()
+    except UnreadableCalendar:
+        raise
+    except Exception as error:  # whatever the library trips over, it is the text's fault
+        raise UnreadableCalendar(f"The text can't be read ({type(error).__name__}).") from error
+    calendars = [component for component in components if component.name == "VCALENDAR"]
+    if not calendars:
+        raise UnreadableCalendar("The text is not a calendar.")
+    return calendars
+
+
+def _lines(text: str) -> Iterator[Contentline]:
+    """The unfolded lines of the properties used here; long texts are cut."""
+    depth = 0
+    for line in Contentlines.from_ical(text):
+        match = _NAME.match(line[:100])
+        name = match[1].upper() if match else ""
+        if name not in READ or line.endswith(":"):
+            continue
+        depth += (name == "BEGIN") - (name == "END")
+        if depth > MAX_DEPTH:
+            raise UnreadableCalendar("The text is nested too deeply.")
+        if len(line) > MAX_TEXT and name in TEXTS:
+            line = Contentline(line[:MAX_TEXT])
+        if len(line) > MAX_LINE:
+            raise UnreadableCalendar("A line is too long.")
+        yield line
+
+
+class _Parser(CalendarIcalParser):
+    """Drops unparsable properties, unless they determine times."""
+
+    datetime_names = ()
+
+    def __init__(self, lines: list[Contentline]) -> None:
+        super().__init__(lines, ComponentFactory(), TypesFactory.instance())
+
+    def handle_end_component(self, vals: str) -> None:
+        super().handle_end_component("")  # by its name the library would keep a zone
+
+    def prepare_components(self) -> None:
+        """Nothing to look up again: no zone was looked up."""
+
+    def handle_line_parse_error(self, exception: Exception) -> None:
+        """The line is left out."""
+
+    def handle_property_parse_error(
+        self, exception: Exception, name: str, params: Any, val: str, line: Contentline
+    ) -> None:
+        if self.component is not None and self.component.name in TIMED and name in TIMES:
+            raise UnreadableCalendar(f"{name} can't be {val:.60}.") from exception
+
+
+def all_values(component: Component, name: str) -> list[Any]:
+    """The values of a property that may occur several times."""
+    found = component.get(name)
+    if found is None:
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def first_value(component: Component, name: str) -> Any:
+    """The first value of a property; None if it is absent."""
+    return next(iter(all_values(component, name)), None)
+
+
+def keyword_value(component: Component, name: str) -> str:
+    """A property of one word, in upper case; "" if it is absent."""
+    return str(first_value(component, name) or "").strip().upper()
+
+
+def value_text(value: Any) -> str:
+    """A value as it is written, such as that of a rule."""
+    return value.to_ical().decode()
+
+
+def date_values(component: Component, name: str) -> list[date]:
+    """The dates and times of a property, as written; the starts of periods."""
+    found = []
+    for each_value in all_values(component, name):
+        for value in each_value.dts:
+            moment = value.dt[0] if isinstance(value.dt, tuple) else value.dt
+            if isinstance(moment, date):
+                found.append(moment)
+    return found
+
+
+def tzid_of(value: Any) -> str:
+    """The TZID of a date property; "" if it has none."""
+    return str(value.params.get("TZID", ""))
+
+
+def sequence_of(component: Component) -> int:
+    """The component's SEQUENCE; -1 if it has none."""
+    found = first_value(component, "SEQUENCE")
+    return found if isinstance(found, int) else -1
+
+
+def duration_of(value: Any) -> timedelta:
+    """Of a DURATION."""
+    return value.dt if isinstance(value.dt, timedelta) else timedelta()
+
+
+def is_date(moment: date) -> bool:
+    return not isinstance(moment, datetime)

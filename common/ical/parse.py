@@ -1,0 +1,230 @@
+"""Parse external iCalendar text into occurrences. Pure: no database, no network."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from icalendar import Component
+
+from common.ical.components import (
+    UnreadableCalendar,
+    all_values,
+    first_value,
+    keyword_value,
+    read_components,
+)
+from common.ical.expand import (
+    MAX_OCCURRENCES,
+    OccurrenceSpan,
+    Window,
+    expand_series,
+    has_recurrence,
+)
+from common.ical.timezones import Clock, ClocksByTzid, ZoneClock, resolve_tzid
+from common.instants import FIRST_YEAR, LAST_YEAR
+
+__all__ = [
+    "CalendarOccurrence",
+    "ParsedObject",
+    "UnreadableCalendar",
+    "read_object",
+    "read_occurrences",
+]
+
+MAX_UID = 300
+MAX_LINE = 200
+MAX_DESCRIPTION = 8000
+MAX_ADDRESS = 254
+MAX_PARTICIPANTS = 100
+FIRST = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
+LAST = datetime(LAST_YEAR, 12, 31, 23, 59, 59, tzinfo=UTC)
+UNNAMED = "Busy"
+ADDRESS = re.compile(r"[^\s@]+@[^\s@]+")
+
+
+class CalendarOccurrence(NamedTuple):
+    """One occurrence: aware UTC in whole seconds, half-open, end after start.
+
+    All-day occurrences also have their dates, the end exclusive. Texts fit the columns of an Event.
+    """
+
+    uid: str
+    start: datetime
+    end: datetime
+    all_day: bool
+    start_date: date | None
+    end_date: date | None
+    busy: bool
+    what: str
+    where: str
+    description: str
+    participants: tuple[str, ...]
+
+
+class ParsedObject(NamedTuple):
+    """An object of a calendar, read: its UID ("" where it has none), whether it repeats, and what
+    it comes to in a window."""
+
+    uid: str
+    is_recurring: bool
+    occurrences: list[CalendarOccurrence]
+
+
+def read_occurrences(
+    text: str, *, zone: str, window: Window, address: str = ""
+) -> list[CalendarOccurrence]:
+    """The occurrences that overlap the half-open `window`, expanded. Raises UnreadableCalendar.
+
+    zone: the zone (the resource's) of dates and floating times. address: the owner's e-mail; events
+    that this attendee has declined do not block.
+    """
+    return read_object(text, zone=zone, window=window, address=address).occurrences
+
+
+def read_object(
+    text: str,
+    *,
+    zone: str,
+    window: Window,
+    latest: datetime | None = None,
+    address: str = "",
+) -> ParsedObject:
+    """As `read_occurrences`, with what there is to know of the object besides.
+
+    `latest`: what does not repeat is told although it begins behind the window, until then.
+
+    An object has one UID (RFC 4791, section 4.1): if it should have several, they are read apart
+    and told under the first. Unreadable are also what takes place more than 5,000 times in the
+    window or more often than every hour, and texts beyond any sensible size.
+    """
+    calendars = read_components(text)
+    try:
+        return _read(calendars, zone, window, latest or window[1], address.casefold())
+    except UnreadableCalendar:
+        raise
+    except Exception as error:  # whatever the libraries trip over, it is the text's fault
+        raise UnreadableCalendar(
+            f"Its times can't be read ({type(error).__name__}: {error})."
+        ) from error
+
+
+def _read(
+    calendars: Sequence[Component], zone: str, window: Window, latest: datetime, address: str
+) -> ParsedObject:
+    groups: dict[str, list[Component]] = {}
+    events = [event for calendar in calendars for event in calendar.walk("VEVENT")]
+    for event in events:
+        groups.setdefault(_uid_of(event), []).append(event)
+    uid = next(iter(groups), "")
+    clocks = _clocks(calendars, zone, window)
+    found: list[CalendarOccurrence] = []
+    is_recurring = False
+    for group in groups.values():
+        timed = [event for event in group if first_value(event, "DTSTART") is not None]
+        if timed:
+            repeats = has_recurrence(timed)
+            is_recurring = is_recurring or repeats
+            seen = window if repeats else (window[0], latest)
+            for stretch in expand_series(timed, clocks, window):
+                stretch = _cut(stretch)
+                is_off = keyword_value(stretch.component, "STATUS") == "CANCELLED"
+                if _touches(stretch, seen) and not is_off:
+                    found.append(_occurrence(uid, stretch, address))
+                if len(found) > MAX_OCCURRENCES:
+                    raise UnreadableCalendar("The event has too many occurrences.")
+    found.sort(key=lambda occurrence: (occurrence.start, occurrence.end))
+    return ParsedObject(uid, is_recurring, found)
+
+
+def _clocks(calendars: Sequence[Component], zone: str, window: Window) -> ClocksByTzid:
+    defined = {
+        str(first_value(component, "TZID")): component
+        for calendar in calendars
+        for component in calendar.walk("VTIMEZONE")
+    }
+    days = ZoneClock(zone)
+    default: Clock = days
+    for calendar in calendars:
+        named = resolve_tzid(str(first_value(calendar, "X-WR-TIMEZONE") or ""))
+        default = ZoneClock(named) if named else default
+    return ClocksByTzid(defined, default=default, days=days, window=window)
+
+
+def _uid_of(event: Component) -> str:
+    return _line(first_value(event, "UID"), MAX_UID)
+
+
+def _cut(stretch: OccurrenceSpan) -> OccurrenceSpan:
+    """Within the years that the service knows."""
+    start, end = max(stretch.start, FIRST), min(stretch.end, LAST)
+    if (start, end) == stretch[1:3]:
+        return stretch
+    days = stretch.days
+    if days is not None:
+        days = max(days[0], FIRST.date()), min(days[1], LAST.date())
+    return stretch._replace(start=start, end=end, days=days)
+
+
+def _touches(stretch: OccurrenceSpan, window: Window) -> bool:
+    """What has no length takes no time."""
+    return stretch.start < stretch.end and stretch.start < window[1] and stretch.end > window[0]
+
+
+def _occurrence(uid: str, stretch: OccurrenceSpan, address: str) -> CalendarOccurrence:
+    event, days = stretch.component, stretch.days
+    is_public = keyword_value(event, "CLASS") not in ("PRIVATE", "CONFIDENTIAL")
+    what = _line(first_value(event, "SUMMARY"), MAX_LINE) if is_public else ""
+    return CalendarOccurrence(
+        uid=uid,
+        start=stretch.start,
+        end=stretch.end,
+        all_day=days is not None,
+        start_date=days[0] if days else None,
+        end_date=days[1] if days else None,
+        busy=_blocks(event, address),
+        what=what or UNNAMED,
+        where=_line(first_value(event, "LOCATION"), MAX_LINE) if is_public else "",
+        description=_description(event) if is_public else "",
+        participants=tuple(_participants(event)) if is_public else (),
+    )
+
+
+def _blocks(event: Component, address: str) -> bool:
+    if keyword_value(event, "TRANSP") == "TRANSPARENT":
+        return False
+    if keyword_value(event, "X-MICROSOFT-CDO-BUSYSTATUS") == "FREE":
+        return False
+    return not any(
+        str(attendee.params.get("PARTSTAT", "")).upper() == "DECLINED"
+        and _address_of(attendee).casefold() == address
+        for attendee in all_values(event, "ATTENDEE")
+        if address
+    )
+
+
+def _line(value: object, longest: int) -> str:
+    return " ".join(str(value or "").split())[:longest].strip()
+
+
+def _description(event: Component) -> str:
+    text = str(first_value(event, "DESCRIPTION") or "").replace("\r\n", "\n").replace("\r", "\n")
+    return text.strip()[:MAX_DESCRIPTION].strip()
+
+
+def _participants(event: Component) -> Iterator[str]:
+    """The addresses of the attendees, each once."""
+    named: dict[str, str] = {}
+    for attendee in all_values(event, "ATTENDEE"):
+        address = _address_of(attendee)
+        if len(address) <= MAX_ADDRESS and ADDRESS.fullmatch(address):
+            named.setdefault(address.casefold(), address)
+    yield from list(named.values())[:MAX_PARTICIPANTS]
+
+
+def _address_of(attendee: object) -> str:
+    """Of a `mailto:`; where it is another kind of address, the EMAIL that stands beside it."""
+    scheme, _, address = str(attendee).partition(":")
+    if scheme.casefold() == "mailto":
+        return address.strip()
+    return str(getattr(attendee, "params", {}).get("EMAIL", "")).strip()

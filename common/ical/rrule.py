@@ -1,0 +1,450 @@
+"""Recurrence rules (RFC 5545, section 3.3.10) on a wall clock: parse and expand.
+
+External calendars may have any rule that repeats at most hourly. A booking's rule counts in whole
+days and ends: FREQ from DAILY to YEARLY with COUNT or UNTIL; its time of day is that of the start,
+so the BY parts of hours and less are refused.
+
+Only the days between two bounds are visited, each once, so that no rule takes long: libraries
+search for the next occurrence of an unsatisfiable rule until the year 9999, and visit each second
+of a rule that counts in seconds.
+"""
+
+import calendar
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from functools import cached_property
+from itertools import islice, product
+from typing import TypeVar
+
+from dateutil.relativedelta import relativedelta
+
+from common.instants import (
+    LAST_YEAR,
+    InstantError,
+    check_year,
+    to_aware,
+    wall_time,
+    wall_to_utc_or_gap_end,
+)
+
+# Of a booking's rule.
+MAX_LENGTH = 500
+MAX_OCCURRENCES = 366
+MAX_YEARS = 10
+# A rule that counts is followed from its first day on.
+EARLIEST_COUNTED = 1970
+
+Times = tuple[datetime, datetime]
+Fits = Callable[[str], bool]
+T = TypeVar("T")
+
+
+class RecurrenceRuleError(ValueError):
+    """The rule can't be used; the text says why."""
+
+
+# --- Reading --------------------------------------------------------------------------------------
+def _numbers(least: int, most: int, *, from_end: bool = False) -> Fits:
+    """A list of integers of that size, which may count from the end."""
+
+    def fits(text: str) -> bool:
+        words = text.split(",")
+        sign = "[+-]?" if from_end else ""
+        return all(
+            re.fullmatch(rf"{sign}[0-9]{{1,9}}", word) and least <= abs(int(word)) <= most
+            for word in words
+        )
+
+    return fits
+
+
+def _one(least: int, most: int) -> Fits:
+    return lambda text: "," not in text and _numbers(least, most)(text)
+
+
+def _pattern(pattern: str) -> Fits:
+    return lambda text: re.fullmatch(pattern, text) is not None
+
+
+DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_DAY = f"({'|'.join(DAYS)})"
+_DAYS = rf"([+-]?[1-9][0-9]?)?{_DAY}(,([+-]?[1-9][0-9]?)?{_DAY})*"
+# The name of each part, and whether a text is a value of it: in the rule of a booking,
+BOOKING_PARTS: Mapping[str, Fits] = {
+    "FREQ": _pattern("DAILY|WEEKLY|MONTHLY|YEARLY"),
+    "INTERVAL": _one(1, 1000),
+    "COUNT": _one(1, MAX_OCCURRENCES),
+    "UNTIL": _pattern("[0-9]{8}(T[0-9]{6}Z?)?"),
+    "WKST": _pattern(_DAY),
+    "BYDAY": _pattern(_DAYS),
+    "BYMONTH": _numbers(1, 12),
+    "BYMONTHDAY": _numbers(1, 31, from_end=True),
+    "BYYEARDAY": _numbers(1, 366, from_end=True),
+    "BYWEEKNO": _numbers(1, 53, from_end=True),
+    "BYSETPOS": _numbers(1, 366, from_end=True),
+}
+# and in any rule. RFC 7529 has calendars beside the Gregorian one; what skips days is not known.
+PARTS: Mapping[str, Fits] = {
+    **BOOKING_PARTS,
+    "FREQ": _pattern("HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY"),
+    "INTERVAL": _one(1, 9999),
+    "COUNT": _one(1, 999_999_999),
+    "BYHOUR": _numbers(0, 23),
+    "BYMINUTE": _numbers(0, 59),
+    "BYSECOND": _numbers(0, 60),
+    "RSCALE": _pattern(".*"),
+    "SKIP": _pattern("OMIT"),
+}
+# Which parts a frequency has no use for (RFC 5545, the table of section 3.3.10).
+MISPLACED: Mapping[str, tuple[str, ...]] = {
+    "DAILY": ("BYWEEKNO", "BYYEARDAY"),
+    "WEEKLY": ("BYWEEKNO", "BYYEARDAY", "BYMONTHDAY"),
+    "MONTHLY": ("BYWEEKNO", "BYYEARDAY"),
+    "YEARLY": (),
+}
+DAY_PARTS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO")
+
+
+class RecurrenceRule:
+    """`FREQ=WEEKLY;BYDAY=MO,TH`, as strange as they come.
+
+    text: as it was sent, in upper case and without `RRULE:`. until: the last reading that may be a
+    start, a date counting to its end, in UTC where `until_is_utc`; None: there is no last.
+    """
+
+    def __init__(self, text: str, known: Mapping[str, Fits] = PARTS) -> None:
+        """`known`: the parts that it may have. Raises RecurrenceRuleError."""
+        self.text = text.strip().upper().removeprefix("RRULE:")
+        self.parts = _read_parts(self.text, known)
+        self.frequency = self.parts["FREQ"]
+        self.interval = int(self.parts.get("INTERVAL", 1))
+        self.count = int(self.parts["COUNT"]) if "COUNT" in self.parts else None
+        self.week_start = DAYS.index(self.parts.get("WKST", "MO"))
+        self.until = _read_until(self.parts.get("UNTIL", ""))
+        self.until_is_utc = self.until is not None and self.parts["UNTIL"].endswith("Z")
+        hours, minutes, seconds = (
+            len(self.numbers(part)) or 1 for part in ("BYHOUR", "BYMINUTE", "BYSECOND")
+        )
+        if minutes * seconds > 1 if self.frequency == "HOURLY" else hours * minutes * seconds > 24:
+            raise RecurrenceRuleError("The event repeats more than once an hour.")
+
+    def last_start(self, to_wall: Callable[[datetime], datetime]) -> datetime | None:
+        """`until` as a clock shows it; `to_wall` reads that clock at an instant (aware UTC)."""
+        if self.until is None or not self.until_is_utc:
+            return self.until
+        return to_wall(to_aware(self.until))
+
+    def numbers(self, part: str) -> frozenset[int]:
+        return frozenset(int(word) for word in self.parts.get(part, "").split(",") if word)
+
+    @cached_property
+    def weekdays(self) -> frozenset[tuple[int, int]]:
+        """BYDAY as (which one, weekday); 0: each. Which one counts in months and years only."""
+        words = [word for word in self.parts.get("BYDAY", "").split(",") if word]
+        is_numbered = self.frequency in ("MONTHLY", "YEARLY")
+        return frozenset(
+            (int(word[:-2] or 0) if is_numbered else 0, DAYS.index(word[-2:])) for word in words
+        )
+
+
+def _read_parts(text: str, known: Mapping[str, Fits]) -> dict[str, str]:
+    words = text.split(";")
+    if known is PARTS:  # a booking's rule is kept and sent as it is: nothing in it is passed over
+        words = [word.strip() for word in words if word.strip() and not word.startswith("X-")]
+    parts: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in known:
+            raise RecurrenceRuleError(f"{name:.40} is not supported.")
+        if name in parts:
+            raise RecurrenceRuleError(f"{name} occurs twice.")
+        if not known[name](value):
+            raise RecurrenceRuleError(f"{name} can't be {value:.40}.")
+        parts[name] = value
+    if "FREQ" not in parts:
+        raise RecurrenceRuleError("FREQ is required.")
+    return parts
+
+
+def _read_until(text: str) -> datetime | None:
+    """One beyond the years that the service knows is none: many write 9999 for "for ever"."""
+    if not text:
+        return None
+    try:
+        until = datetime.strptime(f"{text[:8]}{text[9:15] or '235959'}", "%Y%m%d%H%M%S")
+    except ValueError:
+        raise RecurrenceRuleError("UNTIL: There is no such date or time.") from None
+    return until if until.year <= LAST_YEAR else None
+
+
+def read_booking_rule(text: str) -> RecurrenceRule:
+    """`FREQ=WEEKLY;COUNT=52`. Raises RecurrenceRuleError for a rule that bookings can't have."""
+    if len(text.strip()) > MAX_LENGTH:
+        raise RecurrenceRuleError(f"Must have at most {MAX_LENGTH} characters.")
+    rule = RecurrenceRule(text, BOOKING_PARTS)
+    parts, frequency = rule.parts, rule.frequency
+    if ("COUNT" in parts) == ("UNTIL" in parts):
+        raise RecurrenceRuleError("Either COUNT or UNTIL is required.")
+    for name in MISPLACED[frequency]:
+        if name in parts:
+            raise RecurrenceRuleError(f"{name} is not allowed in a {frequency} rule.")
+    counts_days = any(character.isdigit() for character in parts.get("BYDAY", ""))
+    if counts_days and (frequency in ("DAILY", "WEEKLY") or "BYWEEKNO" in parts):
+        raise RecurrenceRuleError("BYDAY takes numbers only in MONTHLY and YEARLY rules.")
+    if "BYSETPOS" in parts and not any(name in parts for name in (*DAY_PARTS, "BYMONTH")):
+        raise RecurrenceRuleError("BYSETPOS requires another BY part.")
+    return rule
+
+
+# --- Expanding ------------------------------------------------------------------------------------
+def expand_recurrence(
+    rule: RecurrenceRule, start: datetime, end: datetime, zone_name: str
+) -> list[Times]:
+    """Start and end of every occurrence, aware UTC; the first is the one given.
+
+    Counted on the zone's wall clock: both ends keep their readings over clock changes, a reading
+    inside a gap means the gap's end, and days that a month does not have are left out. Raises
+    RecurrenceRuleError: more occurrences or years than allowed, or a start that the rule leaves
+    out.
+    """
+    first, last = (wall_time(moment, zone_name) for moment in (start, end))
+    horizon = first + relativedelta(years=MAX_YEARS)
+    until = rule.last_start(lambda instant: wall_time(instant, zone_name))
+    if rule.count is None and (until is None or until > horizon):
+        raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
+    before = horizon + timedelta(seconds=1)
+    walls = rule_starts(rule, first, since=first, before=before, until=until)
+    found = list(islice(walls, MAX_OCCURRENCES + 1))
+    if not found or found[0] != first:
+        raise RecurrenceRuleError("The start must be an occurrence of the rule.")
+    if len(found) > MAX_OCCURRENCES:
+        raise RecurrenceRuleError(f"Must have at most {MAX_OCCURRENCES} occurrences.")
+    if len(found) < (rule.count or 0):
+        raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
+    others = [_times(wall, last - first, end - start, zone_name) for wall in found[1:]]
+    return [(start, end), *others]
+
+
+def _times(wall: datetime, by_wall: timedelta, elapsed: timedelta, zone_name: str) -> Times:
+    try:
+        start = check_year(wall_to_utc_or_gap_end(wall, zone_name))
+        end = check_year(wall_to_utc_or_gap_end(wall + by_wall, zone_name))
+    except InstantError as error:
+        raise RecurrenceRuleError(str(error)) from error
+    # Both in one gap of the clock: it lasts as long as the first.
+    return start, end if end > start else start + elapsed
+
+
+def rule_starts(
+    rule: RecurrenceRule,
+    first: datetime,
+    *,
+    since: datetime,
+    before: datetime,
+    until: datetime | None,
+) -> Iterator[datetime]:
+    """Readings of one wall clock (naive) at which the rule says that something starts, in order.
+
+    Of those from `first` on, the ones in `since` to `before`, half-open, not after `until`. Whether
+    `first` itself fits the rule is not asked. Raises RecurrenceRuleError.
+    """
+    if rule.count is not None and first.year < EARLIEST_COUNTED:
+        raise RecurrenceRuleError("The rule has a COUNT and begins before 1970.")
+    since = max(since, first)
+    found = _readings(rule, first, first if rule.count is not None else since, before)
+    found = (reading for reading in found if reading >= first)
+    for reading in islice(found, rule.count):
+        if reading >= before or (until is not None and reading > until):
+            return
+        if reading >= since:
+            yield reading
+
+
+def _readings(
+    rule: RecurrenceRule, first: datetime, since: datetime, before: datetime
+) -> Iterator[datetime]:
+    if rule.frequency == "HOURLY":
+        yield from _hourly(rule, first, since, before)
+        return
+    positions = rule.numbers("BYSETPOS")
+    times = _times_of_day(rule, first.time())
+    for days in fitting_days(rule, first.date(), before.date(), since=since.date()):
+        found = [datetime.combine(*pair) for pair in product(days, times)]
+        yield from at_positions(found, positions) if positions else found
+
+
+def _times_of_day(rule: RecurrenceRule, own: time) -> list[time]:
+    hours = rule.numbers("BYHOUR") or {own.hour}
+    minutes = rule.numbers("BYMINUTE") or {own.minute}
+    seconds = {min(second, 59) for second in rule.numbers("BYSECOND")} or {own.second}
+    return [time(*parts) for parts in product(sorted(hours), sorted(minutes), sorted(seconds))]
+
+
+def _hourly(
+    rule: RecurrenceRule, first: datetime, since: datetime, before: datetime
+) -> Iterator[datetime]:
+    """Every so many hours on the wall clock; its days and hours are filters here."""
+    if "BYSETPOS" in rule.parts:
+        raise RecurrenceRuleError("BYSETPOS is not allowed in an HOURLY rule.")
+    for minute in rule.numbers("BYMINUTE"):
+        first = first.replace(minute=minute)
+    for second in rule.numbers("BYSECOND"):
+        first = first.replace(second=min(second, 59))
+    hours = rule.numbers("BYHOUR")
+    fits = DayFilter(rule, first.date())
+    step = timedelta(hours=rule.interval)
+    reading = first + max(since - first, timedelta()) // step * step
+    while reading < before:
+        if (not hours or reading.hour in hours) and fits(reading.date()):
+            yield reading
+        reading += step
+
+
+# --- Days -----------------------------------------------------------------------------------------
+ONE_DAY = timedelta(days=1)
+
+
+def fitting_days(
+    rule: RecurrenceRule, first: date, last: date, *, since: date = date.min
+) -> Iterator[list[date]]:
+    """The days of each period (year, month, week or day) of the rule from `first`, before BYSETPOS.
+
+    Includes days of the first and last period outside of `first` to `last`. Periods that end before
+    `since` are skipped at no cost.
+    """
+    fits = DayFilter(rule, first)
+    for period in _PERIODS[rule.frequency](rule, first, last, max(since, first)):
+        yield [day for day in period if fits(day)]
+
+
+def at_positions(found: Sequence[T], positions: Collection[int]) -> list[T]:
+    """Those whose place, counted from either end, BYSETPOS names."""
+    return [
+        day
+        for place, day in enumerate(found)
+        if place + 1 in positions or place - len(found) in positions
+    ]
+
+
+def _days_from(first: date, count: int) -> list[date]:
+    return [first + ONE_DAY * place for place in range(count)]
+
+
+def _daily(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(first.toordinal(), since.toordinal(), rule.interval)
+    for day in range(start, last.toordinal() + 1, rule.interval):
+        yield [date.fromordinal(day)]
+
+
+def _weekly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+    monday = first.toordinal() - (first.weekday() - rule.week_start) % 7
+    start = _step_before(monday, since.toordinal(), 7 * rule.interval)
+    for day in range(start, last.toordinal() + 1, 7 * rule.interval):
+        yield _days_from(date.fromordinal(day), 7)
+
+
+def _monthly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(_month_number(first), _month_number(since), rule.interval)
+    for number in range(start, _month_number(last) + 1, rule.interval):
+        month = date(number // 12, number % 12 + 1, 1)
+        yield _days_from(month, _days_in_month(month))
+
+
+def _yearly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+    start = _step_before(first.year, since.year, rule.interval)
+    for year in range(start, last.year + 1, rule.interval):
+        yield _days_from(date(year, 1, 1), _days_in_year(date(year, 1, 1)))
+
+
+def _step_before(first: int, since: int, step: int) -> int:
+    """The last of first, first + step, ... that is not after `since`."""
+    return first + (since - first) // step * step
+
+
+def _month_number(day: date) -> int:
+    return day.year * 12 + day.month - 1
+
+
+_PERIODS: Mapping[str, Callable[[RecurrenceRule, date, date, date], Iterator[list[date]]]] = {
+    "DAILY": _daily,
+    "WEEKLY": _weekly,
+    "MONTHLY": _monthly,
+    "YEARLY": _yearly,
+}
+
+
+class DayFilter:
+    """Whether a day satisfies the rule, before BYSETPOS; what the rule omits is as in `first`."""
+
+    def __init__(self, rule: RecurrenceRule, first: date) -> None:
+        self.months = rule.numbers("BYMONTH")
+        self.month_days = rule.numbers("BYMONTHDAY")
+        self.year_days = rule.numbers("BYYEARDAY")
+        self.weeks = rule.numbers("BYWEEKNO")
+        self.weekdays = rule.weekdays
+        self.week_start = rule.week_start
+        # A numbered weekday counts within the month, or within the year where no month is named.
+        self.counts_in_year = rule.frequency == "YEARLY" and not self.months
+        if any(name in rule.parts for name in DAY_PARTS):
+            if self.weeks and not self.weekdays:
+                self.weekdays = frozenset({(0, first.weekday())})
+        elif rule.frequency == "WEEKLY":
+            self.weekdays = frozenset({(0, first.weekday())})
+        elif rule.frequency in ("MONTHLY", "YEARLY"):
+            self.month_days = frozenset({first.day})
+            if rule.frequency == "YEARLY" and not self.months:
+                self.months = frozenset({first.month})
+
+    def __call__(self, day: date) -> bool:
+        return (
+            (not self.months or day.month in self.months)
+            and (not self.weekdays or self._is_weekday(day))
+            and (not self.month_days or _is_at(day.day, _days_in_month(day), self.month_days))
+            and (not self.year_days or _is_at(_year_day(day), _days_in_year(day), self.year_days))
+            and (not self.weeks or _is_at(*_week(day, self.week_start), self.weeks))
+        )
+
+    def _is_weekday(self, day: date) -> bool:
+        weekday = day.weekday()
+        if (0, weekday) in self.weekdays:
+            return True
+        place, length = day.day, _days_in_month(day)
+        if self.counts_in_year:
+            place, length = _year_day(day), _days_in_year(day)
+        from_start, from_end = (place - 1) // 7 + 1, -((length - place) // 7 + 1)
+        return (from_start, weekday) in self.weekdays or (from_end, weekday) in self.weekdays
+
+
+def _is_at(place: int, length: int, places: frozenset[int]) -> bool:
+    """Whether a place, counted from either end, is named."""
+    return place in places or place - length - 1 in places
+
+
+def _days_in_month(day: date) -> int:
+    return calendar.monthrange(day.year, day.month)[1]
+
+
+def _days_in_year(day: date) -> int:
+    return 366 if calendar.isleap(day.year) else 365
+
+
+def _year_day(day: date) -> int:
+    return day.timetuple().tm_yday
+
+
+def _week(day: date, week_start: int) -> tuple[int, int]:
+    """The number of the day's week, and of the last in its year: a week belongs to the year in
+    which it has at least four days."""
+    return _week_number(day, week_start), _week_number(
+        date(_fourth_day(day, week_start).year, 12, 28), week_start
+    )
+
+
+def _week_number(day: date, week_start: int) -> int:
+    return (_year_day(_fourth_day(day, week_start)) - 1) // 7 + 1
+
+
+def _fourth_day(day: date, week_start: int) -> date:
+    """Of the day's week: it decides whose year the week is."""
+    return day + ONE_DAY * (3 - (day.weekday() - week_start) % 7)

@@ -1,0 +1,106 @@
+"""Middleware for every request."""
+
+import logging
+import re
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from common.errors import (
+    NotFound,
+    Unavailable,
+    discard_connection,
+    is_api_path,
+    is_outage,
+    json_error,
+    request_id_of,
+    set_request_id,
+)
+
+logger = logging.getLogger(__name__)
+
+SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
+CONTEXT_LENGTH = 200
+
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+class RequestIdMiddleware:
+    """Set the id of each request (a valid X-Request-Id is kept) and the header of its response.
+
+    Outermost, so that preflights, files and errors of inner layers have the id too.
+    """
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        set_request_id(request, given if SANE_ID.fullmatch(given) else str(uuid.uuid4()))
+        log_context(request)
+        response = self.get_response(request)
+        response["Service-Request-Id"] = request_id_of(request)
+        return response
+
+
+def log_context(request: HttpRequest) -> None:
+    """Log the client's free Service-Context text, on one line and truncated."""
+    for prefix in settings.API_HEADER_PREFIXES:
+        context = request.META.get(f"HTTP_{prefix}_CONTEXT".upper().replace("-", "_"))
+        if context:
+            short = ascii(context[:CONTEXT_LENGTH])
+            logger.info("context=%s request_id=%s", short, request_id_of(request))
+            return
+
+
+class TrailingSlashMiddleware:
+    """Treat `/v2/bookings/` like `/v2/bookings`, without a redirect; also for pages."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not is_decodable_path(request):
+            return json_error(request, NotFound("Page"))
+        if has_needless_slash(request):
+            request.path_info = request.path_info.removesuffix("/")
+            request.path = request.path.removesuffix("/")
+        return self.get_response(request)
+
+
+PAGES = "/book/"  # prefix of the public pages
+
+
+def has_needless_slash(request: HttpRequest) -> bool:
+    is_ours = is_api_path(request) or request.path_info.startswith(PAGES)
+    return is_ours and request.path_info.endswith("/")
+
+
+# Django's notation for a byte of a path that is not UTF-8.
+BROKEN_BYTE = re.compile("%[89A-F][0-9A-F]")
+
+
+def is_decodable_path(request: HttpRequest) -> bool:
+    """Whether the path is UTF-8 without NUL. A path that contains the literal notation of such a
+    byte is refused too.
+    """
+    return "\0" not in request.path_info and not BROKEN_BYTE.search(request.path_info)
+
+
+class DatabaseErrorMiddleware:
+    """Answer a database outage in a view outside of DRF with 503, as in DRF's views."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not is_outage(exception):
+            return None
+        logger.warning("database unavailable: %s request_id=%s", exception, request_id_of(request))
+        discard_connection(exception)
+        return json_error(request, Unavailable())

@@ -1,0 +1,426 @@
+"""Shared components of the API's description: schemas, headers, parameters, errors, the envelope of
+listings. `generator` describes the views.
+"""
+
+from typing import Any
+
+from common.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from common.errors import STATUS
+from common.openapi.records import (
+    END_EXAMPLE,
+    SCHEMAS,
+    Id,
+    Json,
+    Record,
+    Time,
+    field,
+    find_component,
+    register_component,
+    schema_of,
+)
+
+TEXT, FLAG, ID, FREE = (SCHEMAS[kind] for kind in (str, bool, Id, Json))
+
+
+class SpanRecord(Record):
+    start: Time
+    end: Time = field(example=END_EXAMPLE)
+
+
+def text_response(description: str, **more: Any) -> Json:
+    return {"type": "string", "description": description, **more}
+
+
+_PAGE_URL: Json = {
+    "format": "uri",
+    "examples": ["https://booking.example.com/v2/resources?limit=50&page=1"],
+}
+_NO_PAGE_URL: Json = {"format": "uri", "examples": [None]}
+
+
+class PageRecord(Record):
+    total: int = field("The number of rows on all pages.", minimum=0, examples=[1])
+    per_page: int | str = field(
+        "`limit` as the sent text, or the default as an integer.",
+        examples=[DEFAULT_LIMIT],
+    )
+    current_page: int = field(minimum=1, examples=[1])
+    last_page: int = field(minimum=1, examples=[1])
+    first_page_url: str = field(**_PAGE_URL)
+    last_page_url: str = field(**_PAGE_URL)
+    next_page_url: str | None = field(**_NO_PAGE_URL)
+    prev_page_url: str | None = field("For a page past the end: the last page.", **_NO_PAGE_URL)
+    from_: int | None = field(
+        "The number of the page's first row, from 1; null on an empty page.", examples=[1]
+    )
+    to: int | None = field(examples=[1])
+
+
+# --- Parameters and headers -----------------------------------------------------------------------
+def parameter(place: str, name: str, description: str, **schema: Any) -> Json:
+    content = {"name": name, "in": place, "description": description, "schema": schema}
+    return register_component("parameters", name, content)
+
+
+def answer_header(name: str, description: str, *, always: bool = False, **schema: Any) -> Json:
+    content: Json = {"description": description, "schema": {"type": "string", **schema}}
+    return register_component("headers", name, content | ({"required": True} if always else {}))
+
+
+SERVICE_APP = parameter(
+    "header",
+    "Service-App",
+    "The slug of the app. Required for an access token whose account has several apps. Optional"
+    " with a key.",
+    type="string",
+    examples=["demo"],
+)
+SERVICE_TIMEZONE = parameter(
+    "header",
+    "Service-Timezone",
+    "The IANA zone for the times of events in answers, and for wall times in requests without a"
+    " single resource. Absent: UTC.",
+    type="string",
+    examples=["Europe/Berlin"],
+)
+IDEMPOTENCY_KEY = parameter(
+    "header",
+    "Idempotency-Key",
+    "For 24 hours, a repeated request with the same key, path and body gets the first answer. A"
+    " different body is 422 `idempotency_mismatch`. Errors are not stored.",
+    type="string",
+    minLength=1,
+    maxLength=255,
+    pattern="^[!-~]+$",
+)
+_COUNT: Json = {"type": "integer", "minimum": 1}
+LIMIT = parameter(
+    "query", "limit", "Rows per page.", **_COUNT, maximum=MAX_LIMIT, default=DEFAULT_LIMIT
+)
+PAGE_NUMBER = parameter(
+    "query", "page", "The page number, from 1.", **_COUNT, maximum=MAX_PAGE, default=1
+)
+
+_NUMBER: dict[str, Any] = {"type": "string", "pattern": "^[0-9]+$"}
+ANSWER_HEADERS = {
+    "Service-Request-Id": answer_header(
+        "Service-Request-Id",
+        "The id of the request in the logs; taken from a valid `X-Request-Id`.",
+        always=True,
+    ),
+    "Service-TestMode": answer_header(
+        "Service-TestMode", "`true` for a test app, else absent.", enum=["true"]
+    ),
+    "X-RateLimit-Limit": answer_header(
+        "X-RateLimit-Limit", "The limit per minute; absent without a limit.", **_NUMBER
+    ),
+    "X-RateLimit-Remaining": answer_header(
+        "X-RateLimit-Remaining", "Requests left in this minute.", **_NUMBER
+    ),
+    "X-RateLimit-Reset": answer_header(
+        "X-RateLimit-Reset", "Seconds until the minute ends.", **_NUMBER
+    ),
+}
+REQUEST_ID = {"Service-Request-Id": ANSWER_HEADERS["Service-Request-Id"]}
+REPLAYED = {
+    "Idempotent-Replayed": answer_header(
+        "Idempotent-Replayed",
+        "`true` if this is the stored answer of an earlier request.",
+        enum=["true"],
+    )
+}
+RETRY_AFTER = {
+    "Retry-After": answer_header("Retry-After", "Seconds to wait.", always=True, **_NUMBER)
+}
+_SOMETIMES_LATER = {
+    "Retry-After": {
+        "description": "With `idempotency_in_progress`: seconds to wait.",
+        "schema": _NUMBER,
+    }
+}
+CHALLENGE = {
+    "WWW-Authenticate": answer_header("WWW-Authenticate", "`Basic`, with its realm.", always=True)
+}
+ALLOW = {"Allow": answer_header("Allow", "The methods of this path.", always=True)}
+
+# --- Webhooks -------------------------------------------------------------------------------------
+# Event name -> path item: the calls that the service makes, described by packages above.
+WEBHOOKS: dict[str, Json] = {}
+
+# --- Errors ---------------------------------------------------------------------------------------
+_REQUEST_ID_EXAMPLE = "5f0c7e0e-8f0e-4b9e-9a38-1f4f1c1f7a10"
+
+
+def error_schema(status: int, description: str, **properties: Json) -> Json:
+    """The schema of all errors with a status, with the fields that only it has."""
+    codes = [code for code, of_status in STATUS.items() if of_status == status]
+    return {
+        "type": "object",
+        "description": description,
+        "required": ["error", "code", "request_id"],
+        "properties": {
+            "error": text_response("One sentence for a person."),
+            "code": text_response("A stable code for programs.", enum=codes),
+            **properties,
+            "request_id": text_response("The value of the header Service-Request-Id."),
+        },
+    }
+
+
+def error_response(
+    status: int,
+    description: str,
+    examples: dict[str, Json],
+    headers: Json | None = None,
+    **properties: Json,
+) -> Json:
+    """Register the schema and the response of a status as components named `Error404`.
+
+    `examples` maps a code to the other members of its body.
+    """
+    schema = register_component(
+        "schemas", f"Error{status}", error_schema(status, description, **properties)
+    )
+    written = {
+        name: {"value": {"code": name} | body | {"request_id": _REQUEST_ID_EXAMPLE}}
+        for name, body in examples.items()
+    }
+    return register_component(
+        "responses",
+        f"Error{status}",
+        {
+            "description": description,
+            "headers": REQUEST_ID | (headers or {}),
+            "content": {"application/json": {"schema": schema, "examples": written}},
+        },
+    )
+
+
+def error_properties(response: Json) -> Json:
+    """The properties of an error response's schema."""
+    content = find_component(response)["content"]["application/json"]
+    return find_component(content["schema"])["properties"]
+
+
+_SPANS = schema_of(list[SpanRecord])
+_ALTERNATIVES = _SPANS | {
+    "maxItems": 3,
+    "description": "The next free times of the same length within 14 days, within the applicable"
+    " rules.",
+}
+_SPAN_EXAMPLES = [
+    {"start": "2026-11-23T08:00:00+00:00", "end": "2026-11-23T08:30:00+00:00"},
+    {"start": "2026-11-23T08:30:00+00:00", "end": "2026-11-23T09:00:00+00:00"},
+]
+
+
+class ReasonRecord(Record):
+    "Why time is not free. Widget keys see only `type` and `text`."
+
+    type: str = field(
+        enum=["constraint", "event", "hold", "buffer", "notice", "past", "limit", "calendar"]
+    )
+    source: str | None = field(
+        "The owner of the rule; null without one.",
+        optional=True,
+        example="resource",
+        enum=["resource", "project", "request"],
+    )
+    constraint: Json = field(
+        "The rule as it was sent.",
+        optional=True,
+        example={"block_hours": {"start": 12, "end": 13}},
+    )
+    constraints: list[Json] = field(
+        "Instead of `constraint`, if several rules form a union.", optional=True
+    )
+    event_id: Id = field("The event that overlaps.", optional=True)
+    reservation_id: Id = field("The hold that overlaps.", optional=True)
+    calendar_id: Id = field("The stale calendar.", optional=True)
+    text: str = field(
+        "The reason as text.", example="Blocked by the resource's rule: 12:00 to 13:00 every day."
+    )
+
+
+REASON_EXAMPLE = ReasonRecord.example("source", "constraint")
+
+
+class FailedOccurrenceRecord(SpanRecord):
+    reason: str = field("Why not.", enum=["slot_taken", "not_available"])
+
+
+ERROR_RESPONSES = {
+    400: error_response(
+        400,
+        "The request can't be parsed: invalid JSON, wrong encoding, duplicate keys, NaN, too many"
+        " levels, NUL or a lone surrogate.",
+        {"malformed": {"error": "The body has an object with a duplicate key."}},
+    ),
+    401: error_response(
+        401,
+        "Missing or invalid credentials. The body is the same for every cause.",
+        {"unauthenticated": {"error": "Valid credentials are needed."}},
+        CHALLENGE,
+    ),
+    403: error_response(
+        403,
+        "The credentials are valid but lack the permission.",
+        {"forbidden": {"error": "These credentials may not do this."}},
+    ),
+    404: error_response(
+        404,
+        "The app has no such object. Objects of other apps look the same.",
+        {"not_found": {"error": "Booking not found.", "model": "Booking"}},
+        model=text_response(
+            "What was not found; `Page` for an unknown path.", examples=["Booking"]
+        ),
+    ),
+    405: error_response(
+        405,
+        "The path does not support the method.",
+        {"method_not_allowed": {"error": "The method PATCH is not allowed here."}},
+        ALLOW,
+    ),
+    406: error_response(
+        406,
+        "The Accept header excludes application/json.",
+        {"not_acceptable": {"error": "The service answers in application/json only."}},
+    ),
+    409: error_response(
+        409,
+        "The request conflicts with the current state.",
+        {
+            "slot_taken": {
+                "error": "The time is taken.",
+                "conflicts": _SPAN_EXAMPLES[:1],
+                "alternatives": _SPAN_EXAMPLES[1:],
+            },
+            "not_available": {
+                "error": "The time is not available.",
+                "reasons": [REASON_EXAMPLE],
+                "alternatives": _SPAN_EXAMPLES,
+            },
+            "action_not_allowed": {
+                "error": "Cannot apply action 'confirm' to current state 'cancelled'",
+                "state": "cancelled",
+                "available_actions": [],
+            },
+            "policy": {
+                "error": "The policy min_cancel_time does not allow this.",
+                "policy": "min_cancel_time",
+                "limit": "1 day",
+            },
+            "hold_expired": {"error": "The hold has expired or was already used."},
+            "in_use": {"error": "The resource has bookings that are not completed."},
+            "already_exists": {"error": "There is a project with this slug."},
+            "outdated": {"error": "This message is outdated. The booking is cancelled."},
+        },
+        _SOMETIMES_LATER,
+        conflicts=_SPANS | {"description": "With `slot_taken`: the times that overlap."},
+        reasons=schema_of(list[ReasonRecord])
+        | {"description": "With `not_available`: the rules that the time breaks."},
+        alternatives=_ALTERNATIVES,
+        state=text_response("With `action_not_allowed`: the booking's state."),
+        available_actions=schema_of(list[str])
+        | {"description": "With `action_not_allowed`: the possible actions."},
+        policy=text_response("With `policy`: its name in the project's settings."),
+        limit={
+            "type": ["string", "integer", "null"],
+            "description": "With `policy`: its value in the settings of project or group; null"
+            " without a value.",
+        },
+        occurrences=schema_of(list[FailedOccurrenceRecord])
+        | {"description": "For a series: all occurrences that can't be booked."},
+        booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
+    ),
+    413: error_response(
+        413,
+        "The body is larger than 256 kB.",
+        {"too_large": {"error": "The body is larger than 256 kB."}},
+    ),
+    415: error_response(
+        415,
+        "The body is not application/json in UTF-8, or it has a Content-Encoding.",
+        {"unsupported_media_type": {"error": "The body must be application/json in UTF-8."}},
+    ),
+    422: error_response(
+        422,
+        "A value is invalid.",
+        {
+            "invalid": {
+                "error": "event.start: Must be a string.",
+                "errors": {"event.start": ["Must be a string."]},
+            }
+        },
+        errors={
+            "type": "object",
+            "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
+            "description": "The errors by their place: a dotted path in the body"
+            " (`event_notifications.0.when.unit`), or the name of a query parameter or"
+            " header.",
+        },
+        problem=text_response(
+            "For a calendar that can't be connected: the code of the problem.",
+            examples=["unauthorized"],
+        ),
+    ),
+    429: error_response(
+        429,
+        "Too many requests, or too many failed log-ins from this address.",
+        {"rate_limited": {"error": "Too many requests."}},
+        RETRY_AFTER,
+    ),
+    500: error_response(
+        500,
+        "A bug. Find it in the logs by its request id.",
+        {"internal": {"error": "Something went wrong on our side."}},
+    ),
+    503: error_response(
+        503,
+        "The database is busy, restarting or down: try again.",
+        {"unavailable": {"error": "The service is busy, try again."}},
+        RETRY_AFTER,
+    ),
+}
+
+
+# What failed one of many: the fields of its own error answer, under one status of the whole.
+class ErrorOfOneRecord(
+    Record,
+    required=["error", "code"],
+    properties={
+        name: schema
+        for response in ERROR_RESPONSES.values()
+        for name, schema in error_properties(response).items()
+        if name != "request_id"
+    }
+    | {"code": text_response("A stable code for programs.", enum=list(STATUS))},
+):
+    """As its own request would have been answered, without the request's id; paths begin at the top
+    of the body."""
+
+
+SECURITY = "basic"
+register_component(
+    "securitySchemes",
+    SECURITY,
+    {
+        "type": "http",
+        "scheme": "basic",
+        "description": (
+            "HTTP Basic with one of four kinds of key. Their secrets are shown once.\n\n"
+            "| kind | user | password | may |\n|---|---|---|---|\n"
+            "| server key | empty | `live_api_key_…`, `test_api_key_…` | everything in its app |\n"
+            "| widget key | empty | `live_widget_key_…`, `test_widget_key_…` | stands in public"
+            " pages: what the operations below name it for; rules are always enforced, and other"
+            " people's data is left out |\n"
+            "| access token | the account's e-mail | the token | in each app what the account's"
+            " role allows: `viewer` reads and asks for free time, `editor` also writes, `owner`"
+            " also makes keys, deletes the app and makes others |\n"
+            "| resource key | the resource's e-mail, if it has one | `api_token` of POST"
+            " /v2/resources or POST /v2/auth | the resource itself, its calendars,"
+            " events, bookings and free time |\n\n"
+            "Example: `curl -u :live_api_key_… https://booking.example.com/v2/app`"
+        ),
+    },
+)

@@ -1,0 +1,60 @@
+"""The document at /v2/openapi.json: generated once per process, identical on every machine."""
+
+import hashlib
+import threading
+from functools import cache
+
+import orjson
+from django.http import HttpResponse
+from django.utils.cache import get_conditional_response
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.utils import OpenApiResponse
+
+from common.api.views import ApiRequest, ApiView
+from common.openapi.components import FREE, TEXT
+from common.openapi.generator import describe_endpoint
+
+_document_lock = threading.Lock()
+
+
+def document_bytes() -> bytes:
+    """The OpenAPI document as indented JSON that ends with a line break."""
+    with _document_lock:
+        return _make_document()
+
+
+@cache
+def _make_document() -> bytes:
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+@cache
+def document_tag() -> str:
+    return f'"{hashlib.sha256(document_bytes()).hexdigest()[:32]}"'
+
+
+class DocumentView(ApiView):
+    """The description itself. Clients may keep it, and ask whether it has changed."""
+
+    operation_ids = {"GET": "retrieveDescription"}
+    public = True
+    json_only = False
+    tag = "service"
+
+    @describe_endpoint(
+        summary="This description",
+        description="OpenAPI 3.1. The answer has an ETag: a request with If-None-Match gets 304"
+        " without changes.",
+        response=FREE,
+        examples={"its head": {"openapi": "3.1.1", "info": {"title": "…", "version": "2.0.0"}}},
+        headers={"ETag": TEXT, "Cache-Control": TEXT},
+        others={304: OpenApiResponse(description="Not changed.")},
+    )
+    def get(self, request: ApiRequest) -> HttpResponse:
+        response = HttpResponse(
+            document_bytes(),
+            content_type="application/json",
+            headers={"ETag": document_tag(), "Cache-Control": "public, no-cache"},
+        )
+        return get_conditional_response(request, etag=document_tag(), response=response) or response

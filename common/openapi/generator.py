@@ -1,0 +1,379 @@
+"""The API's description of itself: how a view says what its handlers take and answer.
+
+A package names its answers once (`records.Record`) and points at them:
+
+    class BookingList(ApiView):
+        paginated = True            # documents limit and page
+        # query_like = True         # a POST that changes nothing: no Idempotency-Key, no 409
+        # public = True             # needs no credentials
+        # errors = (404, 429)       # statuses that a public view has beside those of all
+        # operation_ids = {"POST": "searchAvailability"}  # where the path does not give them
+
+        @describe_endpoint(summary="List bookings", response=page_of(BookingRecord))
+        def get(self, request): ...
+
+        @describe_endpoint(
+            summary="Make a booking",
+            request=BookingBodySerializer,
+            response=data_object(BookingRecord),
+            status=201,
+        )
+        def post(self, request): ...
+
+The example of an answer is put together from those of its components where none is given.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+
+from common.api.fields import ListOf
+from common.openapi.components import (
+    ANSWER_HEADERS,
+    ERROR_RESPONSES,
+    IDEMPOTENCY_KEY,
+    LIMIT,
+    PAGE_NUMBER,
+    REPLAYED,
+    REQUEST_ID,
+    RETRY_AFTER,
+    SECURITY,
+    SERVICE_APP,
+    SERVICE_TIMEZONE,
+    WEBHOOKS,
+    PageRecord,
+)
+from common.openapi.records import COMPONENTS, Json, find_component, schema_of
+
+
+def data_object(kind: Any) -> Json:
+    """`{"data": ...}` around a type or a schema."""
+    return {"type": "object", "properties": {"data": schema_of(kind)}, "required": ["data"]}
+
+
+def data_list(kind: Any) -> Json:
+    """`{"data": [...]}`, without pages."""
+    return data_object({"type": "array", "items": schema_of(kind)})
+
+
+def page_of(kind: Any) -> Json:
+    """The pagination envelope around a list."""
+    rows = {"data": {"type": "array", "items": schema_of(kind)}}
+    properties = find_component(PageRecord.schema)["properties"] | rows
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+PUBLIC: tuple[int, ...] = (405, 500, 503)
+ALWAYS: tuple[int, ...] = (400, 401, 403, 404, 405, 406, 422, 429, 500, 503)
+WITH_EFFECT = (409,)
+WITH_BODY = (413, 415)
+
+
+def describe_endpoint(
+    *,
+    summary: str,
+    request: Any = None,
+    response: Json | None = None,
+    status: int = 200,
+    examples: Mapping[str, Any] | None = None,
+    request_examples: Mapping[str, Any] | None = None,
+    query: Mapping[str, Json] | None = None,
+    path: Mapping[str, Json] | None = None,
+    headers: Mapping[str, Json] | None = None,
+    others: Mapping[int, OpenApiResponse] | None = None,
+    **options: Any,
+) -> Callable[[Any], Any]:
+    """Describes one handler: schemas of its body and its answer (None: no body).
+
+    `examples` and `request_examples` map a name to a whole value; `query`, `path` and `headers`
+    (of the answer) a name to its schema; `others` further statuses to their answers. `options`
+    (description, deprecated) go to drf-spectacular's extend_schema. The view refuses every other
+    query parameter.
+    """
+    if examples is None and response is not None:
+        examples = examples_of(response)
+    describe = extend_schema(
+        summary=summary,
+        request={"application/json": request} if request else None,
+        responses={status: response, **(others or {})},
+        examples=[*answer_examples(examples or {}, status), *body_examples(request_examples or {})],
+        parameters=[
+            *parameters_of(query or {}, OpenApiParameter.QUERY),
+            *parameters_of(path or {}, OpenApiParameter.PATH),
+            *parameters_of(headers or {}, OpenApiParameter.HEADER, response=[status]),
+        ],
+        **options,
+    )
+
+    def decorate(handler: Any) -> Any:
+        handler.query_names = tuple(query or ())
+        return describe(handler)
+
+    return decorate
+
+
+ParameterPlace = Literal["query", "path", "header"]
+
+
+def parameters_of(
+    schemas: Mapping[str, Json], place: ParameterPlace, **options: Any
+) -> Iterator[OpenApiParameter]:
+    """`required` and `description` stand in a schema for the parameter's own."""
+    for name, schema in schemas.items():
+        own = {"required", "description"}
+        yield OpenApiParameter(
+            name,
+            {key: value for key, value in schema.items() if key not in own},
+            place,
+            required=place == OpenApiParameter.PATH or schema.get("required", False),
+            description=schema.get("description", ""),
+            **options,
+        )
+
+
+def include_of(names: Iterable[str]) -> Json:
+    """The schema of an `include` with these names."""
+    known = list(names)
+    choice = "|".join(map(re.escape, known))
+    return {
+        "type": "string",
+        "description": f"What to add, separated by commas: {', '.join(known)}.",
+        "pattern": f"^ *(({choice}) *)?(, *(({choice}) *)?)*$",
+        "examples": [known[0]],
+    }
+
+
+def search_of(fields: Collection[str], example: str) -> Json:
+    """The schema of a `search` with these fields; `meta.` means every key of meta."""
+    known = ", ".join(f"{field}<key>" if field.endswith(".") else field for field in fields)
+    return {
+        "type": "string",
+        "description": "`field:value;field:value`: all terms must match. `*` at the beginning or"
+        " end of a text is a wildcard. A backslash escapes `;`, `*` and itself."
+        f" Fields: {known}.",
+        "examples": [example],
+    }
+
+
+def examples_of(schema: Json) -> Mapping[str, Any]:
+    """The one example that the parts of a schema make together; none where a part has none."""
+    try:
+        return {"example": example_of(schema)}
+    except KeyError:
+        return {}
+
+
+def example_of(schema: Json) -> Any:
+    """The example of a schema: its own, or of its component, or made of its required parts.
+
+    Raises KeyError where there is none.
+    """
+    if "$ref" in schema:
+        return example_of(find_component(schema))
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "items" in schema:
+        return [example_of(schema["items"])]
+    properties = schema["properties"]
+    return {name: example_of(properties[name]) for name in schema["required"]}
+
+
+def answer_examples(examples: Mapping[str, Any], status: int) -> list[OpenApiExample]:
+    return [
+        OpenApiExample(name, value=value, response_only=True, status_codes=[str(status)])
+        for name, value in examples.items()
+    ]
+
+
+def body_examples(examples: Mapping[str, Any]) -> list[OpenApiExample]:
+    return [
+        OpenApiExample(name, value=value, request_only=True) for name, value in examples.items()
+    ]
+
+
+class Schema(AutoSchema):
+    """Adds the shared responses and parameters to each operation."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Json | None:
+        operation = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        if hasattr(self.view, "who_may"):
+            paragraphs = [operation.get("description"), f"Keys: {self.view.who_may(self.method)}."]
+            operation["description"] = "\n\n".join(filter(None, paragraphs))
+        parameters = operation.setdefault("parameters", [])
+        for parameter in parameters:
+            parameter.setdefault("description", path_words(parameter["name"]))
+        parameters.extend(self.shared_parameters())
+        for status, answer in operation["responses"].items():
+            answer["description"] = answer["description"] or ANSWERS[status]
+            later = RETRY_AFTER if status == "503" else {}
+            answer["headers"] = self.answer_headers() | later | answer.get("headers", {})
+        for error in self.error_statuses():
+            operation["responses"].setdefault(str(error), ERROR_RESPONSES[error])
+        if not operation["parameters"]:
+            del operation["parameters"]
+        return operation
+
+    @property
+    def is_public(self) -> bool:
+        return getattr(self.view, "public", False)
+
+    @property
+    def is_effect(self) -> bool:
+        return self.method != "GET" and not getattr(self.view, "query_like", False)
+
+    @property
+    def honours_idempotency_key(self) -> bool:
+        """Whether an Idempotency-Key is honoured."""
+        secret = self.method in getattr(self.view, "secret_methods", ())
+        return self.is_effect and self.method != "DELETE" and not secret
+
+    def shared_parameters(self) -> list[Json]:
+        if self.is_public:
+            return []
+        shared = [SERVICE_APP, SERVICE_TIMEZONE]
+        if self.honours_idempotency_key:
+            shared.append(IDEMPOTENCY_KEY)
+        if self.method == "GET" and getattr(self.view, "paginated", False):
+            shared += [LIMIT, PAGE_NUMBER]
+        return shared
+
+    def answer_headers(self) -> Json:
+        if self.is_public:
+            return REQUEST_ID
+        return ANSWER_HEADERS | (REPLAYED if self.honours_idempotency_key else {})
+
+    def error_statuses(self) -> list[int]:
+        statuses = PUBLIC if self.is_public else ALWAYS
+        statuses += getattr(self.view, "errors", ())
+        if self.is_effect:
+            statuses += WITH_EFFECT
+        if self.method in ("POST", "PUT") and not self.is_public:
+            statuses += WITH_BODY
+        return sorted(set(statuses))
+
+    def get_operation_id(self) -> str:
+        """What the view's `operation_ids` say of the method, else by method and path. /v2/users is
+        another name of /v2/resources: the same operations have its noun."""
+        given = getattr(self.view, "operation_ids", {}).get(self.method)
+        if given and self.path.startswith("/v2/users"):
+            given = given.replace("Resource", "User")
+        return given or operation_name(self.method, self.path.removeprefix("/v2"))
+
+    def get_tags(self) -> list[str]:
+        """The view's `tag`, else the first word of the path."""
+        words = re.findall(r"[\w-]+", self.path.removeprefix("/v2"))
+        return [getattr(self.view, "tag", words[0])]
+
+    def get_auth(self) -> list[Json]:
+        return [] if self.is_public else [{SECURITY: []}]
+
+    def get_request_serializer(self) -> Any:
+        """None: a handler that is not `described` has no body to tell of."""
+
+    def get_response_serializers(self) -> Any:
+        return {200: {"type": "object"}}
+
+    def get_serializer_name(self, serializer: Any, direction: str) -> str:
+        """The class's; where an answer has that name, the body is called `BookingInput`."""
+        name = type(serializer).__name__.removesuffix("Serializer")
+        return f"{name}Input" if ("schemas", name) in COMPONENTS else name
+
+    def _insert_field_validators(self, field: Any, schema: Json) -> None:
+        # Of a text that may be blank the base makes two alternatives; one is enough where the
+        # pattern takes a blank one too.
+        pattern = schema.get("pattern")
+        takes_blank = pattern is not None and re.search(pattern, "") is not None
+        if takes_blank:
+            del schema["pattern"]
+        super()._insert_field_validators(field, schema)
+        if takes_blank:
+            schema["pattern"] = pattern
+        if isinstance(field, ListOf):
+            schema["maxItems"] = field.max_items
+            schema |= {} if field.allow_empty else {"minItems": 1}
+
+
+ANSWERS = {"200": "Done.", "201": "Made.", "204": "Success, without a body."}
+
+
+VERBS = {"POST": "create", "PUT": "update", "DELETE": "delete"}
+
+
+def operation_name(method: str, path: str) -> str:
+    """A verb and a noun.
+
+    >>> operation_name("GET", "/bookings"), operation_name("GET", "/bookings/{booking_id}")
+    ('listBookings', 'retrieveBooking')
+    >>> operation_name("GET", "/webhooks/{webhook_id}/deliveries")
+    'listWebhookDeliveries'
+    >>> operation_name("POST", "/calendars/{calendar_id}/sync")
+    'syncCalendar'
+    """
+    words = path.strip("/").split("/")
+    *owners, last = [word for word in words if not word.startswith("{")]
+    owner = singular(owners[-1]) if owners else ""
+    if words[-1].startswith("{"):
+        return VERBS.get(method, "retrieve") + singular(last)
+    if not last.endswith("s"):
+        return last + owner + ("ByPut" if method == "PUT" else "")
+    owner = owner if len(words) > 2 else ""  # not of /bookings/groups
+    return (
+        f"list{owner}{last.title()}" if method == "GET" else VERBS[method] + owner + singular(last)
+    )
+
+
+def singular(noun: str) -> str:
+    """`deliveries` -> `Delivery`."""
+    return re.sub("ies$", "y", noun).removesuffix("s").title()
+
+
+def path_words(name: str) -> str:
+    """`booking_id` -> "Id of the booking."."""
+    words = name.replace("_", " ")
+    return f"Id of the {words.removesuffix(' id')}." if words.endswith(" id") else ""
+
+
+def complete_document(result: Json, generator: Any, request: Any, public: bool) -> Json:
+    """A hook of drf-spectacular: adds the components that are pointed at, drops its own marks."""
+    drop_marks(result)
+    result |= {"webhooks": WEBHOOKS} if WEBHOOKS else {}
+    components = result["components"]
+    waiting = [result]
+    while waiting:
+        for kind, name in set(find_references(waiting.pop())):
+            if name in components.setdefault(kind, {}):
+                continue
+            components[kind][name] = COMPONENTS[kind, name]
+            waiting.append(COMPONENTS[kind, name])
+    components["securitySchemes"] = {SECURITY: COMPONENTS["securitySchemes", SECURITY]}
+    result["components"] = {
+        kind: dict(sorted(components[kind].items())) for kind in sorted(components)
+    }
+    return result
+
+
+def find_references(node: Any) -> Iterator[tuple[str, str]]:
+    """(kind, name) of every `$ref` in the node."""
+    if isinstance(node, dict):
+        if "$ref" in node:
+            kind, name = node["$ref"].split("/")[-2:]
+            yield kind, name
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            yield from find_references(value)
+
+
+def drop_marks(node: Any) -> None:
+    """Removes drf-spectacular's notes for a hook of its own that names enumerations."""
+    if isinstance(node, dict):
+        node.pop("x-spec-enum-id", None)
+        node = list(node.values())
+    if isinstance(node, list):
+        for value in node:
+            drop_marks(value)

@@ -1,0 +1,202 @@
+"""Live free/busy check of connected calendars, just before a booking is made.
+
+All calendars that were recently reachable are queried at once, for three seconds in total. If a
+calendar does not answer in time, the last sync counts. Feeds are not queried: they are fetched
+whole, and their servers publish late anyway.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
+
+from availability.live_freebusy import freebusy_sources
+from availability.models import Event
+from availability.search_queries import TimeSpan
+from common.ical.parse import UnreadableCalendar, read_occurrences
+from common.instants import to_datetime
+from common.updated_at import TransactionStart
+from external_calendars.credentials import credentials_of
+from external_calendars.models import Connection, WrittenEvent
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import NOT_ASKED, CalendarAccess, Provider, ProviderError
+from external_calendars.sync.leases import SYNC_WAKEUP
+from notifications.outbox.wakeup import wake_up_after_commit
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 3.0
+MAX_CONCURRENT = 16
+# A calendar that did not answer is skipped for this many seconds, by this process: a request that
+# makes a hundred bookings must not wait a hundred times.
+PAUSE = 30.0
+_silent_until: dict[uuid.UUID, float] = {}  # calendar id -> monotonic time
+
+
+class FreebusyRequest(NamedTuple):
+    """A query of one calendar with all it needs, so that its thread needs no database."""
+
+    calendar_id: uuid.UUID
+    resource_id: uuid.UUID
+    provider: Provider
+    access: CalendarAccess
+    zone: str
+    address: str
+
+
+class CalendarBusy(NamedTuple):
+    """A busy time span of a resource in one calendar."""
+
+    calendar_id: uuid.UUID
+    resource_id: uuid.UUID
+    uid: str
+    span: TimeSpan
+
+
+@freebusy_sources.register
+def fetch_calendar_busy(
+    resource_ids: Collection[uuid.UUID], span: TimeSpan, *, ignore_all_day: bool = False
+) -> dict[uuid.UUID, list[TimeSpan]]:
+    """Return resource id -> busy spans in its connected calendars within `span`, without mirrored
+    events.
+
+    At most four queries. A calendar with an unknown event is synced soon.
+    """
+    found = _without_own(_ask_all(list(_askable(resource_ids)), span, ignore_all_day))
+    _request_sync(found, span)
+    answers: dict[uuid.UUID, list[TimeSpan]] = {}
+    for busy in found:
+        answers.setdefault(busy.resource_id, []).append(busy.span)
+    return answers
+
+
+def _askable(resource_ids: Collection[uuid.UUID]) -> Iterable[FreebusyRequest]:
+    now = time.monotonic()
+    connections = Connection.objects.filter(
+        calendar__resource__in=resource_ids,
+        calendar__deleted_at=None,
+        calendar__provider__in=[name for name, provider in PROVIDERS.items() if provider.can_write],
+    ).exclude(problem__in=NOT_ASKED)
+    for connection in connections.select_related("calendar__resource"):
+        calendar, resource = connection.calendar, connection.calendar.resource
+        if _silent_until.get(calendar.id, now) > now:
+            continue
+        try:
+            access = credentials_of(connection)
+        except ProviderError:
+            continue  # the next sync records the problem
+        yield FreebusyRequest(
+            calendar.id,
+            resource.id,
+            PROVIDERS[calendar.provider],
+            access,
+            resource.timezone,
+            resource.email or "",
+        )
+
+
+def _ask_all(
+    asked: Sequence[FreebusyRequest], span: TimeSpan, ignore_all_day: bool
+) -> list[CalendarBusy]:
+    """Return the busy times of the calendars that answer in time; abandon threads that hang."""
+    if not asked:
+        return []
+    ends = time.monotonic() + SECONDS
+    threads = ThreadPoolExecutor(min(len(asked), MAX_CONCURRENT), "ask-calendars")
+    questions = {
+        threads.submit(_ask, request, span, ignore_all_day, ends): request for request in asked
+    }
+    wait(questions, SECONDS)
+    threads.shutdown(wait=False, cancel_futures=True)
+    found: list[CalendarBusy] = []
+    for question, each_question in questions.items():
+        answer = _answer_of(question, each_question)
+        if answer is None:
+            _mark_silent(each_question.calendar_id)
+        else:
+            found += answer
+    return found
+
+
+def _ask(
+    asked: FreebusyRequest, span: TimeSpan, ignore_all_day: bool, ends: float
+) -> list[CalendarBusy]:
+    """Query one calendar. Raises ProviderError, UnreadableCalendar."""
+    window = to_datetime(span.start), to_datetime(span.end)
+    objects = asked.provider.objects_between(
+        asked.access, *window, deadline=max(0.0, ends - time.monotonic())
+    )
+    return [
+        CalendarBusy(
+            asked.calendar_id,
+            asked.resource_id,
+            occurrence.uid,
+            TimeSpan(int(occurrence.start.timestamp()), int(occurrence.end.timestamp())),
+        )
+        for remote_object in objects
+        for occurrence in read_occurrences(
+            remote_object.text, zone=asked.zone, window=window, address=asked.address
+        )
+        if occurrence.busy and not (ignore_all_day and occurrence.all_day)
+    ]
+
+
+def _answer_of(
+    question: "Future[list[CalendarBusy]]", asked: FreebusyRequest
+) -> list[CalendarBusy] | None:
+    """Return the answer; None without one."""
+    if not question.done() or question.cancelled():
+        logger.info("calendar %s did not answer in time", asked.calendar_id)
+        return None
+    try:
+        return question.result()
+    except (ProviderError, UnreadableCalendar) as error:
+        logger.info("calendar %s could not be asked: %s", asked.calendar_id, error)
+    except Exception:
+        logger.exception("calendar %s could not be asked", asked.calendar_id)
+    return None
+
+
+def _mark_silent(calendar_id: uuid.UUID) -> None:
+    now = time.monotonic()
+    for known, until in list(_silent_until.items()):
+        if until <= now:
+            _silent_until.pop(known, None)
+    _silent_until[calendar_id] = now + PAUSE
+
+
+def _without_own(found: Sequence[CalendarBusy]) -> list[CalendarBusy]:
+    """Leave out mirrored events: their bookings are known here.
+
+    The mirrored event of a cancelled booking may exist for a little longer.
+    """
+    if not found:
+        return []
+    own = set(
+        WrittenEvent.objects.filter(
+            calendar__in={busy.calendar_id for busy in found}, uid__in={busy.uid for busy in found}
+        ).values_list("calendar_id", "uid")
+    )
+    return [busy for busy in found if (busy.calendar_id, busy.uid) not in own]
+
+
+def _request_sync(found: Sequence[CalendarBusy], span: TimeSpan) -> None:
+    """Make calendars due that have unknown events. Calendars that are being synced, or are stopped
+    by a problem, are left alone.
+    """
+    if not found:
+        return
+    events = Event.objects.filter(
+        calendar__in={busy.calendar_id for busy in found}, busy=True
+    ).overlapping(to_datetime(span.start), to_datetime(span.end))
+    known = set(events.values_list("calendar_id", "provider_id"))
+    news = {busy.calendar_id for busy in found if (busy.calendar_id, busy.uid) not in known}
+    if news:
+        # The database's clock, without a query.
+        now = TransactionStart()
+        Connection.objects.filter(calendar__in=news, lease_token=None, next_at__gt=now).update(
+            next_at=now
+        )
+        wake_up_after_commit(SYNC_WAKEUP)

@@ -1,0 +1,253 @@
+"""Compose and update iCalendar objects of mirrored events (RFC 5545). Pure: no database, no
+network.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from icalendar import Calendar, Component, Event, vCalAddress
+
+from common.ical.parse import UnreadableCalendar
+from notifications.mail.invitations import PRODUCT, Guest, ical_address, ical_time
+
+# Properties that make the event recur, or that end it otherwise than DTEND.
+REPETITION = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
+
+
+class ForeignObject(Exception):
+    """The object at the provider has another UID."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredEvent:
+    """A booking's event. start, end: aware, or dates for all-day events, the end exclusive.
+
+    guests: the attendees. known: lower-case addresses of all customers the booking ever had.
+    Attendees in `known` that are no longer in `guests` are removed; other attendees are the owner's
+    own.
+    """
+
+    uid: str
+    sequence: int
+    stamp: datetime
+    start: datetime | date
+    end: datetime | date
+    what: str
+    where: str
+    description: str
+    organizer: Guest | None
+    guests: Sequence[Guest]
+    known: Collection[str]
+
+
+class RemoteEvent(NamedTuple):
+    """The times of an event at the provider, as in MirroredEvent; naive if floating."""
+
+    start: datetime | date
+    end: datetime | date
+    is_recurring: bool
+    is_cancelled: bool
+
+
+def compose_event(entry: MirroredEvent) -> str:
+    """Return a new iCalendar object with CRLF line ends."""
+    calendar = Calendar()
+    calendar.add("PRODID", PRODUCT)
+    calendar.add("VERSION", "2.0")
+    calendar.add("CALSCALE", "GREGORIAN")
+    event = Event()
+    event.add("UID", entry.uid)
+    event.add("SEQUENCE", entry.sequence)
+    _say(event, entry)
+    event.add("DTSTAMP", entry.stamp)
+    calendar.add_component(event)
+    return calendar.to_ical().decode()
+
+
+def update_event(text: str, entry: MirroredEvent) -> str | None:
+    """Return `text` with the entry's values; None if it has them already.
+
+    Keeps what others have added: alarms, categories, attendees, their replies. Raises
+    UnreadableCalendar, ForeignObject.
+    """
+    calendar = _read(text)
+    event = _find_master(calendar, entry.uid)
+    was_at = _span(event)
+    changed = _drop_repetition(calendar, event)
+    changed |= _say(event, entry)
+    if not changed:
+        return None
+    sequence = _sequence(event) + (was_at != _span(event))
+    _put(event, "SEQUENCE", max(sequence, entry.sequence))
+    _put(event, "DTSTAMP", entry.stamp)
+    event.pop("LAST-MODIFIED", None)
+    return calendar.to_ical().decode()
+
+
+def replace_event(text: str, entry: MirroredEvent) -> str:
+    """Return a new object that replaces `text` and keeps only its SEQUENCE. Raises as
+    `update_event`.
+    """
+    there = _sequence(_find_master(_read(text), entry.uid))
+    return compose_event(replace(entry, sequence=max(there, entry.sequence)))
+
+
+def has_uid(text: str, uid: str) -> bool:
+    """Return whether `text` has an event with the UID."""
+    try:
+        _find_master(_read(text), uid)
+    except (UnreadableCalendar, ForeignObject):
+        return False
+    return True
+
+
+def read_remote_event(text: str, uid: str) -> RemoteEvent:
+    """Return the event's times and status. Raises UnreadableCalendar, ForeignObject."""
+    calendar = _read(text)
+    event = _find_master(calendar, uid)
+    span = _span(event)
+    if span is None:
+        raise UnreadableCalendar("The event has no start or no end.")
+    several = len(_of_uid(calendar, uid)) > 1
+    return RemoteEvent(
+        *span,
+        is_recurring=several or any(name in event for name in REPETITION),
+        is_cancelled=str(event.get("STATUS", "")).upper() == "CANCELLED",
+    )
+
+
+# --- Reading --------------------------------------------------------------------------------------
+def _read(text: str) -> Component:
+    try:
+        calendar = Calendar.from_ical(text)
+    except Exception as error:  # foreign text may cause any error in the parser
+        raise UnreadableCalendar(f"The text is not iCalendar ({type(error).__name__}).") from error
+    if calendar.name != "VCALENDAR":
+        raise UnreadableCalendar("The text is not a calendar.")
+    return calendar
+
+
+def _of_uid(calendar: Component, uid: str) -> list[Component]:
+    return [event for event in calendar.walk("VEVENT") if str(event.get("UID", "")).strip() == uid]
+
+
+def _find_master(calendar: Component, uid: str) -> Component:
+    """Return the master event, not one of its exceptions. Raises ForeignObject."""
+    events = _of_uid(calendar, uid)
+    if not events:
+        raise ForeignObject
+    return next((event for event in events if "RECURRENCE-ID" not in event), events[0])
+
+
+def _span(event: Component) -> tuple[Any, Any] | None:
+    try:
+        start, end = (_in_utc(getattr(event, name)) for name in ("start", "end"))
+        return start, end
+    except Exception:
+        return None  # without times, or with malformed ones
+
+
+def _in_utc(value: datetime | date) -> datetime | date:
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def _sequence(event: Component) -> int:
+    try:
+        return int(event.get("SEQUENCE", 0))
+    except (TypeError, ValueError):
+        return 0
+
+
+# --- Writing --------------------------------------------------------------------------------------
+def _drop_repetition(calendar: Component, event: Component) -> bool:
+    """Remove recurrence rules and exceptions. Returns whether there were any."""
+    exceptions = [
+        component
+        for component in _of_uid(calendar, str(event["UID"]).strip())
+        if component is not event
+    ]
+    for exception in exceptions:
+        calendar.subcomponents.remove(exception)
+    found = [name for name in REPETITION if event.pop(name, None) is not None]
+    return bool(exceptions or found)
+
+
+def _say(event: Component, entry: MirroredEvent) -> bool:
+    """Write the entry's values into `event`. Returns whether anything changed."""
+    changed = False
+    if _span(event) != (_in_utc(entry.start), _in_utc(entry.end)):
+        for name, value in (("DTSTART", entry.start), ("DTEND", entry.end)):
+            _put(event, name, ical_time(value))
+        event.pop("DURATION", None)
+        changed = True
+    texts = {
+        "SUMMARY": entry.what,
+        "LOCATION": entry.where,
+        "DESCRIPTION": entry.description,
+        "STATUS": "CONFIRMED",
+        "TRANSP": "OPAQUE",
+    }
+    for name, text in texts.items():
+        if str(event.get(name, "")) != text:
+            changed = True
+            _put(event, name, text)
+    return _invite(event, entry) or changed
+
+
+def _put(event: Component, name: str, value: Any) -> None:
+    """Replace a property; an empty text removes it."""
+    event.pop(name, None)
+    if value != "":
+        event.add(name, value)
+
+
+def _invite(event: Component, entry: MirroredEvent) -> bool:
+    """Add and remove attendees; those who stay keep their replies. Returns whether anything
+    changed.
+    """
+    there = _attendees(event)
+    wanted = {guest.address.lower(): guest for guest in entry.guests}
+    stay = [
+        each_attendee
+        for each_attendee in there
+        if _address(each_attendee) in wanted or _address(each_attendee) not in entry.known
+    ]
+    new = wanted.keys() - {_address(each_attendee) for each_attendee in stay}
+    added = [_attendee(guest) for address, guest in wanted.items() if address in new]
+    changed = bool(added) or len(stay) < len(there)
+    if changed:
+        event.pop("ATTENDEE", None)
+        for attendee in (*stay, *added):
+            event.add("ATTENDEE", attendee)
+    if entry.organizer and wanted and "ORGANIZER" not in event:
+        event.add("ORGANIZER", ical_address(entry.organizer))
+        changed = True
+    return changed
+
+
+def _attendees(event: Component) -> list[vCalAddress]:
+    found = event.get("ATTENDEE", [])
+    return list(found) if isinstance(found, list) else [found]
+
+
+def _attendee(guest: Guest) -> vCalAddress:
+    """Return the attendee. The provider sends the invitation (RFC 6638): SCHEDULE-AGENT defaults to
+    SERVER.
+    """
+    return ical_address(
+        guest,
+        CUTYPE="INDIVIDUAL",
+        ROLE="REQ-PARTICIPANT",
+        PARTSTAT="NEEDS-ACTION",
+        RSVP="TRUE",
+    )
+
+
+def _address(attendee: Any) -> str:
+    return str(attendee).strip().lower().removeprefix("mailto:")
+
+
+def lowercase_addresses(addresses: Iterable[str]) -> frozenset[str]:
+    return frozenset(address.lower() for address in addresses if address)

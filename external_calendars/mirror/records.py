@@ -1,0 +1,30 @@
+"""The mirrored event in a booking's API record."""
+
+from collections.abc import Sequence
+
+from django.db.models import Prefetch
+
+from bookings.models import Booking
+from bookings.records import Include, ProviderEventRecord, register_include
+from common.openapi.records import Json
+from external_calendars.models import WrittenEvent
+
+
+def provider_event(booking: Booking, zone: str) -> Json | None:
+    """Return the mirror of the main event.
+
+    If the event was moved between calendars: the existing mirror, else the last one.
+    """
+    rows: Sequence[WrittenEvent] = vars(booking.event)["shown_copies"]
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: (row.state != WrittenEvent.REMOVED, row.id))
+    return ProviderEventRecord.of(row, zone)
+
+
+_COPIES = Prefetch(
+    "event__written",
+    WrittenEvent.objects.select_related("calendar"),
+    to_attr="shown_copies",
+)
+register_include(Include("provider_event", ["event"], [_COPIES], write=provider_event))

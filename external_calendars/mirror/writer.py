@@ -1,0 +1,376 @@
+"""Writes mirrored events to calendars at providers: from claimed deliveries to HTTP requests.
+
+A delivery names an event and a calendar, not a change. The write follows the booking's state when
+the delivery is claimed: the event exists at the provider with the current texts and times, or it
+does not. Writes are therefore idempotent, and a worker may die between any two steps.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from django.db.models import Count
+
+from apps_config.models import App
+from availability.destination_calendar import DestinationCalendars
+from availability.models import Calendar, Event
+from bookings.formatting import clean_lines, first_known_zone, to_one_line
+from bookings.models import Booking, Customer, StateChange
+from common.ical.parse import UnreadableCalendar
+from common.instants import local_date
+from external_calendars.credentials import credentials_of
+from external_calendars.mirror.compose import (
+    ForeignObject,
+    MirroredEvent,
+    compose_event,
+    has_uid,
+    lowercase_addresses,
+    replace_event,
+    update_event,
+)
+from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
+from external_calendars.models import Connection, ExternalObject, WrittenEvent
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import (
+    FINAL_ERRORS,
+    NO_WRITE_ACCESS,
+    CalendarAccess,
+    PreconditionFailed,
+    Provider,
+    ProviderError,
+)
+from notifications.mail.compose import contact_lines
+from notifications.mail.envelope import is_address
+from notifications.mail.invitations import Guest
+from notifications.mail.recipients import Recipients
+from notifications.models import Delivery
+from notifications.outbox.results import SendResult
+from notifications.outbox.senders import SendCall, SkipDelivery, check_app_is_open, senders
+
+# Seconds for an attempt with all its requests (shorter than a lease), and for one request.
+TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0
+# Retries within an attempt after the object was changed concurrently at the provider.
+ROUNDS = 3
+SERVER_TROUBLES = frozenset({"unreachable", "rate_limited", "server_error", "bad_answer"})
+TOO_LATE = "No answer within the time limit."
+CHANGED = "The event was changed at the provider during every attempt to write it."
+UNREADABLE = "The event at the provider can't be read."
+NOT_OURS = "Another event already uses this address at the provider."
+
+
+@senders.register
+class CalendarWrites:
+    """Sender for a batch of calendar deliveries: loads each kind of row once."""
+
+    types: ClassVar[Collection[str]] = (Delivery.CALENDAR,)
+
+    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None:
+        self.now = now.replace(microsecond=0)
+        self.apps = App.objects.in_bulk({row.app_id for row in rows})
+        self.addressees = Recipients(self.apps.keys())
+        self.bookings = _read_bookings(rows)
+        ids = {_ids_of(row) for row in rows}
+        self.events = Event.objects.in_bulk({event_id for event_id, _ in ids})
+        self.targets = DestinationCalendars(self.events.values())
+        calendars = Calendar.objects.select_related("connection", "resource")
+        self.calendars = calendars.in_bulk({calendar_id for _, calendar_id in ids})
+        written = WrittenEvent.objects.filter(event__in=self.events, calendar__in=self.calendars)
+        self.written = {(row.event_id, row.calendar_id): row for row in written}
+        self.seen = _synced_hrefs(self.written.values())
+        changes = StateChange.objects.filter(booking__in=self.bookings).order_by()
+        self.changes = dict(changes.values_list("booking").annotate(Count("id")))
+
+    def send_of(self, row: Delivery) -> SendCall:
+        """Return the call that sends the delivery. Raises SkipDelivery."""
+        app, booking = self.apps[row.app_id], self.bookings[row.booking_id]
+        check_app_is_open(app)
+        is_afresh = bool(row.content.get("afresh"))
+        if booking.deleted_at and not is_afresh:
+            raise SkipDelivery(Delivery.CANCELLED, "The booking was deleted.")
+        event_id, calendar_id = _ids_of(row)
+        calendar, written = self.calendars.get(calendar_id), self.written.get(_ids_of(row))
+        if written is None or calendar is None or not _is_connected(calendar):
+            raise SkipDelivery(Delivery.SKIPPED, "The calendar is no longer connected.")
+        if not calendar.is_writable:
+            raise SkipDelivery(Delivery.SKIPPED, "The calendar is read-only.")
+        event = self.events[event_id]
+        is_wanted = should_be_mirrored(booking) and self.targets.of(event) == calendar
+        keep = CopyResult(written, (event.start, event.end), self.now)
+        try:
+            access = credentials_of(calendar.connection)
+        except ProviderError as provider_error:
+            # The operator's mistake: a failed attempt, retried until the operator has mended it.
+            return partial(keep.failed, provider_error, 0.0)
+        copy = _MirrorWrite(
+            provider=PROVIDERS[calendar.provider],
+            access=access,
+            uid=written.uid,
+            href=written.href or self.seen.get((calendar.id, written.uid), ""),
+            etag=written.etag,
+            entry=self._entry(app, row, event, calendar, written.uid) if is_wanted else None,
+            is_afresh=is_afresh,
+        )
+        return partial(write_copy, copy, keep)
+
+    def end(self) -> None:
+        """Does nothing: no work is deferred."""
+
+    # --- The desired event ------------------------------------------------------------------------
+    def _entry(
+        self, app: App, row: Delivery, event: Event, calendar: Calendar, uid: str
+    ) -> MirroredEvent:
+        booking = self.bookings[row.booking_id]
+        everybody = _customers(booking, only_standing=False)
+        customers = [customer for customer in _customers(booking) if customer.email]
+        guests, organizer = self._guests(app, booking, event, customers)
+        start, end = _entry_times(event, calendar.resource.timezone)
+        return MirroredEvent(
+            uid=uid,
+            sequence=self.changes.get(booking.id, 1) - 1,
+            stamp=self.now,
+            start=start,
+            end=end,
+            what=to_one_line(event.what),
+            where=to_one_line(event.where),
+            description=_description(event, customers, is_shared=len(guests) > 1),
+            organizer=organizer,
+            guests=guests,
+            known=lowercase_addresses(
+                [*(guest.email for guest in everybody), *row.content.get("former", ())]
+            ),
+        )
+
+    def _guests(
+        self, app: App, booking: Booking, event: Event, customers: Sequence[Customer]
+    ) -> tuple[list[Guest], Guest | None]:
+        """Return (attendees, organizer). Companion events have no attendees: the main event
+        invites. A test app invites only its members.
+        """
+        owners = [
+            address for address in self.addressees.of_owner(app, booking) if is_address(address)
+        ]
+        if not event.invite or event.main_id or not owners:
+            return [], None
+        people = {
+            customer.email.lower(): customer for customer in customers if is_address(customer.email)
+        }
+        allowed = set(self.addressees.allowed(app, people)) - lowercase_addresses(owners)
+        guests = [
+            Guest(to_one_line(person.name), person.email)
+            for address, person in people.items()
+            if address in allowed
+        ]
+        return guests, Guest(to_one_line(booking.resource.name), owners[0]) if guests else None
+
+
+def _read_bookings(rows: Sequence[Delivery]) -> dict[uuid.UUID | None, Booking]:
+    """Return the deliveries' bookings by id, with customers, seats and the seats' customers."""
+    bookings = Booking.objects.filter(id__in={row.booking_id for row in rows})
+    whole = bookings.select_related("resource").prefetch_related("customers", "seats__customers")
+    return {booking.id: booking for booking in whole}
+
+
+def _synced_hrefs(written: Iterable[WrittenEvent]) -> dict[tuple[uuid.UUID, str], str]:
+    """Return (calendar id, UID) -> href of the synced objects for rows without an href.
+
+    The calendar's owner may have accepted the event from a mail, and a server stores a UID once.
+    """
+    unplaced = [row for row in written if not row.href]
+    objects = ExternalObject.objects.filter(
+        connection__in={row.calendar_id for row in unplaced}, uid__in={row.uid for row in unplaced}
+    )
+    rows = objects.values_list("connection", "uid", "href") if unplaced else ()
+    return {(calendar_id, uid): href for calendar_id, uid, href in rows}
+
+
+def _ids_of(row: Delivery) -> tuple[uuid.UUID, uuid.UUID]:
+    return uuid.UUID(row.content["event_id"]), uuid.UUID(row.content["calendar_id"])
+
+
+def _is_connected(calendar: Calendar) -> bool:
+    return calendar.deleted_at is None and hasattr(calendar, "connection")
+
+
+def _customers(booking: Booking, *, only_standing: bool = True) -> list[Customer]:
+    """Return the customers of the booking and of its seats."""
+    seats = [seat for seat in booking.seats.all() if should_be_mirrored(seat) or not only_standing]
+    return [customer for seat in (booking, *seats) for customer in seat.customers.all()]
+
+
+def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tuple:
+    if not event.all_day:
+        return event.start, event.end
+    zone = first_known_zone(zone_name)
+    return local_date(event.start, zone), local_date(event.end, zone)
+
+
+def _description(event: Event, customers: Sequence[Customer], *, is_shared: bool) -> str:
+    """Return the event's description plus the customers' contact data. Contact data is left out of
+    a shared event, which all attendees can read.
+    """
+    contacts = [] if is_shared else [contact_lines(customer) for customer in customers]
+    return "\n\n".join(filter(None, [clean_lines(event.description), *contacts]))
+
+
+# --- Results --------------------------------------------------------------------------------------
+class StoredObject(NamedTuple):
+    """Where the object is stored at the provider; empty if it was removed."""
+
+    href: str = ""
+    etag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """Turns an attempt's result into updates of the WrittenEvent row.
+
+    `span`: (start, end) of the booking's event.
+    """
+
+    written: WrittenEvent
+    span: tuple[datetime, datetime]
+    now: datetime
+
+    def done(self, stored: StoredObject, seconds: float) -> SendResult:
+        start, end = self.span
+        state = WrittenEvent.WRITTEN if stored.href else WrittenEvent.REMOVED
+        values: dict[str, Any] = {"state": state, "reason": "", "written_at": self.now}
+        values |= {"href": stored.href[:MAX_HREF], "etag": stored.etag[:MAX_ETAG]}
+        if stored.href:
+            values |= {"start": start, "end": end}
+        return SendResult(ok=True, seconds=seconds, keep=self._update(values, is_over=True))
+
+    def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
+        """Return a failed result. Errors that only a person can fix are recorded as the
+        connection's problem and retried too: they may be fixed in time.
+        """
+        error = str(provider_error)
+        return SendResult(
+            ok=False,
+            seconds=seconds,
+            response_code=provider_error.status,
+            error=error,
+            retry_after=provider_error.retry_after,
+            server_failed=provider_error.code in SERVER_TROUBLES,
+            keep=self._update({"reason": error[:300]}, problem=provider_error.code),
+        )
+
+    def in_the_way(self, error: str, seconds: float, *, final: bool = False) -> SendResult:
+        """Return a failed result: the server works, but the object can't be overwritten."""
+        keep = self._update({"reason": error})
+        return SendResult(ok=False, seconds=seconds, error=error, final=final, keep=keep)
+
+    def _update(
+        self, values: dict[str, Any], problem: str = "", *, is_over: bool = False
+    ) -> Callable[[], None]:
+        def update() -> None:
+            WrittenEvent.objects.filter(id=self.written.id).update(**values)
+            connection = Connection.objects.filter(calendar=self.written.calendar_id)
+            if problem in FINAL_ERRORS:
+                connection.filter(problem="").update(problem=problem, problem_since=self.now)
+            elif is_over:
+                kept_out = connection.filter(problem=NO_WRITE_ACCESS)
+                kept_out.update(problem="", problem_since=None)
+
+        return update
+
+
+# --- Network --------------------------------------------------------------------------------------
+def write_copy(copy: "_MirrorWrite", keep: CopyResult) -> SendResult:
+    """Run one attempt with all its requests. Uses no database."""
+    began = time.monotonic()
+    copy.ends = began + TRY_DEADLINE
+    try:
+        stored = copy.put(copy.entry) if copy.entry else copy.remove()
+    except ProviderError as provider_error:
+        return keep.failed(provider_error, time.monotonic() - began)
+    except UnreadableCalendar:
+        return keep.in_the_way(UNREADABLE, time.monotonic() - began)
+    except PreconditionFailed:
+        return keep.in_the_way(CHANGED, time.monotonic() - began)
+    except ForeignObject:
+        return keep.in_the_way(NOT_OURS, time.monotonic() - began, final=True)
+    return keep.done(stored, time.monotonic() - began)
+
+
+@dataclass(slots=True)
+class _MirrorWrite:
+    """One write of a mirrored event.
+
+    entry: the desired event; None: remove it. href, etag: as last known. is_afresh: keep nothing of
+    the object at the provider.
+    """
+
+    provider: Provider
+    access: CalendarAccess
+    uid: str
+    href: str
+    etag: str
+    entry: MirroredEvent | None
+    is_afresh: bool = False
+    ends: float = 0.0
+
+    @property
+    def deadline(self) -> float:
+        """Seconds for the next request. Raises ProviderError if no time is left."""
+        left = self.ends - time.monotonic()
+        if left <= 0:
+            raise ProviderError("unreachable", detail=TOO_LATE)
+        return min(left, REQUEST_DEADLINE)
+
+    def put(self, entry: MirroredEvent) -> StoredObject:
+        """Create or update the object. Raises ProviderError, ForeignObject, and PreconditionFailed
+        if it was changed concurrently in every round.
+        """
+        if not self.href:
+            self.href = self.provider.new_href(self.access, self.uid)
+            try:
+                return self._create(entry)
+            except PreconditionFailed:
+                pass  # created by an attempt whose response was lost, or by the calendar's owner
+        for _ in range(ROUNDS):
+            try:
+                return self._bring_up_to_date(entry)
+            except PreconditionFailed:
+                continue
+        raise PreconditionFailed
+
+    def _create(self, entry: MirroredEvent) -> StoredObject:
+        text = compose_event(entry)
+        etag = self.provider.put(self.access, self.href, text, "", deadline=self.deadline)
+        return StoredObject(self.href, etag)
+
+    def _bring_up_to_date(self, entry: MirroredEvent) -> StoredObject:
+        there = self.provider.read(self.access, self.href, deadline=self.deadline)
+        if there is None:
+            return self._create(entry)
+        write = replace_event if self.is_afresh else update_event
+        text = write(there.text, entry)
+        if text is None:
+            return StoredObject(self.href, there.etag)
+        etag = self.provider.put(self.access, self.href, text, there.etag, deadline=self.deadline)
+        return StoredObject(self.href, etag)
+
+    def remove(self) -> StoredObject:
+        """Delete the object. Raises ProviderError, PreconditionFailed."""
+        if self.href and self.etag:
+            try:
+                self.provider.delete(self.access, self.href, self.etag, deadline=self.deadline)
+                return StoredObject()
+            except PreconditionFailed:
+                pass
+        href = self.href or self.provider.new_href(self.access, self.uid)
+        for _ in range(ROUNDS):
+            there = self.provider.read(self.access, href, deadline=self.deadline)
+            if there is None or not has_uid(there.text, self.uid):
+                return StoredObject()
+            try:
+                self.provider.delete(self.access, href, there.etag, deadline=self.deadline)
+                return StoredObject()
+            except PreconditionFailed:
+                continue
+        raise PreconditionFailed

@@ -1,0 +1,128 @@
+"""Read one CalDAV collection."""
+
+from common.net.safe_http import FetchResult
+from external_calendars.providers import webdav_xml
+from external_calendars.providers.base import CalendarAccess, ChangeSet, ProviderError, RemoteObject
+from external_calendars.providers.http_session import ANSWER_BYTES, HttpSession, require_multistatus
+from external_calendars.providers.urls import normal_etag, path_in_collection, to_collection_url
+from external_calendars.providers.webdav_xml import (
+    CALDAV,
+    CALENDARSERVER,
+    DAV,
+    Multistatus,
+    depth_header,
+)
+
+BATCH_BYTES = 8 << 20  # of an answer with the objects' texts
+MAX_PAGES = 1000  # per sync
+TOKEN_LENGTH = 2000
+NOT_THERE = "The server confirmed the write, but the event does not exist."
+
+ETAG, TEXT = f"{DAV}getetag", f"{CALDAV}calendar-data"
+REPORTS, CTAG = f"{DAV}supported-report-set", f"{CALENDARSERVER}getctag"
+WAYS = webdav_xml.propfind((REPORTS, CTAG))
+ETAGS = webdav_xml.propfind((ETAG,))
+# Statuses of different servers for an unknown sync token, or for an unsupported report.
+NO_SYNC = (400, 405, 409, 410, 412, 415, 422, 501, 507)
+
+
+class CalDavCollection:
+    """Reads the collection at the address, within `deadline` seconds in total.
+
+    Returns only paths within the collection. Raises ProviderError.
+    """
+
+    def __init__(self, access: CalendarAccess, deadline: float) -> None:
+        self.url = to_collection_url(access.address)
+        self.visit = HttpSession(access, deadline)
+
+    def ways(self) -> tuple[bool, str]:
+        """Return whether the collection supports sync-collection, and its ctag ("" if it has
+        none).
+        """
+        for member in self.ask("PROPFIND", WAYS, 0).members:
+            if member.status in (None, 200):
+                return f"{DAV}sync-collection" in (member.names(REPORTS) or ()), member.text(CTAG)
+        raise ProviderError("not_a_calendar", status=207)
+
+    def synced(self, token: str) -> ChangeSet | None:
+        """Return the changes since the token ("": all objects); None if the server can't tell."""
+        begun, changed, gone = token, dict[str, str](), dict[str, None]()
+        for _ in range(MAX_PAGES):
+            answer = self.answer("REPORT", webdav_xml.sync_collection(token), 0)
+            if is_no_sync(answer):
+                return None
+            page = require_multistatus(answer)
+            is_cut_off = False
+            for member in page.members:
+                path = path_in_collection(self.url, member.href)
+                if path is None:
+                    is_cut_off |= member.status == 507  # about the collection itself
+                elif member.status in (404, 410):
+                    changed.pop(path, None)
+                    gone[path] = None
+                elif member.status in (None, 200, 201):
+                    gone.pop(path, None)
+                    changed[path] = normal_etag(member.text(ETAG))
+            if not 0 < len(page.sync_token) <= TOKEN_LENGTH:
+                return None
+            if not is_cut_off:
+                mark = {"way": "sync", "token": page.sync_token}
+                return ChangeSet(changed, list(gone) if begun else [], not begun, mark)
+            if page.sync_token == token:
+                break
+            token = page.sync_token
+        raise ProviderError("bad_answer", detail="The server's list of changes does not end.")
+
+    def etags(self) -> dict[str, str]:
+        """Return href -> etag of all objects."""
+        found = {}
+        for member in self.ask("PROPFIND", ETAGS, 1).members:
+            path = path_in_collection(self.url, member.href)
+            if path is not None and member.status in (None, 200):
+                found[path] = normal_etag(member.text(ETAG))
+        return found
+
+    def objects(self, report: bytes) -> list[RemoteObject]:
+        """Return the objects, with their texts, that a REPORT finds."""
+        found = []
+        for member in self.ask("REPORT", report, 1, BATCH_BYTES).members:
+            path, text = path_in_collection(self.url, member.href), member.props.get(TEXT)
+            if path is not None and text is not None and text.text:
+                found.append(RemoteObject(path, normal_etag(member.text(ETAG)), text.text))
+        return found
+
+    def ask(self, method: str, body: bytes, levels: int, most: int = ANSWER_BYTES) -> Multistatus:
+        return require_multistatus(self.answer(method, body, levels, most))
+
+    def answer(
+        self, method: str, body: bytes, levels: int, most: int = ANSWER_BYTES
+    ) -> FetchResult:
+        return self.visit.ask(
+            method, self.url, headers=depth_header(levels), body=body, most_bytes=most
+        )
+
+
+def etag_at(visit: HttpSession, url: str) -> str:
+    """Return the etag of an object that was just written; "" if the server names none.
+
+    Raises ProviderError, also if the object does not exist: then a gateway in front of the server,
+    which answers 200 to everything, confirmed the write.
+    """
+    answer = visit.ask("PROPFIND", url, headers=depth_header(0), body=ETAGS)
+    is_gone = answer.status in (404, 410)
+    members = [] if is_gone else require_multistatus(answer).members
+    there = [member for member in members if member.status in (None, 200)]
+    if not there:
+        raise ProviderError("bad_answer", detail=NOT_THERE, status=answer.status)
+    return normal_etag(there[0].text(ETAG))
+
+
+def is_no_sync(answer: FetchResult) -> bool:
+    """Return whether the answer refuses sync-collection. A 403 without a precondition is about the
+    password instead.
+    """
+    conditions = ("valid-sync-token", "supported-report", "number-of-matches-within-limits")
+    return answer.status in NO_SYNC or (
+        answer.status == 403 and webdav_xml.failed_condition(answer.body) in conditions
+    )

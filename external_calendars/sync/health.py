@@ -1,0 +1,56 @@
+"""Health of the connected calendars, for operators."""
+
+from datetime import datetime
+
+from django.db.models import Count, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from availability.models import Calendar
+from availability.staleness import stale_before
+from notifications.outbox.overdue import seconds_since
+
+# When a calendar was last synced; if never, when it was connected.
+SYNCED_AT = Coalesce("synced_at", "connection__created_at")
+
+
+def connected_calendars() -> QuerySet[Calendar]:
+    """Return the connected calendars; deleted calendars and resources and archived apps are left
+    out.
+    """
+    return Calendar.objects.filter(
+        connection__isnull=False,
+        deleted_at=None,
+        resource__deleted_at=None,
+        resource__app__archived_at=None,
+    )
+
+
+def in_first_sync(now: datetime) -> Q:
+    """Return the filter for calendars in their first sync: not synced yet, but not faulty.
+
+    A first sync that takes longer than the time after which a calendar is stale is excluded.
+    """
+    return Q(
+        synced_at=None,
+        connection__problem="",
+        connection__next_at__isnull=False,
+        connection__created_at__gte=stale_before(now),
+    )
+
+
+def count_problems() -> dict[str, int]:
+    """Return problem -> number of calendars; "": no problem."""
+    name = "connection__problem"
+    return dict(connected_calendars().order_by(name).values_list(name).annotate(Count("pk")))
+
+
+def max_seconds_stale(now: datetime) -> float:
+    """Return the seconds since the least recent sync; 0 without calendars.
+
+    Calendars that only a person can get going are left out: they would hide the others.
+    """
+    return seconds_since(least_synced(connected_calendars().exclude(connection__next_at=None)), now)
+
+
+def least_synced(rows: QuerySet[Calendar]) -> datetime | None:
+    return rows.aggregate(at=Min(SYNCED_AT))["at"]

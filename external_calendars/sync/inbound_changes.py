@@ -1,0 +1,281 @@
+"""Changes made at the provider to mirrored events."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+
+from apps_config.models import App
+from availability.models import Calendar
+from bookings.formatting import first_known_zone
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.services import Actor, apply_action, reschedule_booking
+from common.deferred_io import retry_outside_transaction
+from common.errors import Refusal
+from common.ical.parse import UnreadableCalendar
+from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
+from external_calendars.credentials import credentials_of
+from external_calendars.mirror.compose import ForeignObject, RemoteEvent, read_remote_event
+from external_calendars.mirror.desired import MAX_ETAG
+from external_calendars.models import Connection, ExternalObject, WrittenEvent
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import ProviderError, RemoteObject
+from notifications.models import Delivery
+
+logger = logging.getLogger(__name__)
+
+FETCH_SECONDS = 15.0
+REMOVED = "Removed in the external calendar"
+MADE_RECURRING = "The event was made recurring in the external calendar."
+CHANGED_ALL_DAY = "The event was changed to or from an all-day event in the external calendar."
+UNREADABLE_TIME = "The event's time in the external calendar can't be read."
+# How the owner cancels: the first action that the booking's graph offers.
+ENDS = ("cancel", "cancel_by_owner", "decline")
+# If at least this many events vanish at once and none is left, the calendar was emptied: nobody
+# cancels all bookings that way.
+EMPTIED = 5
+# States in which the event is believed to exist at the provider.
+EXISTS_THERE = (WrittenEvent.WRITTEN, WrittenEvent.MOVED_THERE, WrittenEvent.REFUSED)
+
+Span = tuple[datetime, datetime]
+
+
+def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
+    """Compare mirrored events with the last sync and follow the changes if the app wants that.
+
+    Called after every complete sync, outside a transaction. Fetches only objects that differ: the
+    service may have written to them between the sync and now.
+
+    1. Find the mirrored events whose object has another etag than ours, is gone, or is back. 2.
+    Fetch the current objects in one request, without a lock. 3. Settle each in its own transaction:
+    lock, check that neither a write nor the booking has changed since step 1, compare, and move or
+    cancel the booking, or record the reason for not doing so.
+
+    An unsettled change (the server fails, a write is open) still differs at the next sync.
+    """
+    calendar = Calendar.objects.select_related("resource__app").get(id=connection.calendar_id)
+    rows = list(_differing(calendar, now))
+    if not rows:
+        return
+    hrefs = [row.seen_at or row.href for row in rows]
+    try:
+        objects = _fetch(connection, calendar, [href for href in hrefs if href])
+    except ProviderError as provider_error:
+        logger.info("edits in calendar %s: %s", calendar.id, provider_error)
+        return
+    follows = calendar.resource.app.follows_edits
+    gone = [row for row, href in zip(rows, hrefs, strict=True) if href not in objects]
+    if follows and len(gone) >= EMPTIED and len(gone) == _written(calendar, now).count():
+        logger.warning("calendar %s was emptied: no booking is cancelled", calendar.id)
+        follows = False
+    for row, href in zip(rows, hrefs, strict=True):
+        _InboundChange(calendar, row, objects.get(href), now, follows).settle()
+
+
+def _written(calendar: Calendar, now: datetime) -> QuerySet[WrittenEvent]:
+    """Return the rows of bookings that have not ended: later changes are only tidying up."""
+    return WrittenEvent.objects.filter(
+        calendar=calendar, state__in=EXISTS_THERE, event__end__gt=now
+    )
+
+
+def _differing(calendar: Calendar, now: datetime) -> QuerySet:
+    """Return rows whose object has another etag than ours or is gone, and rows that came back."""
+    objects = ExternalObject.objects.filter(connection=calendar.id, uid=OuterRef("uid"))
+    rows = WrittenEvent.objects.filter(calendar=calendar, event__end__gt=now).annotate(
+        seen=Subquery(objects.values("etag")[:1]),
+        seen_at=Subquery(objects.values("href")[:1]),
+    )
+    gone_or_other = Q(state__in=EXISTS_THERE) & (Q(seen_at=None) | ~Q(seen=F("etag")))
+    back = Q(state=WrittenEvent.REMOVED_THERE, seen_at__isnull=False)
+    return rows.filter(gone_or_other | back).select_related("event").order_by("id")
+
+
+def _fetch(
+    connection: Connection, calendar: Calendar, hrefs: Sequence[str]
+) -> Mapping[str, RemoteObject]:
+    """Return href -> current object. Raises ProviderError."""
+    provider = PROVIDERS[calendar.provider]
+    batches = provider.fetch(credentials_of(connection), hrefs, deadline=FETCH_SECONDS)
+    return (
+        {remote_object.href: remote_object for batch in batches for remote_object in batch}
+        if hrefs
+        else {}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _InboundChange:
+    """One mirrored event and its object at the provider; None if it is gone."""
+
+    calendar: Calendar
+    row: WrittenEvent
+    there: RemoteObject | None
+    now: datetime
+    follows: bool
+
+    @property
+    def app(self) -> App:
+        return self.calendar.resource.app
+
+    @retry_outside_transaction
+    def settle(self) -> None:
+        """Apply or record the change, unless a write or the booking has changed meanwhile.
+
+        If a move needs a free/busy check of other calendars, the transaction is rolled back, the
+        check runs, and the change is settled again with its result.
+        """
+        event = self.row.event
+        bookings = Booking.objects.filter(event=event.main_id or event.id, owner_booking=None)
+        with transaction.atomic():
+            # The booking first, then its rows: everything that changes bookings locks in this
+            # order, so there is no deadlock.
+            booking = bookings.select_for_update(no_key=True, of=("self",)).first()
+            rows = WrittenEvent.objects.select_for_update()
+            same = rows.filter(id=self.row.id, etag=self.row.etag, state=self.row.state).first()
+            if booking is None or same is None or self._is_being_written(booking):
+                return
+            booking = bookings.select_related("event").get(id=booking.id)
+            self._compare(booking)
+
+    def _is_being_written(self, booking: Booking) -> bool:
+        """Return whether a write of this event is open.
+
+        The provider may already have it while its result is not stored here: the difference would
+        be our own change, and would be followed as a person's.
+        """
+        ours = {"event_id": str(self.row.event_id), "calendar_id": str(self.calendar.id)}
+        rows = Delivery.objects.open().filter(booking=booking, type=Delivery.CALENDAR)
+        contents = rows.values_list("content", flat=True)
+        return any(ours.items() <= content.items() for content in contents)
+
+    def _compare(self, booking: Booking) -> None:
+        try:
+            standing = self._read_remote_event()
+        except UnreadableCalendar:
+            # Cannot tell whether it was moved or removed.
+            self._store_result(self.row.state, self.row.reason, None)
+            return
+        if standing is None or standing.is_cancelled:
+            self._take_removal(booking)
+            return
+        span = self._span_of(standing)
+        own = (booking.event.start, booking.event.end)
+        is_other_kind = isinstance(standing.start, datetime) == booking.event.all_day
+        if standing.is_recurring:
+            self._store_result(WrittenEvent.MOVED_THERE, MADE_RECURRING, span)
+        elif is_other_kind:
+            self._store_result(WrittenEvent.MOVED_THERE, CHANGED_ALL_DAY, span)
+        elif span == own:
+            self._store_result(WrittenEvent.WRITTEN, "", span)
+        elif span == (self.row.start, self.row.end):
+            self._store_result(self.row.state, self.row.reason, span)
+        elif span is None:
+            self._store_result(WrittenEvent.REFUSED, UNREADABLE_TIME, None)
+        else:
+            self._take_move(booking, span)
+
+    def _read_remote_event(self) -> RemoteEvent | None:
+        """Return the event at the provider; None if it is gone. Raises UnreadableCalendar."""
+        if self.there is None:
+            return None
+        try:
+            return read_remote_event(self.there.text, self.row.uid)
+        except ForeignObject:
+            return None
+
+    def _span_of(self, standing: RemoteEvent) -> Span | None:
+        """Return start and end. Dates and floating times are in the resource's zone. None if the
+        length is not positive or the years are out of range.
+        """
+        zone_name = first_known_zone(self.calendar.resource.timezone)
+        try:
+            start, end = (_instant(moment, zone_name) for moment in (standing.start, standing.end))
+        except (ValueError, OverflowError):
+            return None
+        return (start, end) if start < end else None
+
+    # --- Actions ----------------------------------------------------------------------------------
+    def _take_move(self, booking: Booking, span: Span) -> None:
+        when = format_instant(span[0], self.calendar.resource.timezone)
+        moved = f"Moved to {when} in the external calendar"
+        if not self.follows:
+            reason = f"{moved}. The booking is unchanged."
+            self._store_result(WrittenEvent.MOVED_THERE, reason, span)
+            return
+        # Before the move, so that the write that the move plans finds this row.
+        self._store_result(WrittenEvent.WRITTEN, "", span)
+        try:
+            with transaction.atomic():
+                reschedule_booking(
+                    app=self.app,
+                    booking_id=booking.id,
+                    start=span[0],
+                    end=span[1],
+                    calendar=None,
+                    actor=self._actor,
+                    now=self.now,
+                )
+        except Refusal as refusal:
+            reason = f"{moved}, but the booking can't be moved: {refusal.message}"
+            self._store_result(WrittenEvent.REFUSED, reason, span)
+
+    def _take_removal(self, booking: Booking) -> None:
+        if not self.follows:
+            self._store_removed(f"{REMOVED}. The booking is unchanged.")
+            return
+        offered = GRAPHS[booking.graph].actions(booking.state)
+        action = next((ending for ending in ENDS if ending in offered), None)
+        if action is None:
+            self._store_removed(f"{REMOVED}. The booking is {booking.state}.")
+            return
+        try:
+            with transaction.atomic():
+                apply_action(
+                    app=self.app,
+                    booking_id=booking.id,
+                    action=action,
+                    actor=self._actor,
+                    now=self.now,
+                )
+        except Refusal as refusal:
+            self._store_removed(f"{REMOVED}, but the booking can't be cancelled: {refusal.message}")
+
+    @property
+    def _actor(self) -> Actor:
+        return Actor(name=self.calendar.name, source="calendar")
+
+    def _store_result(self, state: str, reason: str, span: Span | None) -> None:
+        """Store the provider's object as known: it no longer counts as a change."""
+        start, end = span or (self.row.start, self.row.end)
+        self._update(
+            state=state,
+            reason=reason[:300],
+            start=start,
+            end=end,
+            href=self.there.href if self.there else "",
+            etag=self.there.etag[:MAX_ETAG] if self.there else "",
+        )
+
+    def _store_removed(self, reason: str) -> None:
+        self._update(state=WrittenEvent.REMOVED_THERE, reason=reason[:300], href="", etag="")
+
+    def _update(self, **values: Any) -> None:
+        WrittenEvent.objects.filter(id=self.row.id).update(**values)
+
+
+def _instant(value: datetime | date, zone_name: str) -> datetime:
+    """Return the instant in UTC and whole seconds. Raises ValueError (InstantError is one),
+    OverflowError.
+    """
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    value = value.replace(microsecond=0)
+    if value.tzinfo is None:
+        return check_year(wall_to_utc_or_gap_end(value, zone_name))
+    return check_year(value.astimezone(UTC))

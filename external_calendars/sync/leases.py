@@ -1,0 +1,144 @@
+"""Due times and leases of calendar syncs, like those of deliveries.
+
+Both use the database's clock. The lease of a dead worker expires; its late writes find another
+token and are dropped.
+"""
+
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, F, QuerySet, Value, When
+
+from availability.event_time import lock_resources
+from availability.models import Calendar
+from common.sql import database_now
+from external_calendars.models import Connection
+from external_calendars.providers.base import FINAL_ERRORS, NO_WRITE_ACCESS, ProviderError
+from notifications.outbox.wakeup import WakeUp
+
+# Longer than any single call to a provider; each batch extends it.
+LEASE = timedelta(seconds=120)
+# Minutes until the next sync after 1, 2, ... failures in a row; the last value repeats.
+PAUSES = (1, 5, 15, 60)
+# A final error may pass all the same: a server that loses its users for an hour. Syncs stop after
+# this many attempts, which the pauses spread over 81 minutes.
+FINAL_TRIES = 5
+MAX_RETRY_AFTER = 86_400
+# Relative spread, so that calendars connected together are not synced together for ever.
+JITTER = 0.1
+# Has a worker sync the due calendars; beat sends it as often as it expires.
+SYNC_WAKEUP = WakeUp("external_calendars.tasks.look_at_calendars", "calendar", expires=5)
+
+
+class LeaseLost(Exception):
+    """Another worker has the lease, or the calendar was disconnected or deleted."""
+
+
+def due_connections(now: datetime) -> QuerySet[Connection]:
+    """Return the due connections of calendars, resources and apps that are in use."""
+    return Connection.objects.filter(
+        next_at__lte=now,
+        calendar__deleted_at=None,
+        calendar__resource__deleted_at=None,
+        calendar__resource__app__archived_at=None,
+    )
+
+
+def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> list[Connection]:
+    """Claim up to `limit` due connections, the longest due first, each with its own lease.
+
+    With `calendar_id`: only that one, due or not, unless a worker holds its lease.
+    """
+    with transaction.atomic():
+        now = database_now()
+        if calendar_id is not None:
+            asked = Connection.objects.filter(calendar=calendar_id, lease_token=None)
+            asked.update(next_at=now)
+        rows = due_connections(now).select_related("calendar__resource")
+        if calendar_id is not None:
+            rows = rows.filter(calendar=calendar_id)
+        rows = rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "pk")
+        claimed = list(rows[:limit])
+        for connection in claimed:
+            connection.lease_token, connection.next_at = uuid.uuid4(), now + LEASE
+        Connection.objects.bulk_update(claimed, ["lease_token", "next_at"])
+    return claimed
+
+
+@contextmanager
+def locked_connection(connection: Connection) -> Iterator[datetime]:
+    """Open a short transaction that locks the resource's timeline and the connection.
+
+    Yields the database's time; extends the lease at the end. Raises LeaseLost. Resources are locked
+    before connections, as everywhere.
+    """
+    with transaction.atomic():
+        found = lock_resources([connection.calendar.resource_id])
+        if not found or _mine(connection).select_for_update().first() is None:
+            raise LeaseLost
+        now = database_now()
+        yield now
+        _mine(connection).update(next_at=now + LEASE)
+
+
+def _mine(connection: Connection) -> QuerySet[Connection]:
+    return Connection.objects.filter(pk=connection.pk, lease_token=connection.lease_token)
+
+
+def record_progress(connection: Connection, done: int, total: int) -> None:
+    """Store the progress, which is shown during the first sync. Raises LeaseLost."""
+    if not _mine(connection).update(done=done, total=total, next_at=database_now() + LEASE):
+        raise LeaseLost
+    connection.done, connection.total = done, total
+
+
+def record_synced(connection: Connection, *, begun: datetime) -> None:
+    """Record a complete sync: everything at the provider at `begun` is stored. Call it within
+    `locked_connection`.
+    """
+    stays = When(problem=NO_WRITE_ACCESS, then=F("problem"))
+    _mine(connection).update(
+        mark=connection.mark,
+        done=connection.total,
+        unread=connection.remote_objects.exclude(problem="").count(),
+        problem=Case(stays, default=Value("")),
+        problem_since=Case(When(problem=NO_WRITE_ACCESS, then=F("problem_since")), default=None),
+        failures=0,
+        looked_at=begun,
+    )
+    Calendar.objects.filter(id=connection.pk).update(synced_at=begun)
+
+
+def release_lease(connection: Connection, *, at_once: bool = False) -> None:
+    """Release the lease until the next due time."""
+    now = database_now()
+    pause = timedelta() if at_once else _turn()
+    _mine(connection).update(next_at=now + pause, lease_token=None)
+
+
+def _turn() -> timedelta:
+    spread = random.uniform(1 - JITTER, 1 + JITTER)  # nosec B311
+    return timedelta(seconds=settings.CALENDAR_SYNC_SECONDS * spread)
+
+
+def record_problem(connection: Connection, provider_error: ProviderError) -> None:
+    """Record why the sync failed, and release the lease until the next attempt."""
+    now = database_now()
+    minutes = PAUSES[min(connection.failures, len(PAUSES) - 1)]
+    asked_for = min(provider_error.retry_after or 0, MAX_RETRY_AFTER)
+    pause = timedelta(seconds=max(minutes * 60, asked_for))
+    is_met_again = provider_error.code in FINAL_ERRORS and connection.problem == provider_error.code
+    is_final = is_met_again and connection.failures + 1 >= FINAL_TRIES
+    _mine(connection).update(
+        problem=provider_error.code,
+        problem_since=Case(When(problem="", then=Value(now)), default=F("problem_since")),
+        failures=F("failures") + 1,
+        next_at=None if is_final else now + pause,
+        lease_token=None,
+        looked_at=now,
+    )

@@ -1,0 +1,435 @@
+"""Compose mails from the data of a change."""
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from django.core.mail import EmailMultiAlternatives
+from django.utils import timezone
+from django.utils.translation import get_language_bidi
+from django.utils.translation import gettext as _
+
+from bookings.action_links import RESCHEDULE, action_url
+from bookings.formatting import (
+    activate_language_of,
+    clean_lines,
+    date_words,
+    days_words,
+    first_known_zone,
+    languages_of,
+    shorten_text,
+    span_words,
+    time_words,
+    to_one_line,
+)
+from bookings.graphs import GRAPHS
+from bookings.models import Booking, Customer
+from bookings.services import customer_may_move
+from common.instants import find_zone, local_date
+from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
+from notifications.mail.envelope import Sender, new_message
+from notifications.mail.html_layout import buttons_html, details_html, quote_block
+from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.models import EmailTemplate
+
+logger = logging.getLogger(__name__)
+
+CUSTOMER, OWNER = "customer", "owner"
+SUBJECT_LENGTH = 200
+MAX_NAMED = 50  # customers, as many as a booking can have
+
+Link = Callable[[Booking, str, datetime], str]
+
+_OWNERS_CHOICE = ("confirm", "decline")
+_CUSTOMERS_CHOICE = (RESCHEDULE, "cancel_by_customer")
+# What the recipient of a mail may do by a link, where graph and project allow it.
+CHOICES: Mapping[str, Sequence[str]] = {
+    "tentative_owner": _OWNERS_CHOICE,
+    "rescheduled_owner": _OWNERS_CHOICE,
+    "updated_owner": _OWNERS_CHOICE,
+    "tentative_customer": _CUSTOMERS_CHOICE,
+    "confirmed_customer": _CUSTOMERS_CHOICE,
+    "rescheduled_customer": _CUSTOMERS_CHOICE,
+    "updated_customer": _CUSTOMERS_CHOICE,
+    "reminder_customer": _CUSTOMERS_CHOICE,
+}
+URL_NAMES = {
+    "confirm": "confirm_url",
+    "decline": "decline_url",
+    RESCHEDULE: "reschedule_url",
+    "cancel_by_customer": "cancel_url",
+}
+# Which mails carry an invitation, and which take one back.
+INVITES = frozenset(
+    {
+        *("confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"),
+        *("updated_customer", "updated_owner"),
+    }
+)
+TAKES_BACK = frozenset(
+    {
+        "cancelled_customer",
+        "cancelled_owner",
+        "cancelled_by_customer_owner",
+        "cancelled_by_customer_customer",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One mail of one booking, with everything that it is written from.
+
+    booking: with app, event, resource and project loaded. recipient: "customer" or "owner". to:
+    addresses. customers: all of the booking; customer: whom it is written to, if to a customer.
+    facts: as of the change, each absent one is the booking's own: `start`, `end`, `old_start`,
+    `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
+    `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
+    and `occurrences` ([booking id, start, end, sequence], those that stand in calendars).
+    template: the app's own words. is_entered: the recipient's calendar has the booking by its
+    provider, so that the mail carries no entry for it.
+    """
+
+    slug: str
+    delivery_id: uuid.UUID
+    booking: Booking
+    recipient: str
+    to: Sequence[str]
+    customers: Sequence[Customer]
+    customer: Customer | None
+    facts: Mapping[str, Any]
+    template: EmailTemplate | None
+    is_entered: bool = False
+
+    @property
+    def start(self) -> datetime:
+        return self.instant("start") or self.booking.event.start
+
+    @property
+    def end(self) -> datetime:
+        return self.instant("end") or self.booking.event.end
+
+    @property
+    def zone(self) -> str:
+        """The customer's zone for the customer, else the resource's; for all-day events the
+        resource's.
+        """
+        is_theirs = self.recipient == CUSTOMER and not self.booking.event.all_day
+        own = self.customer.timezone if self.customer and is_theirs else ""
+        return first_known_zone(own, self.booking.resource.timezone)
+
+    @property
+    def state(self) -> str:
+        """Where the booking stood before the change."""
+        return self.facts.get("from_state") or self.booking.state
+
+    def instant(self, name: str) -> datetime | None:
+        text = self.facts.get(name)
+        return datetime.fromisoformat(text) if text else None
+
+    def fact(self, name: str) -> str:
+        """`what`, `where` or `description`."""
+        value = self.facts.get(name)
+        return getattr(self.booking.event, name) if value is None else str(value)
+
+    def span(self, start: datetime, end: datetime) -> str:
+        if not self.booking.event.all_day:
+            return span_words(start, end, self.zone)
+        first, last = (local_date(moment, self.zone) for moment in (start, end))
+        return days_words(first, last, self.zone)
+
+
+def compose_mail(letter: Letter) -> EmailMultiAlternatives:
+    """Return the unsent message in the recipient's language and zone.
+
+    The same letter gives the same Message-ID. Raises ValueError for an invalid recipient.
+    """
+    app = letter.booking.app
+    with activate_language_of(app, *languages_of(letter.booking, letter.customer)) as language:
+        words = render_mail(letter, language=language)
+    sender = Sender.of(app)
+    message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
+    method = method_of(letter)
+    if method:
+        calendar = render_invitation(invitation_of(letter, method, sender))
+        message.attach_alternative(calendar, f"text/calendar; method={method}")
+        message.attach("invite.ics", calendar.encode(), "application/ics")
+    return message
+
+
+# --- Words ----------------------------------------------------------------------------------------
+def render_mail(letter: Letter, *, language: str, link: Link = action_url) -> MailWords:
+    """Subject, text and HTML in the active language, whose code is `language`.
+
+    An app's own words that can't be used give way to the service's: a template never stops a mail.
+    """
+    default = default_mail_words(letter.slug)
+    values = PlaceholderValues(letter, language=language, link=link)
+    own = letter.template
+    if own is not None:
+        try:
+            return fill_template_words(merge_override(own, default), values)
+        except Exception:
+            logger.exception("template %s of app %s can't be used", own.slug, letter.booking.app_id)
+    return fill_template_words(default, values)
+
+
+def merge_override(own: EmailTemplate | None, default: MailWords) -> MailWords:
+    """The app's own words; what it left blank is the service's."""
+    if own is None:
+        return default
+    return MailWords(
+        subject=own.subject or default.subject,
+        text=own.text or default.text,
+        html=own.html or default.html,
+    )
+
+
+def fill_template_words(template: MailWords, values: "PlaceholderValues") -> MailWords:
+    """A reminder that has a subject of its own goes by that; it is no template.
+
+    Raises ValueError where no subject is left.
+    """
+    subject = values.text["reminder"] or to_one_line(
+        fill_placeholders(template.subject, values.text), SUBJECT_LENGTH
+    )
+    if not subject:
+        raise ValueError("the subject is empty")
+    return MailWords(
+        subject=subject,
+        text=collapse_blank_lines(fill_placeholders(template.text, values.text)),
+        html=fill_placeholders(template.html, values.html),
+    )
+
+
+def collapse_blank_lines(text: str) -> str:
+    """Reduce blank lines, which empty blocks leave, to at most one in a row."""
+    lines: list[str] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.strip() or (lines and lines[-1]):
+            lines.append(line.rstrip())
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+class PlaceholderValues:
+    """What the placeholders of one letter stand for: `text`, and `html` with all of it escaped."""
+
+    def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
+        self.letter = letter
+        self.choices = list(mail_choices(letter, link))
+        rows = list(self.details())
+        message = clean_lines(str(letter.facts.get("message") or ""))
+        plain = self.plain() | {"language": language, "direction": text_direction()}
+        plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
+        buttons = [(label, url, action == "confirm") for action, label, url in self.choices]
+        self.text = plain | {
+            "details": details_text(rows),
+            "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
+            "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
+        }
+        self.html = {name: as_html(value) for name, value in plain.items()} | {
+            "details": details_html([(label, as_html(value)) for label, value in rows]),
+            "message": quote_block(as_html(message)),
+            "actions": buttons_html(buttons),
+        }
+
+    def plain(self) -> dict[str, str]:
+        letter, booking = self.letter, self.letter.booking
+        start = letter.start.astimezone(find_zone(letter.zone))
+        first = letter.customers[0] if letter.customers else None
+        settings = booking.app.settings
+        one_liners = {
+            "name": letter.customer.name if letter.customer else booking.resource.name,
+            "what": letter.fact("what"),
+            "where": letter.fact("where"),
+            "when": letter.span(letter.start, letter.end),
+            "old_when": self.old_when(),
+            "date": date_words(start),
+            "time": "" if booking.event.all_day else time_words(start),
+            "zone": letter.zone,
+            "resource": booking.resource.name,
+            "project": booking.project.name if booking.project else "",
+            "customer_email": first.email if first else "",
+            "customer_phone": first.phone if first else "",
+            "app": settings.get("from_name") or booking.app.name,
+            "contact_name": settings.get("contact_name") or "",
+            "contact_email": settings.get("contact_email") or "",
+            "booking_id": str(booking.id),
+            "reminder": letter.facts.get("subject") or "",
+        }
+        return {name: to_one_line(str(value)) for name, value in one_liners.items()} | {
+            "customer": self.customer_names(),
+            "description": clean_lines(letter.fact("description")),
+        }
+
+    def customer_names(self) -> str:
+        names = [to_one_line(customer.name) for customer in self.letter.customers[:MAX_NAMED]]
+        return shorten_text(", ".join(names), 1000) or _("The customer")
+
+    def old_when(self) -> str:
+        start, end = self.letter.instant("old_start"), self.letter.instant("old_end")
+        return self.letter.span(start, end) if start and end else ""
+
+    def repeats(self) -> str:
+        """`52 times, until Monday, 15 November 2027`, of a series."""
+        until = self.letter.instant("until")
+        if until is None:
+            return ""
+        day = date_words(until.astimezone(find_zone(self.letter.zone)))
+        times = self.letter.facts["times"]
+        return _("%(times)s times, until %(day)s") % {"times": times, "day": day}
+
+    def details(self) -> list[tuple[str, str]]:
+        """(label, value), the value in one or several lines; empty ones are left out."""
+        letter = self.letter
+        old_when = self.old_when()
+        rows = [
+            (_("What"), to_one_line(letter.fact("what"))),
+            (_("New time") if old_when else _("When"), letter.span(letter.start, letter.end)),
+            (_("Old time"), old_when),
+            (_("Repeats"), self.repeats()),
+            (_("Where"), to_one_line(letter.fact("where"))),
+            (
+                _("Resource") if letter.recipient == OWNER else _("With"),
+                to_one_line(letter.booking.resource.name),
+            ),
+        ]
+        if letter.recipient == OWNER:
+            rows += [
+                (_("Customer"), contact_lines(customer))
+                for customer in letter.customers[:MAX_NAMED]
+            ]
+        rows.append((_("Details"), clean_lines(letter.fact("description"))))
+        return [(label, value) for label, value in rows if value]
+
+
+def text_direction() -> str:
+    return "rtl" if get_language_bidi() else "ltr"
+
+
+def as_html(text: str) -> str:
+    return escape(text).replace("\n", "<br>\n")
+
+
+def contact_lines(customer: Customer) -> str:
+    given = (customer.name, customer.email, customer.phone)
+    return "\n".join(filter(None, (to_one_line(value) for value in given)))
+
+
+def details_text(rows: Sequence[tuple[str, str]]) -> str:
+    """One line per row, the values below each other; further lines of a value are set in."""
+    width = max((len(label) for label, _value in rows), default=0) + 3
+    lines = []
+    for label, value in rows:
+        first, *others = value.split("\n")
+        lines.append(f"{label}:".ljust(width) + first)
+        lines += [" " * width + line for line in others]
+    return "\n".join(lines)
+
+
+# --- Links ----------------------------------------------------------------------------------------
+def mail_choices(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
+    """(action, label, address) of what the recipient can do now; nothing once the event is over."""
+    booking, end = letter.booking, letter.end
+    if end <= timezone.now():
+        return []
+    labels = choice_labels()
+    return [
+        (action, labels[action], link(booking, action, end))
+        for action in CHOICES.get(letter.slug, ())
+        if is_offered(letter, action)
+    ]
+
+
+def is_offered(letter: Letter, action: str) -> bool:
+    booking = letter.booking
+    if action == RESCHEDULE:
+        # Of a series that is told as one it would move the first alone, which nobody expects.
+        return "until" not in letter.facts and customer_may_move(booking)
+    return GRAPHS[booking.graph].next_state(booking.state, action) is not None
+
+
+def choice_labels() -> dict[str, str]:
+    return {
+        "confirm": _("Confirm"),
+        "decline": _("Decline"),
+        RESCHEDULE: _("Choose another time"),
+        "cancel_by_customer": _("Cancel the booking"),
+    }
+
+
+# --- Invitations ----------------------------------------------------------------------------------
+def method_of(letter: Letter) -> str | None:
+    """What the mail does to the recipient's calendar: REQUEST, CANCEL or nothing; several entries
+    are published instead of requested.
+
+    A booking that was never agreed on is in nobody's calendar: moving it invites no one, and there
+    is nothing to take back. A seat that its owner loses leaves the group where it is.
+    """
+    if letter.is_entered:
+        return None
+    several = letter.facts.get("occurrences")
+    if several is not None:
+        asks = "REQUEST" if len(several) == 1 else "PUBLISH"
+        method = "CANCEL" if letter.slug in TAKES_BACK else asks
+        return method if several and letter.slug in INVITES | TAKES_BACK else None
+    is_of_group = entry_of(letter.booking, letter.recipient) != letter.booking.id
+    if letter.slug in TAKES_BACK and is_of_group:
+        return None
+    is_live = GRAPHS[letter.booking.graph].is_live
+    if letter.slug.startswith("confirmed"):
+        return "REQUEST"
+    if letter.slug in INVITES and is_live(letter.state):
+        return "REQUEST"
+    if letter.slug in TAKES_BACK and is_live(letter.facts.get("from_state") or ""):
+        return "CANCEL"
+    return None
+
+
+def entry_of(booking: Booking, recipient: str) -> uuid.UUID:
+    """Whose entry in the recipient's calendar tells of a booking: an owner has one for a group."""
+    return (recipient == OWNER and booking.owner_booking_id) or booking.id
+
+
+def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
+    booking = letter.booking
+    guests = [Guest(to_one_line(customer.name), customer.email) for customer in letter.customers]
+    hosts = [Guest(to_one_line(booking.resource.name), address) for address in letter.to]
+    return Invitation(
+        method=method,
+        occurrences=list(_occurrences(letter, method)),
+        what=to_one_line(letter.fact("what")),
+        where=to_one_line(letter.fact("where")),
+        description=clean_lines(letter.fact("description")),
+        organizer=Guest(sender.name, sender.address),
+        guests=guests if entry_of(booking, letter.recipient) == booking.id else (),
+        hosts=hosts if letter.recipient == OWNER else (),
+    )
+
+
+def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
+    booking = letter.booking
+    zone = first_known_zone(booking.resource.timezone)
+
+    def occurrence(
+        booking_id: uuid.UUID, sequence: int, start: datetime, end: datetime
+    ) -> InvitationEntry:
+        if not booking.event.all_day:
+            return InvitationEntry(booking_id, sequence, start, end)
+        first, last = (local_date(moment, zone) for moment in (start, end))
+        return InvitationEntry(booking_id, sequence, first, last)
+
+    if letter.facts.get("occurrences"):
+        for booking_id, start, end, sequence in letter.facts["occurrences"]:
+            times = (datetime.fromisoformat(moment) for moment in (start, end))
+            yield occurrence(uuid.UUID(booking_id), sequence, *times)
+    else:
+        sequence = letter.facts.get("sequence")
+        if sequence is None:
+            sequence = booking.reschedules + (method == "CANCEL")
+        entry = entry_of(booking, letter.recipient)
+        yield occurrence(entry, int(sequence), letter.start, letter.end)

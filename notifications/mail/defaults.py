@@ -1,0 +1,251 @@
+"""The service's own words for every kind of mail, and the language that templates are written in.
+
+A template knows one thing: `{{ name }}` stands for a value. Everything else in it is text, braces
+and other template languages included; what a value brings along is never read as a template.
+"""
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from notifications.mail.html_layout import NEGATIVE, NEUTRAL, POSITIVE, WAITING, Tone, mail_page
+
+PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
+
+MAX_FILLED = 1_000_000  # characters of a mail's text or HTML
+
+# Prepared text or HTML, nothing where there is nothing to say; not for subjects.
+BLOCKS: Mapping[str, str] = {
+    "details": "what, when, where, with whom: a table in HTML",
+    "message": "the message of who made the change",
+    "actions": "the buttons (in text: the addresses) of what the recipient can do",
+}
+PLACEHOLDERS: Mapping[str, str] = {
+    "name": "whom the mail is written to",
+    "what": "the event's title",
+    "where": "the event's place",
+    "description": "the event's description",
+    "when": "date and time of the event, with its zone",
+    "old_when": "the same before the booking was moved",
+    "date": "the day on which the event starts",
+    "time": "the time at which it starts",
+    "zone": "the time zone of these",
+    "resource": "the resource's name",
+    "project": "the project's name",
+    "customer": "the customers' names",
+    "customer_email": "the first customer's address",
+    "customer_phone": "the first customer's number",
+    "app": "the sender's name",
+    "contact_name": "the app's contact",
+    "contact_email": "the contact's address",
+    "booking_id": "the booking's id",
+    "reminder": "the subject of the reminder",
+    "confirm_url": "the address that confirms, where the recipient can do that",
+    "decline_url": "the address that declines",
+    "reschedule_url": "the address where the customer chooses another time",
+    "cancel_url": "the address that cancels for the customer",
+    "language": "code of the language",
+    "direction": "ltr or rtl",
+    **BLOCKS,
+}
+
+
+class MailWords(NamedTuple):
+    """Subject, text and HTML: of a template, or of a mail made from one."""
+
+    subject: str
+    text: str
+    html: str
+
+
+class DefaultMail(NamedTuple):
+    """What one kind of mail says before an app writes its own words."""
+
+    tone: Tone
+    badge: str | Promise
+    subject: str | Promise
+    heading: str | Promise
+    sentence: str | Promise
+
+
+_REQUESTED = _("Requested")
+_CONFIRMED = _("Confirmed")
+_CANCELLED = _("Cancelled")
+_MOVED = _("New time")
+_UPDATED = _("Updated")
+_REMINDER = _("Reminder")
+_DEFAULT_REMINDER = _("Reminder: {{ what }}, {{ when }}")
+
+DEFAULTS: Mapping[str, DefaultMail] = {
+    "tentative_owner": DefaultMail(
+        WAITING,
+        _REQUESTED,
+        _("Please confirm: {{ what }}, {{ when }}"),
+        _("A booking waits for your answer"),
+        _("{{ customer }} asks for this time. It is not agreed until you confirm it."),
+    ),
+    "tentative_customer": DefaultMail(
+        WAITING,
+        _REQUESTED,
+        _("Request received: {{ what }}, {{ when }}"),
+        _("We have received your request"),
+        _("It is not confirmed yet. You will get another mail as soon as it is decided."),
+    ),
+    "confirmed_customer": DefaultMail(
+        POSITIVE,
+        _CONFIRMED,
+        _("Confirmed: {{ what }}, {{ when }}"),
+        _("Your booking is confirmed"),
+        _("We look forward to seeing you. An invitation for your calendar is attached."),
+    ),
+    "confirmed_owner": DefaultMail(
+        POSITIVE,
+        _CONFIRMED,
+        _("Confirmed: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking is confirmed"),
+        _("{{ customer }} has booked this time. An invitation for your calendar is attached."),
+    ),
+    "declined_customer": DefaultMail(
+        NEGATIVE,
+        _("Declined"),
+        _("Declined: {{ what }}, {{ when }}"),
+        _("Your request could not be accepted"),
+        _("We are sorry: this time is not possible. You are welcome to ask for another one."),
+    ),
+    "cancelled_customer": DefaultMail(
+        NEGATIVE,
+        _CANCELLED,
+        _("Cancelled: {{ what }}, {{ when }}"),
+        _("Your booking was cancelled"),
+        _("We are sorry: it does not take place."),
+    ),
+    "cancelled_owner": DefaultMail(
+        NEGATIVE,
+        _CANCELLED,
+        _("Cancelled: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking was cancelled"),
+        _("The booking of {{ customer }} does not take place."),
+    ),
+    "cancelled_by_customer_owner": DefaultMail(
+        NEGATIVE,
+        _CANCELLED,
+        _("Cancelled by the customer: {{ what }}, {{ when }}"),
+        _("A customer has cancelled"),
+        _("{{ customer }} has cancelled this booking. The time is free again."),
+    ),
+    "cancelled_by_customer_customer": DefaultMail(
+        NEGATIVE,
+        _CANCELLED,
+        _("You have cancelled: {{ what }}, {{ when }}"),
+        _("Your cancellation has arrived"),
+        _("You have cancelled this booking. There is nothing more to do."),
+    ),
+    "unpaid_customer": DefaultMail(
+        NEGATIVE,
+        _("Not paid"),
+        _("Not booked: {{ what }}, {{ when }}"),
+        _("Your booking was not paid in time"),
+        _("The time was kept for you only until then. You are welcome to book again."),
+    ),
+    "rescheduled_customer": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time: {{ what }}, {{ when }}"),
+        _("Your booking has a new time"),
+        _("Please note when it takes place now."),
+    ),
+    "rescheduled_owner": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking has a new time"),
+        _("The booking of {{ customer }} was moved."),
+    ),
+    "updated_customer": DefaultMail(
+        NEUTRAL,
+        _UPDATED,
+        _("Updated: {{ what }}, {{ when }}"),
+        _("Your booking was updated"),
+        _("Please note the new details. The time is unchanged."),
+    ),
+    "updated_owner": DefaultMail(
+        NEUTRAL,
+        _UPDATED,
+        _("Updated: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking was updated"),
+        _("The booking of {{ customer }} has new details. The time is unchanged."),
+    ),
+    "reminder_customer": DefaultMail(
+        NEUTRAL,
+        _REMINDER,
+        _DEFAULT_REMINDER,
+        _("A reminder of your booking"),
+        _("Here is once more what was agreed."),
+    ),
+    "reminder_owner": DefaultMail(
+        NEUTRAL,
+        _REMINDER,
+        _DEFAULT_REMINDER,
+        _("A reminder of a booking"),
+        _("Here is once more what was agreed with {{ customer }}."),
+    ),
+}
+SLUGS = tuple(DEFAULTS)
+
+
+def default_mail_words(slug: str) -> MailWords:
+    """The service's template of that kind, in the active language."""
+    default = DEFAULTS[slug]
+    greeting = gettext("Hello {{ name }},") if slug.endswith("_customer") else gettext("Hello,")
+    heading, sentence = str(default.heading), str(default.sentence)
+    blocks = ["{{ message }}", "{{ details }}", "{{ actions }}", "{{ app }}"]
+    body = [
+        _paragraph(greeting, margin="0 0 8px"),
+        _paragraph(sentence, margin="0"),
+        "{{ message }}",
+        "{{ details }}",
+        "{{ actions }}",
+    ]
+    html = mail_page(
+        tone=default.tone,
+        badge=escape(str(default.badge)),
+        heading=escape(heading),
+        preheader="{{ what }} · {{ when }}",
+        body="\n".join(body),
+    )
+    text = "\n\n".join([heading, greeting, sentence, *blocks]) + "\n"
+    return MailWords(str(default.subject), text, html)
+
+
+def _paragraph(text: str, *, margin: str) -> str:
+    return f'<p class="ink" style="margin:{margin};">{escape(text)}</p>'
+
+
+def fill_placeholders(template: str, values: Mapping[str, str]) -> str:
+    """The template with the value of each placeholder, of an unknown one with nothing.
+
+    Raises ValueError where it would grow past all measure: a template has room for thousands of
+    placeholders, and a value may be long.
+
+    >>> fill("{{ a }} {{b}} {% c %} {{ d.e }} {", {"a": "{{ b }}"})
+    '{{ b }}  {% c %} {{ d.e }} {'
+    """
+    names = PLACEHOLDER.findall(template)
+    if len(template) + sum(len(values.get(name, "")) for name in names) > MAX_FILLED:
+        raise ValueError("the mail is too long")
+    return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template)
+
+
+def find_faults(template: str, *, is_subject: bool = False) -> list[str]:
+    """A sentence for each placeholder that a template can't have."""
+    names = dict.fromkeys(match[1] for match in PLACEHOLDER.finditer(template))
+    faults = [f"{{{{ {name:.80} }}}} is not a placeholder." for name in names - PLACEHOLDERS.keys()]
+    if is_subject:
+        blocks = [name for name in names if name in BLOCKS]
+        faults += [f"{{{{ {name} }}}} can't be used in a subject." for name in blocks]
+    return sorted(faults)

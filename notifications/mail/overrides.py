@@ -1,0 +1,135 @@
+"""Template overrides: change, read, preview."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apps_config.models import App
+from availability.models import Event, Resource
+from bookings.action_links import action_address
+from bookings.formatting import activate_language_of, first_known_zone
+from bookings.models import Booking, Customer
+from common.instants import format_stamp, local_date, wall_to_utc_or_gap_end
+from notifications.mail import Letter, MailWords, default_mail_words, merge_override, render_mail
+from notifications.models import EmailTemplate
+
+PARTS = ("subject", "text", "html")
+# In which state and graph the made-up booking of a preview stands, so that all of a mail shows.
+EXAMPLE_STATES = {
+    "tentative": "tentative",
+    "declined": "declined",
+    "unpaid": "unpaid",
+    "cancelled": "cancelled",
+}
+EXAMPLE_ID = uuid.UUID("0193a4c2-0000-7000-8000-000000000030")
+
+
+def change_override(app: App, slug: str, given: Mapping[str, str | None]) -> EmailTemplate | None:
+    """Replace the parts that are given; all of them None: back to the service's words.
+
+    A part that was never given stays blank, and so goes on to follow the service's.
+    """
+    if not given:
+        return EmailTemplate.objects.filter(app=app, slug=slug).first()
+    if None in given.values():
+        EmailTemplate.objects.filter(app=app, slug=slug).delete()
+        return None
+    template, _ = EmailTemplate.objects.update_or_create(app=app, slug=slug, defaults=given)
+    return template
+
+
+def template_record(app: App, slug: str, own: EmailTemplate | None) -> dict[str, Any]:
+    """The words that hold now, in the app's language."""
+    with activate_language_of(app):
+        words = merge_override(own, default_mail_words(slug))
+    return {
+        "slug": slug,
+        **words._asdict(),
+        "custom": own is not None,
+        "updated_at": format_stamp(own.updated_at) if own else None,
+    }
+
+
+def preview_mail(
+    app: App, slug: str, given: Mapping[str, str], booking: Booking | None, *, now: datetime
+) -> MailWords:
+    """What a mail of that kind would say, with the parts that are given instead of the app's.
+
+    Its links lead nowhere: who may look at templates may not therefore act for an owner.
+    """
+    own = EmailTemplate.objects.filter(app=app, slug=slug).first()
+    template = EmailTemplate(app=app, slug=slug)
+    for part in PARTS:
+        setattr(template, part, given.get(part) or getattr(own, part, ""))
+    letter = (
+        letter_for_booking(booking, slug, template)
+        if booking
+        else example_letter(app, slug, template, now)
+    )
+    with activate_language_of(app) as language:
+        return render_mail(letter, language=language, link=_preview_link)
+
+
+def _preview_link(booking: Booking, action: str, event_end: datetime) -> str:
+    return f"{action_address(booking, action)}?signature=preview"
+
+
+def letter_for_booking(booking: Booking, slug: str, template: EmailTemplate) -> Letter:
+    return _letter(booking, slug, list(booking.customers.all()), template, {})
+
+
+def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) -> Letter:
+    """A made-up booking of next Monday at nine, with something in every place."""
+    zone_name = first_known_zone(app.default_timezone)
+    today = local_date(now, zone_name)
+    monday = today + timedelta(days=7 - today.weekday())
+    start = wall_to_utc_or_gap_end(datetime(monday.year, monday.month, monday.day, 9), zone_name)
+    resource = Resource(app=app, name="Ada Lovelace", timezone=zone_name)
+    event = Event(
+        resource=resource,
+        start=start,
+        end=start + timedelta(minutes=30),
+        what="Check-up",
+        where="Harbour Street 5",
+        description="Please come ten minutes early.",
+    )
+    state = EXAMPLE_STATES.get(slug.split("_")[0], "confirmed")
+    booking = Booking(
+        id=EXAMPLE_ID,
+        app=app,
+        resource=resource,
+        event=event,
+        graph="confirm_decline",
+        state=state,
+    )
+    customer = Customer(
+        booking=booking, name="Marty McFly", email="marty@example.com", phone="+1 555 0100"
+    )
+    facts: dict[str, Any] = {"message": "Thank you for your patience."}
+    if slug.startswith("rescheduled"):
+        day = timedelta(days=1)
+        facts["old_start"] = (start - day).astimezone(UTC).isoformat()
+        facts["old_end"] = (event.end - day).astimezone(UTC).isoformat()
+    return _letter(booking, slug, [customer], template, facts)
+
+
+def _letter(
+    booking: Booking,
+    slug: str,
+    customers: list[Customer],
+    template: EmailTemplate,
+    facts: dict[str, Any],
+) -> Letter:
+    recipient = slug.rpartition("_")[2]
+    return Letter(
+        slug=slug,
+        delivery_id=booking.id,
+        booking=booking,
+        recipient=recipient,
+        to=(),
+        customers=customers,
+        customer=customers[0] if customers and recipient == "customer" else None,
+        facts=facts,
+        template=template,
+    )

@@ -1,0 +1,93 @@
+"""Mails of the service itself: about no booking, and in nobody's own words."""
+
+import uuid
+from collections.abc import Sequence
+from html import escape
+
+from django.core.mail import EmailMultiAlternatives
+from django.utils.translation import gettext as _
+
+from apps_config.models import App
+from bookings.formatting import activate_language_of, clean_lines, to_one_line
+from notifications.mail.compose import as_html, details_text, text_direction
+from notifications.mail.defaults import MailWords, fill_placeholders
+from notifications.mail.envelope import Sender, new_message
+from notifications.mail.html_layout import WAITING, buttons_html, details_html, mail_page
+
+
+def compose_notice(
+    *,
+    app: App,
+    delivery_id: uuid.UUID,
+    to: Sequence[str],
+    subject: str,
+    sentence: str,
+    url: str,
+    reason: str,
+) -> EmailMultiAlternatives:
+    """What happened to the webhook at `url`, and why, to the owners of an app.
+
+    Raises ValueError at a recipient that is no address.
+    """
+    with activate_language_of(app) as language:
+        rows = [
+            (_("Address"), to_one_line(url, 2048)),
+            (_("Reason"), clean_lines(reason)),
+            (_("App"), to_one_line(app.name)),
+        ]
+        rows = [(label, value) for label, value in rows if value]
+        words = _words(
+            app,
+            language,
+            badge=_("Notice"),
+            subject=to_one_line(subject),
+            sentence=to_one_line(sentence, 1000),
+            html=details_html([(label, as_html(value)) for label, value in rows]),
+            text=details_text(rows),
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def compose_password_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], url: str
+) -> EmailMultiAlternatives:
+    """The link by which a resource chooses a password. Raises ValueError as above."""
+    with activate_language_of(app) as language:
+        closing = _("If you did not ask for it, do nothing: your password stays as it is.")
+        words = _words(
+            app,
+            language,
+            badge=_("Password"),
+            subject=_("Choose a new password"),
+            sentence=_(
+                "This link leads to a page where you choose it. It works once, for an hour."
+            ),
+            html=buttons_html([(_("Choose a password"), url, True)])
+            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
+            text=f"{url}\n\n{closing}",
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def _words(
+    app: App, language: str, *, badge: str, subject: str, sentence: str, html: str, text: str
+) -> MailWords:
+    """A mail of one sentence and what follows it: `html` in the one part, `text` in the other."""
+    whole = mail_page(
+        tone=WAITING,
+        badge=escape(badge),
+        heading="{{ subject }}",
+        preheader="{{ sentence }}",
+        body='<p class="ink" style="margin:0;">{{ sentence }}</p>\n{{ rest }}',
+    )
+    values = {
+        "subject": as_html(subject),
+        "sentence": as_html(sentence),
+        "rest": html,
+        "app": as_html(to_one_line(app.name)),
+        "language": language,
+        "direction": text_direction(),
+    }
+    return MailWords(
+        subject=subject, text=f"{sentence}\n\n{text}\n", html=fill_placeholders(whole, values)
+    )

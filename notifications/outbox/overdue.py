@@ -1,0 +1,44 @@
+"""Overdue deliveries and bookings: late for lack of a worker, not held back by rule."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from bookings.models import Booking
+from notifications.models import Delivery, Endpoint
+from notifications.outbox.queue import waits_for_earlier_mail, writes_held_by_order
+
+# After a breaker's pause one call probes the server and may take this long.
+PROBE = timedelta(minutes=1)
+
+
+def is_held(now: datetime) -> Q:
+    """Match due deliveries whose breaker is open or that wait for an earlier delivery.
+
+    The earlier one is due itself or waits for its retry: no overdue delivery is hidden by it.
+    """
+    paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=now - PROBE)
+    calls = Q(type__in=(Delivery.WEBHOOK, Delivery.CALENDAR))
+    return calls & Exists(paused) | waits_for_earlier_mail() | writes_held_by_order(now)
+
+
+def overdue_deliveries(now: datetime) -> QuerySet[Delivery]:
+    """Deliveries that a worker should have claimed, the most overdue first."""
+    return Delivery.objects.overdue(now).exclude(is_held(now))
+
+
+def oldest_overdue(kind: str, now: datetime) -> datetime | None:
+    """Return since when the oldest overdue delivery of the type is due; None: none is overdue."""
+    rows = overdue_deliveries(now).filter(type=kind)
+    return rows.values_list("next_at", flat=True).first()
+
+
+def oldest_uncompleted(now: datetime) -> datetime | None:
+    """Return since when the oldest uncompleted booking is due for completion; None: none is."""
+    due = Booking.objects.filter(completes_at__lte=now, deleted_at=None).order_by("completes_at")
+    return due.values_list("completes_at", flat=True).first()
+
+
+def seconds_since(moment: datetime | None, now: datetime) -> float:
+    """Return the seconds since `moment`; 0 if it is None or in the future."""
+    return max(0.0, (now - moment).total_seconds()) if moment else 0.0

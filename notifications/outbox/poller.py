@@ -1,0 +1,106 @@
+"""The poller: every worker checks for due deliveries, without broker, beat or wake-up.
+
+A thread of the worker's main process sends overdue deliveries that nobody has claimed. So an
+outage of beat or Redis costs some seconds, never a delivery.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from celery import signals
+from django.db import Error as DatabaseTrouble
+from django.db import close_old_connections, connection
+
+from common.hooks import Hook
+from common.sql import database_now
+from notifications.models import Delivery
+from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.overdue import oldest_overdue
+from notifications.outbox.queue import LEASE
+from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
+
+logger = logging.getLogger(__name__)
+
+EVERY = 5.0  # seconds
+# What is due for less time is left to broker and beat.
+NEGLECTED = timedelta(seconds=4)
+
+Work = Callable[[], None]
+
+
+class Poll(NamedTuple):
+    """Periodic work of the workers that consume `queue`, each in a thread of its own."""
+
+    queue: str
+    work: Work
+
+
+# Polls of the layers above, for due rows in their own tables.
+polls = Hook[Poll]()
+
+
+def poll_deliveries(kinds: list[str]) -> None:
+    """Send overdue deliveries of these types. Logs all errors: there is no other fallback."""
+    for kind in kinds:
+        _attempt(partial(_send_neglected, kind), f"{kind} deliveries")
+
+
+def _send_neglected(kind: str) -> None:
+    if oldest_overdue(kind, database_now() - NEGLECTED):
+        logger.info("sweeping: %s deliveries are overdue", kind)
+        run_dispatcher(kind, stopping=is_stopping)
+
+
+def _attempt(work: Work, what: str) -> None:
+    try:
+        close_old_connections()
+        work()
+    except DatabaseTrouble as error:
+        logger.warning("sweep: the database is away (%s)", type(error).__name__)
+        connection.close()
+    except Exception:
+        logger.exception("sweep: %s are left undone", what)
+
+
+def _sweep_for_ever(work: Work, stopped: threading.Event) -> None:
+    while not stopped.wait(EVERY):
+        work()
+    connection.close()
+
+
+_stopped = threading.Event()
+_sweepers: list[threading.Thread] = []
+
+
+@signals.worker_ready.connect
+def _start_polling(sender: Any, **_: Any) -> None:
+    """Start polling for the types whose queues this worker consumes."""
+    queues = {queue.name for queue in sender.task_consumer.queues}
+    kinds = [kind for kind in Delivery.TYPES if kind in queues]
+    works: list[Work] = [partial(poll_deliveries, kinds)]
+    works += [
+        partial(_attempt, poll.work, f"what {poll.queue} has to do")
+        for poll in polls
+        if poll.queue in queues
+    ]
+    for work in works:
+        sweeper = threading.Thread(target=_sweep_for_ever, args=(work, _stopped), daemon=True)
+        sweeper.start()
+        _sweepers.append(sweeper)
+
+
+@signals.worker_shutting_down.connect
+def _stop_sweeping(**_: Any) -> None:
+    _stopped.set()
+    request_shutdown()
+
+
+@signals.worker_shutdown.connect
+def _wait_for_sweep(**_: Any) -> None:
+    """Wait until running work is recorded; an attempt takes no longer than its lease."""
+    for sweeper in _sweepers:
+        sweeper.join(LEASE.total_seconds())

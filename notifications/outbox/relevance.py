@@ -1,0 +1,59 @@
+"""Whether the content of a delivery still holds."""
+
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from notifications.models import Delivery, Webhook
+
+COMPLETED = "completed"
+
+
+def outdated_reason(delivery: Delivery) -> str:
+    """Return why the delivery must not be sent again; "" if it may.
+
+    A webhook call reports a past change, so later changes do not outdate it. A calendar write
+    contains the booking's current data.
+    """
+    webhook, booking = delivery.webhook, delivery.booking
+    if webhook:
+        return _outdated_for_webhook_reason(delivery, webhook)
+    if booking is None or delivery.type == Delivery.CALENDAR:
+        return ""
+    if delivery.kind == Delivery.REMINDER:
+        return outdated_reminder_reason(delivery, booking)
+    return _outdated_mail_reason(delivery, booking)
+
+
+def _outdated_for_webhook_reason(delivery: Delivery, webhook: Webhook) -> str:
+    """For a call to the webhook, or for the mail that it was disabled."""
+    if webhook.deleted_at:
+        return "The webhook was deleted."
+    if delivery.type == Delivery.EMAIL:
+        return "The webhook is active again." if webhook.active else ""
+    return "" if webhook.active else "The webhook is disabled."
+
+
+def outdated_reminder_reason(delivery: Delivery, booking: Booking) -> str:
+    """Return the reason, or "": a reminder needs a booking that takes place as planned."""
+    if reason := _changed_reason(delivery, booking):
+        return reason
+    takes_place = booking.state == COMPLETED or GRAPHS[booking.graph].is_live(booking.state)
+    return "" if takes_place else _state_reason(booking)
+
+
+def _outdated_mail_reason(delivery: Delivery, booking: Booking) -> str:
+    """Return the reason, or "": a mail holds until the next change other than completion."""
+    if reason := _changed_reason(delivery, booking):
+        return reason
+    state = delivery.change.to_state if delivery.change else delivery.kind
+    took_place = booking.state == COMPLETED and GRAPHS[booking.graph].is_live(state)
+    return "" if booking.state == state or took_place else _state_reason(booking)
+
+
+def _changed_reason(delivery: Delivery, booking: Booking) -> str:
+    if booking.deleted_at:
+        return "The booking was deleted."
+    return "The booking was moved." if booking.reschedules != delivery.version else ""
+
+
+def _state_reason(booking: Booking) -> str:
+    return f"The booking is {booking.state}."

@@ -1,0 +1,219 @@
+"""Record results: an Attempt for each, and the next state of each delivery.
+
+Every state change requires the lease token: a row claimed by another worker is not changed.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+
+from common.sql import database_now, datetime_param, id_in_sql, insert_rows, parse_id
+from common.updated_at import start_sql
+from notifications.models import Attempt, Delivery, Endpoint
+from notifications.outbox.circuit_breaker import SLOW_SECONDS, record_endpoint_results
+from notifications.webhooks.services import record_webhook_results
+
+# Delays after the first attempts, as in Standard Webhooks: 10 attempts in three days, plus jitter.
+CALL_DELAYS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+# Delays of mails; the last one repeats until the mail expires.
+MAIL_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
+JITTER = 0.2
+MIN_PAUSE = timedelta(seconds=30)  # the shortest delay before expiry
+
+
+@dataclass(slots=True)
+class SendResult:
+    """The result of one attempt.
+
+    final: no retry can help. server_failed: the endpoint failed, not only this call. keep: stores
+    data from the attempt, in the transaction of its result, if this worker still holds the lease.
+    """
+
+    ok: bool
+    seconds: float = 0.0
+    response_code: int | None = None
+    error: str = ""
+    excerpt: str = ""
+    retry_after: int | None = None
+    final: bool = False
+    server_failed: bool = False
+    keep: Callable[[], None] | None = None
+
+
+class FinalState(NamedTuple):
+    """The final state of a delivery that is not sent, and the reason."""
+
+    state: str
+    reason: str
+
+
+def release_unsent(rows: Sequence[Delivery]) -> None:
+    """Return claimed rows that were not tried: the attempt is not counted."""
+    with_lease(rows).update(
+        state=Delivery.SCHEDULED,
+        next_at=F("due_at"),
+        lease_token=None,
+        tries=F("tries") - 1,
+    )
+
+
+def end_unsent(verdicts: Sequence[tuple[Delivery, FinalState]]) -> None:
+    """End claimed rows that are not sent: the attempt is not counted."""
+    now = database_now()
+    with transaction.atomic():
+        for row, verdict in verdicts:
+            final = _final(verdict.state, verdict.reason, now)
+            with_lease([row]).update(**final, tries=F("tries") - 1)
+
+
+def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
+    """Record the results of a batch in one transaction; attempts after a lost lease separately."""
+    now = database_now()
+    webhooks = defaultdict(list)
+    for row, outcome in results:
+        if row.webhook_id and row.type == Delivery.WEBHOOK:
+            webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
+    with transaction.atomic():
+        mine = _end_delivered([row for row, outcome in results if outcome.ok], now)
+        for row, outcome in results:
+            if not outcome.ok and with_lease([row]).update(**_after_failure(row, outcome, now)):
+                mine.add(row.id)
+        # Under the rows' locks, so that an erasure finds the data; after a lost lease nothing is
+        # stored that could repeat erased data.
+        for row, outcome in results:
+            if outcome.keep and row.id in mine:
+                outcome.keep()
+        insert_rows([_attempt(*result, now) for result in results if result[0].id in mine])
+        _note_endpoints(results, now)
+        record_webhook_results(webhooks, now=now)
+    for row, outcome in results:
+        if row.id not in mine:
+            _note_lost_try(row, outcome, now)
+
+
+def _note_lost_try(row: Delivery, outcome: SendResult, now: datetime) -> None:
+    """Record an attempt after a lost lease, without its answer; locks only this row, which another
+    worker may have.
+    """
+    with transaction.atomic():
+        if Delivery.objects.filter(id=row.id).update():  # else the row is deleted
+            insert_rows([_attempt(row, replace(outcome, excerpt=""), now)])
+
+
+def with_lease(rows: Sequence[Delivery]) -> QuerySet[Delivery]:
+    """Return the rows whose lease is still the one of their claim."""
+    return Delivery.objects.filter(
+        id__in=[row.id for row in rows],
+        lease_token__in={row.lease_token for row in rows},
+        state=Delivery.SENDING,
+    )
+
+
+# Raw SQL because every successful delivery ends with it (docs/benchmarks.md, P9).
+_END = """
+UPDATE notifications_delivery SET state = 'delivered', reason = '', next_at = NULL,
+finished_at = %s, lease_token = NULL, updated_at = {start}
+WHERE id {ids} AND lease_token {tokens} AND state = 'sending' RETURNING id
+"""
+
+
+def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
+    """Mark rows as delivered; return the ids of those whose lease was still held."""
+    if not rows:
+        return set()
+    start, start_params = start_sql()
+    ids, id_params = id_in_sql(row.id for row in rows)
+    tokens, token_params = id_in_sql({row.lease_token for row in rows if row.lease_token})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _END.format(start=start, ids=ids, tokens=tokens),
+            [datetime_param(now), *start_params, *id_params, *token_params],
+        )
+        return {parse_id(found) for (found,) in cursor.fetchall()}
+
+
+def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
+    return {
+        "state": state,
+        "reason": reason[:300],
+        "next_at": None,
+        "finished_at": now,
+        "lease_token": None,
+    }
+
+
+def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
+    return Attempt(
+        delivery=row,
+        at=now - timedelta(seconds=outcome.seconds),
+        response_code=outcome.response_code,
+        seconds=round(outcome.seconds, 3),
+        error=outcome.error[:300],
+        excerpt=outcome.excerpt,
+    )
+
+
+def _after_failure(row: Delivery, outcome: SendResult, now: datetime) -> dict[str, object]:
+    """Return the columns of a row after a failed attempt: its retry or its end."""
+    delay = None if outcome.final else retry_delay(row.type, row.tries, outcome.retry_after)
+    if delay is None:
+        return _final(Delivery.FAILED, outcome.error, now)
+    delay = fit_delay(delay, row.expires_at - now)
+    if delay is None:
+        return _final(Delivery.EXPIRED, outcome.error, now)
+    return {
+        "state": Delivery.SCHEDULED,
+        "reason": outcome.error[:300],
+        "next_at": now + delay,
+        "lease_token": None,
+    }
+
+
+def fit_delay(delay: timedelta, left: timedelta) -> timedelta | None:
+    """Return the delay, at most half of the time left if it is longer; None: too little time.
+
+    Otherwise a reminder 15 minutes ahead would not survive an outage of seven minutes, and jitter
+    would move many a last attempt past the expiry.
+    """
+    if delay <= left:
+        return delay
+    return left / 2 if left / 2 >= MIN_PAUSE else None
+
+
+def retry_delay(kind: str, tries: int, retry_after: int | None = None) -> timedelta | None:
+    """Return the delay after attempt number `tries` (from 1); None: it was the last.
+
+    A Retry-After is limited to between once and twice the scheduled delay.
+    """
+    if kind == Delivery.EMAIL:
+        return MAIL_DELAYS[min(tries, len(MAIL_DELAYS)) - 1]
+    if tries > len(CALL_DELAYS):
+        return None
+    delay = CALL_DELAYS[tries - 1]
+    if retry_after is not None:
+        return min(max(timedelta(seconds=retry_after), delay), 2 * delay)
+    return delay * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+def _note_endpoints(results: Sequence[tuple[Delivery, SendResult]], now: datetime) -> None:
+    """Update the circuit breakers; a healthy endpoint has no row and causes no write."""
+    marks: Mapping[str, list[tuple[bool, float]]] = defaultdict(list)
+    for row, outcome in results:
+        if row.endpoint:
+            marks[row.endpoint].append((not outcome.server_failed, outcome.seconds))
+    known = Endpoint.objects.filter(address__in=marks).values_list("address", flat=True)
+    troubled = set(known) if marks else set()
+    for address in sorted(marks):
+        is_bad = any(not good or seconds > SLOW_SECONDS for good, seconds in marks[address])
+        if is_bad or address in troubled:
+            record_endpoint_results(address, marks[address], now)

@@ -1,0 +1,399 @@
+"""Prepare claimed deliveries and send them over the network.
+
+`prepare_batch` reads what a batch needs, in a number of queries that does not grow with it, and
+returns for each delivery either the reason not to send it or a function that sends it. That
+function uses the network only: it runs in a thread without database access.
+"""
+
+import logging
+import smtplib
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import ClassVar, Protocol, TypeVar
+from uuid import UUID
+
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.message import BadHeaderError
+
+from apps_config.models import App
+from availability.destination_calendar import DestinationCalendars
+from availability.models import Resource
+from bookings.graphs import OWNER
+from bookings.models import Booking, StateChange
+from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
+from common.encryption import SecretUnreadable
+from common.errors import is_outage
+from common.hooks import Hook
+from common.net import safe_http
+from common.net.deadlines import with_deadline
+from notifications.mail import Letter, compose_mail, compose_notice, compose_password_mail, entry_of
+from notifications.mail.recipients import Recipients
+from notifications.models import Delivery, EmailTemplate, Webhook
+from notifications.outbox.relevance import outdated_reminder_reason
+from notifications.outbox.results import FinalState, SendResult, with_lease
+from notifications.password_reset_links import LINK_LASTS, RESET_MAIL, password_url
+from notifications.planning import render_record
+from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
+from notifications.webhooks.signing import signature_headers
+
+logger = logging.getLogger(__name__)
+
+Read = TypeVar("Read")
+SendCall = Callable[[], SendResult]
+
+# In seconds, for the whole attempt.
+CALL_DEADLINE, MAIL_DEADLINE = 15.0, 25.0
+NOT_RENDERED = "The message could not be rendered."
+# Kinds of mail that share the template of another kind.
+SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
+
+
+class SkipDelivery(Exception):
+    """The delivery is not sent: its final state and the reason."""
+
+    def __init__(self, state: str, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = FinalState(state, reason)
+
+
+class SendBatch(Protocol):
+    """Prepares the claimed rows of one batch. `types`: the types of deliveries it handles."""
+
+    types: ClassVar[Collection[str]]
+
+    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None: ...
+
+    def send_of(self, row: Delivery) -> SendCall:
+        """Return the function that sends the row without the database. Raises SkipDelivery."""
+
+    def end(self) -> None:
+        """Called after all `send_of` calls, in the dispatcher's main thread."""
+
+
+# Layers above register their own.
+senders = Hook[type[SendBatch]]()
+
+
+def prepare_batch(
+    rows: Sequence[Delivery], *, now: datetime
+) -> tuple[list[tuple[Delivery, SendCall]], list[tuple[Delivery, FinalState]]]:
+    """Return (row, send function) pairs and (row, final state) pairs of rows of one type."""
+    sender = next(sender for sender in senders if rows[0].type in sender.types)
+    batch = sender(rows, now)
+    sends, verdicts = [], []
+    for row in rows:
+        try:
+            sends.append((row, batch.send_of(row)))
+        except SkipDelivery as unfit:
+            verdicts.append((row, unfit.verdict))
+        except Exception as error:
+            if is_outage(error):
+                raise  # an outage affects all rows
+            # A row that can't be prepared must not stop the others.
+            logger.exception("delivery %s can't be prepared", row.id)
+            verdicts.append((row, FinalState(Delivery.FAILED, NOT_RENDERED)))
+    batch.end()
+    return sends, verdicts
+
+
+@senders.register
+class MailsAndCalls:
+    """The rows that a batch of mails and calls needs, each table read at once."""
+
+    types: ClassVar[Collection[str]] = (Delivery.EMAIL, Delivery.WEBHOOK)
+
+    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None:
+        self.now = now
+        self.apps = App.objects.in_bulk({row.app_id for row in rows})
+        self.webhooks = Webhook.objects.in_bulk({row.webhook_id for row in rows} - {None})
+        self.bookings = self._read_bookings(rows)
+        self.sequences = self._read_sequences(rows)
+        mailed = {row.app_id for row in rows if row.type == Delivery.EMAIL}
+        self.templates = {
+            (template.app_id, template.slug): template
+            for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
+        }
+        self.addressees = Recipients(mailed)
+        events = [booking.event for booking in self.bookings.values() if booking.app_id in mailed]
+        self.targets = DestinationCalendars(events)
+        self.resources = self._read_resources(rows)
+        self.rendered: list[Delivery] = []
+        self.secrets: dict[UUID, Sequence[str]] = {}
+
+    def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID | None, Booking]:
+        """Return the bookings with includes, as they are now, not as planned."""
+        ids = {row.booking_id for row in rows if row.booking_id and _needs_booking(row)}
+        includes = [INCLUDES[name] for name in ALL_INCLUDES]
+        whole = with_includes(Booking.objects.filter(id__in=ids), includes)
+        return {booking.id: booking for booking in _if_any(whole.select_related("app"), ids)}
+
+    def _read_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
+        """Return the resources that get a password link, by id, if they can still log in."""
+        ids = {row.content.get("resource_id") for row in rows if row.kind == RESET_MAIL} - {None}
+        found = Resource.objects.filter(id__in=ids, deleted_at=None).exclude(email=None)
+        return {str(resource.id): resource for resource in _if_any(found, ids)}
+
+    def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, int | None], int]:
+        """Return (entry, change) -> SEQUENCE: the number of earlier changes of the calendar entry.
+
+        The changes of a group's seats count for the owner's entry too.
+        """
+        mailed = [
+            (self.bookings[row.booking_id], row.recipient)
+            for row in rows
+            if row.type == Delivery.EMAIL and row.booking_id in self.bookings
+        ]
+        entries = {entry_of(booking, recipient) for booking, recipient in mailed}
+        with_seats = {booking.id for booking, _ in mailed if booking.max_seats}
+        with_seats |= entries - {booking.id for booking, _ in mailed}
+        seats = Booking.objects.filter(owner_booking__in=with_seats)
+        groups = dict(_if_any(seats.values_list("id", "owner_booking"), with_seats))
+        changes = StateChange.objects.filter(booking__in=entries | groups.keys()).order_by("id")
+        seen: Counter[UUID] = Counter()
+        places: dict[tuple[UUID, int | None], int] = {}
+        for change_id, booking_id in _if_any(changes.values_list("id", "booking_id"), entries):
+            for entry in (booking_id, groups.get(booking_id)):
+                if entry in entries:
+                    places[entry, change_id] = seen[entry]
+                    seen[entry] += 1
+        return places
+
+    def send_of(self, row: Delivery) -> SendCall:
+        """Return the function that sends the row. Raises SkipDelivery."""
+        app = self.apps[row.app_id]
+        check_app_is_open(app)
+        if row.kind == Delivery.REMINDER:
+            check_still_holds(row, self.bookings[row.booking_id])
+        return self._mail(row, app) if row.type == Delivery.EMAIL else self._call(row)
+
+    # --- Calls ------------------------------------------------------------------------------------
+    def _call(self, row: Delivery) -> SendCall:
+        secrets: Sequence[str] = ()
+        if row.webhook_id:
+            webhook = self.webhooks[row.webhook_id]
+            if webhook.deleted_at or not webhook.active:
+                raise SkipDelivery(Delivery.SKIPPED, "The webhook is disabled.")
+            url, method, code = webhook.url, webhook.method, webhook.expected_response_code
+            try:
+                secrets = self._secrets_of(webhook)
+            except SecretUnreadable as unreadable:
+                # A configuration error: fail this attempt; a retry can succeed once it is fixed.
+                logger.error("webhook %s: %s", webhook.id, unreadable)
+                return partial(SendResult, ok=False, error="The webhook's secret can't be read.")
+        else:
+            url, method = row.content["url"], row.content["method"]
+            code = row.content.get("expected_response_code")
+        if not row.body:
+            row.body = render_record(self.bookings[row.booking_id])
+            self.rendered.append(row)
+        event = "webhook.test" if row.kind == TEST_CALL else f"booking.{row.kind}"
+        return partial(send_call, row.id, event, url, method, row.body, code, secrets)
+
+    def _secrets_of(self, webhook: Webhook) -> Sequence[str]:
+        if webhook.id not in self.secrets:
+            self.secrets[webhook.id] = signing_secrets(webhook, now=self.now)
+        return self.secrets[webhook.id]
+
+    def end(self) -> None:
+        """Store the rendered bodies, which later attempts send too; not after a lost lease, since
+        an erasure may have emptied them.
+        """
+        if self.rendered:
+            with_lease(self.rendered).bulk_update(self.rendered, ["body"])
+
+    # --- Mails ------------------------------------------------------------------------------------
+    def _mail(self, row: Delivery, app: App) -> SendCall:
+        if row.kind == RESET_MAIL:
+            return self._password_mail(row, app)
+        if row.kind == WEBHOOK_DISABLED:
+            to = self._fit_addresses(app, self.addressees.owners(app))
+            notice = compose_notice(
+                app=app,
+                delivery_id=row.id,
+                to=to,
+                subject="A webhook was disabled",
+                sentence="It is not called any more until it is switched on again.",
+                **row.content,
+            )
+            return partial(send_mail, notice)
+        if app.settings.get("disable_emails"):
+            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are switched off.")
+        booking = self.bookings[row.booking_id]
+        customers = list(booking.customers.all())
+        customer = next(
+            (customer for customer in customers if customer.id == row.customer_id), None
+        )
+        to = [customer.email] if customer else self.addressees.of_owner(app, booking)
+        entry = entry_of(booking, row.recipient)
+        slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
+        message = compose_mail(
+            Letter(
+                slug=slug,
+                delivery_id=row.id,
+                booking=booking,
+                recipient=row.recipient,
+                to=self._fit_addresses(app, to),
+                # Erased customers have no address.
+                customers=[customer for customer in customers if customer.email],
+                customer=customer,
+                facts={**row.content, "sequence": self.sequences[entry, row.change_id]},
+                template=self.templates.get((app.id, slug)),
+                is_entered=self._is_entered(booking, row.recipient),
+            )
+        )
+        return partial(send_mail, message)
+
+    def _password_mail(self, row: Delivery, app: App) -> SendCall:
+        resource = self.resources.get(row.content.get("resource_id", ""))
+        if resource is None:
+            raise SkipDelivery(Delivery.SKIPPED, "There is no e-mail address to send it to.")
+        message = compose_password_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._fit_addresses(app, [resource.email or ""]),
+            url=password_url(resource, row.due_at + LINK_LASTS),
+        )
+        return partial(send_mail, message)
+
+    def _fit_addresses(self, app: App, addresses: Iterable[str]) -> list[str]:
+        """Return the permitted addresses. Raises SkipDelivery if there are none."""
+        found = [address for address in addresses if address]
+        if not found:
+            raise SkipDelivery(Delivery.SKIPPED, "There is no e-mail address to send it to.")
+        allowed = self.addressees.allowed(app, found)
+        if not allowed:
+            raise SkipDelivery(Delivery.SKIPPED, "A test app mails only its members.")
+        return allowed
+
+    def _is_entered(self, booking: Booking, recipient: str) -> bool:
+        """Return whether the recipient's calendar gets the booking by another way: the owner's by
+        mirroring, a customer's by an invitation from the provider.
+        """
+        calendar = self.targets.of(booking.event)
+        if calendar is None:
+            return False
+        return recipient == OWNER or (booking.event.invite and calendar.provider_invites)
+
+
+def _if_any(rows: Iterable[Read], keys: Collection[object]) -> Iterable[Read]:
+    return rows if keys else ()
+
+
+def _needs_booking(row: Delivery) -> bool:
+    """Return whether the row needs its booking; a call about a change has a stored body."""
+    return row.type == Delivery.EMAIL or not row.body or row.kind == Delivery.REMINDER
+
+
+def check_app_is_open(app: App) -> None:
+    """Raise SkipDelivery if the app is archived."""
+    if app.archived_at:
+        raise SkipDelivery(Delivery.SKIPPED, "The app is archived.")
+
+
+def check_still_holds(row: Delivery, booking: Booking) -> None:
+    """Raise SkipDelivery for a reminder whose booking was rescheduled or cancelled."""
+    if reason := outdated_reminder_reason(row, booking):
+        raise SkipDelivery(Delivery.CANCELLED, reason)
+
+
+# --- Network --------------------------------------------------------------------------------------
+def send_call(
+    delivery_id: UUID,
+    event: str,
+    url: str,
+    method: str,
+    body: str,
+    expected_code: int | None,
+    secrets: Sequence[str],
+) -> SendResult:
+    """Send one webhook call, with Standard Webhooks headers; a GET has no body."""
+    content = b"" if method == "get" else body.encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "scheduling-webhooks/2",
+        "Service-Event": event,
+        **signature_headers(
+            message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets
+        ),
+    }
+    reply = safe_http.send_request(
+        url, method=method.upper(), headers=headers, body=content, deadline=CALL_DEADLINE
+    )
+    return result_of_reply(reply, expected_code)
+
+
+def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> SendResult:
+    """Return the result: only the expected status (default: any 2xx) is a success."""
+    status = reply.status
+    wanted = 200 <= (status or 0) <= 299 if expected_code is None else status == expected_code
+    ok = wanted and not reply.error
+    error = "" if ok else reply.error or f"Answered {status}."
+    return SendResult(
+        ok=ok,
+        seconds=reply.seconds,
+        response_code=status,
+        error=error,
+        excerpt=reply.excerpt,
+        retry_after=reply.retry_after,
+        final=status == 410,
+        server_failed=not ok and (status is None or status >= 500 or status == 429),
+    )
+
+
+class MailSession:
+    """The mail server session of one attempt, which can be cut at its deadline."""
+
+    def __init__(self, ends: float) -> None:
+        self.ends = ends
+        self.was_cut = False
+        self.backend = get_connection()
+
+    def send(self, message: EmailMessage) -> None:
+        message.connection = self.backend
+        message.send()
+
+    def cut(self) -> None:
+        self.was_cut = True
+        smtp = getattr(self.backend, "connection", None)
+        if smtp and smtp.sock:
+            with suppress(OSError):
+                smtp.sock.shutdown(socket.SHUT_RDWR)
+
+
+def send_mail(message: EmailMessage) -> SendResult:
+    """Send one mail in a session of its own, so that a failure affects no other mail."""
+    began = time.monotonic()
+    code, error, final = None, "", False
+    session = MailSession(began + MAIL_DEADLINE)
+    try:
+        with with_deadline(session):
+            session.send(message)
+    except smtplib.SMTPRecipientsRefused as refused:
+        codes = [code for code, _ in refused.recipients.values()]
+        code = max(codes)
+        error, final = "The server refused the address.", min(codes) >= 500
+    except smtplib.SMTPResponseException as answer:
+        code = answer.smtp_code
+        error, final = f"The server answered {code}.", code >= 500
+    except (smtplib.SMTPException, OSError) as trouble:
+        error = f"The mail server could not be reached ({type(trouble).__name__})."
+    except (BadHeaderError, ValueError) as poison:
+        error, final = f"The mail can't be written ({type(poison).__name__}).", True
+    if code is not None and code < 0:
+        # smtplib's code for an answer that is not SMTP.
+        code, error = None, "The answer of the mail server is not SMTP."
+    if error and session.was_cut:
+        # A truncated answer is meaningless.
+        code, error, final = None, "The mail server took too long.", False
+    return SendResult(
+        ok=not error,
+        seconds=time.monotonic() - began,
+        response_code=code,
+        error=error,
+        final=final,
+    )

@@ -1,0 +1,114 @@
+"""Endpoints of deliveries: the log of what has left, and what is still to leave."""
+
+import uuid
+
+from django.db.models import QuerySet
+from rest_framework.response import Response
+
+from apps_config.endpoints import TenantView
+from availability.views.base import found_or_404
+from common.api.filters import apply_filters
+from common.api.ordering import order_query
+from common.api.views import ApiRequest
+from common.openapi.components import ID, text_response
+from common.openapi.generator import data_object, describe_endpoint, page_of
+from notifications.models import Delivery
+from notifications.outbox.filters import DeliveryFilter
+from notifications.outbox.redeliver import redeliver
+from notifications.records import (
+    DeliveryRecord,
+    whole_delivery_record,
+    with_detail_rows,
+    with_list_rows,
+)
+from notifications.webhooks.views import WebhookScopedView
+
+ORDERS = {"created_at": "id", "updated_at": "updated_at"}  # ids are in the order of their making
+FILTERS = {
+    **order_query(ORDERS),
+    "booking": ID | {"description": "Only deliveries of this booking."},
+    "webhook": ID | {"description": "Only deliveries of this webhook."},
+    "type": text_response(
+        "Only e-mails, only calls, or only calendar writes.", enum=list(Delivery.TYPES)
+    ),
+    "state": text_response("Only deliveries in this state.", enum=list(Delivery.STATES)),
+}
+
+
+class DeliveryScopedView(TenantView):
+    def deliveries(self) -> QuerySet[Delivery]:
+        return Delivery.objects.filter(app=self.app)
+
+    def find_delivery(self, delivery_id: uuid.UUID) -> Delivery:
+        return found_or_404(
+            with_detail_rows(self.deliveries()).filter(id=delivery_id).first(), "Delivery"
+        )
+
+    def answer_list(self, request: ApiRequest, rows: QuerySet[Delivery]) -> Response:
+        values, zone = self.query.values, self.input_zone
+        rows = apply_filters(DeliveryFilter, values, rows, zone=zone, now=self.now)
+        return self.list_page(request, self.listed(with_list_rows(rows), ORDERS), DeliveryRecord.of)
+
+
+class DeliveriesView(DeliveryScopedView):
+    paginated = True
+
+    @describe_endpoint(
+        summary="List deliveries",
+        description="All e-mails, calls and calendar writes, newest first. All filters must match.",
+        response=page_of(DeliveryRecord),
+        query=FILTERS,
+    )
+    def get(self, request: ApiRequest) -> Response:
+        return self.answer_list(request, self.deliveries())
+
+
+class WebhookDeliveriesView(DeliveryScopedView, WebhookScopedView):
+    paginated = True
+
+    @describe_endpoint(
+        summary="List the deliveries of a webhook",
+        description="Newest first, with the same filters as all deliveries.",
+        response=page_of(DeliveryRecord),
+        query=FILTERS,
+    )
+    def get(self, request: ApiRequest, webhook_id: uuid.UUID) -> Response:
+        webhook = self.find_webhook(webhook_id)
+        return self.answer_list(request, self.deliveries().filter(webhook=webhook))
+
+
+class DeliveryView(DeliveryScopedView):
+    @describe_endpoint(
+        summary="Get a delivery, with the body of the call",
+        response=data_object(DeliveryRecord),
+        examples={"a call": {"data": DeliveryRecord.example("payload")}},
+    )
+    def get(self, request: ApiRequest, delivery_id: uuid.UUID) -> Response:
+        return Response({"data": whole_delivery_record(self.find_delivery(delivery_id))})
+
+
+class RedeliverView(DeliveryScopedView):
+    operation_ids = {"POST": "sendDeliveryAgain"}
+
+    @describe_endpoint(
+        summary="Send a delivery again",
+        description="Sends the delivery now, with the same id and the full number of attempts. A"
+        " delivery that is being sent does not change. 409 `outdated` for an e-mail or"
+        " reminder whose booking was moved, cancelled or deleted, and for a disabled or"
+        " deleted webhook. A webhook call carries the logged body; a calendar write carries"
+        " the current state of the booking.",
+        response=data_object(DeliveryRecord),
+        examples={
+            "on its way": {
+                "data": DeliveryRecord.example(
+                    "payload",
+                    state="scheduled",
+                    due_at="2026-11-20T11:00:00+0000",
+                    next_at="2026-11-20T11:00:00+0000",
+                )
+            }
+        },
+    )
+    def post(self, request: ApiRequest, delivery_id: uuid.UUID) -> Response:
+        redeliver(self.find_delivery(delivery_id), now=self.now)
+        return Response({"data": whole_delivery_record(self.find_delivery(delivery_id))})

@@ -1,0 +1,91 @@
+"""Wake-ups: best-effort tasks that start a dispatcher at once, without delaying the request.
+
+A background thread publishes them, so that a broker that is down or hangs costs the caller
+nothing. Lost wake-ups are covered by the beat's schedule and every worker's poller.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from celery import current_app
+from django.db import transaction
+
+from common.updated_at import transaction_start
+from notifications.models import Delivery
+
+logger = logging.getLogger(__name__)
+
+SOON = timedelta(seconds=1)
+# Shorter than a dispatcher lingers: wake-ups in this interval are merged.
+PAUSE = 0.1
+
+
+class WakeUp(NamedTuple):
+    """A task that processes what is due; it can expire after `expires` seconds in its queue."""
+
+    task: str
+    queue: str
+    args: tuple[str, ...] = ()
+    expires: int = 60
+
+
+def dispatcher_wakeup(kind: str) -> WakeUp:
+    return WakeUp("notifications.tasks.pump", kind, (kind,))
+
+
+class WakeUpThread:
+    """One daemon thread per process that publishes the requested wake-ups."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked = threading.Event()
+        self._wanted: set[WakeUp] = set()
+        self._process = 0
+
+    def ask(self, wake_ups: Iterable[WakeUp]) -> None:
+        with self._lock:
+            self._wanted.update(wake_ups)
+            if self._process != os.getpid():  # threads do not survive a fork
+                self._process = os.getpid()
+                threading.Thread(target=self._publish_for_ever, daemon=True).start()
+        self._asked.set()
+
+    def _publish_for_ever(self) -> None:
+        while True:
+            self._asked.wait()
+            self._asked.clear()
+            with self._lock:
+                wanted, self._wanted = self._wanted, set()
+            for wake_up in sorted(wanted):
+                publish_wakeup(wake_up)
+            time.sleep(PAUSE)
+
+
+def publish_wakeup(wake_up: WakeUp) -> None:
+    """Publish the wake-up now. A failure of the broker is logged, not raised."""
+    task, queue, args, expires = wake_up
+    try:
+        current_app.send_task(task, args=args, queue=queue, expires=expires, retry=False)
+    except Exception as error:  # kombu raises errors of its transports and sockets
+        logger.warning("no wake-up for %s: %s", queue, type(error).__name__)
+
+
+wake_up_thread = WakeUpThread()
+
+
+def wake_up_after_commit(*wake_ups: WakeUp) -> None:
+    """Publish the wake-ups once the transaction is committed."""
+    transaction.on_commit(lambda: wake_up_thread.ask(wake_ups))
+
+
+def wake_dispatchers_after_commit(rows: Iterable[Delivery]) -> None:
+    """Wake the dispatchers of types with rows due at once, after the commit."""
+    soon = transaction_start() + SOON
+    types = {row.type for row in rows if row.next_at is not None and row.next_at <= soon}
+    if types:
+        wake_up_after_commit(*map(dispatcher_wakeup, types))

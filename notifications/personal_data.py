@@ -1,0 +1,131 @@
+"""The part of people's data that stands in deliveries: handed out and emptied with bookings."""
+
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Length
+
+from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
+from common.batching import iterate_batches, key_batches
+from common.openapi.records import Json
+from notifications.models import Attempt, Delivery
+from notifications.records import whole_delivery_record, with_detail_rows
+
+SLICE = 100
+ERASED = "The customer's data was erased."
+# Words among the facts of a mail or a call, and those that go where nobody is left.
+TEXTS = ("what", "where", "message", "subject", "url")
+WRITTEN = ("where", "message")
+
+
+# --- Handed out -----------------------------------------------------------------------------------
+def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Json]:
+    """Mails to the person and to the owner, and calls, of the person's bookings."""
+    for ids in key_batches(booking_ids, SLICE):
+        theirs = person.customers().filter(booking__in=ids).values("id")
+        rows = Delivery.objects.filter(Q(customer=None) | Q(customer__in=theirs), booking__in=ids)
+        for found in iterate_batches(with_detail_rows(rows), SLICE):
+            yield from (_export_record(person, row) for row in found)
+
+
+def _export_record(person: Person, row: Delivery) -> Json:
+    """As in GET /deliveries/:id, with the facts that a mail is composed from."""
+    record = whole_delivery_record(row) | {"content": row.content}
+    if record["payload"]:
+        record["payload"] = _without_others(person, record["payload"])
+    return record
+
+
+def _without_others(person: Person, payload: dict[str, Any]) -> dict[str, Any]:
+    """A booking's record as it was told, of its customers only this one."""
+    email = person.email.lower()
+    theirs = [
+        customer for customer in payload.get("customers", []) if customer["email"].lower() == email
+    ]
+    attributes = payload.get("attributes", {}) | {"customer": next(iter(theirs), None)}
+    return payload | {"customers": theirs, "attributes": attributes}
+
+
+# --- Emptied --------------------------------------------------------------------------------------
+def erase_deliveries(erasure: Erasure) -> int:
+    """Empty bodies, facts and the answers of receivers; cancel what would still carry the person.
+
+    One that a worker has in hand loses its lease: what the worker brings back is dropped.
+    """
+    rows = Delivery.objects.filter(booking__in=erasure.bookings)
+    locked = rows.select_for_update(no_key=True).order_by("id")
+    list(locked.values_list("id"))
+    answered = Attempt.objects.filter(delivery=OuterRef("id")).exclude(excerpt="")
+    shown = rows.defer("body").annotate(length=Length("body"), was_answered=Exists(answered))
+    return sum(_erase_contents(found, erasure) for found in iterate_batches(shown, SLICE))
+
+
+def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
+    """How many of the rows lost anything."""
+    carriers = {row.id for row in rows if _is_mail_to(row, erasure)} | _calls(rows, erasure)
+    bodies = {row.id for row in rows if row.id in carriers and row.length}
+    answers = {row.id for row in rows if row.id in carriers and row.was_answered}
+    facts = [row for row in rows if _empty_content(row, erasure)]
+    blank = [row.id for row in facts if not row.content]
+    ends = {row.id for row in rows if row.id in carriers and _would_carry(row, row.length)}
+    Delivery.objects.filter(id__in=bodies).update(body="")
+    Delivery.objects.filter(id__in=blank).update(content={})
+    Delivery.objects.bulk_update([row for row in facts if row.content], ["content"])
+    Attempt.objects.filter(delivery__in=answers).update(excerpt="")
+    Delivery.objects.filter(id__in=answers).update()
+    Delivery.objects.filter(id__in=ends).update(
+        state=Delivery.CANCELLED,
+        reason=ERASED,
+        next_at=None,
+        finished_at=erasure.now,
+        lease_token=None,
+    )
+    return len(bodies | answers | ends | {row.id for row in facts})
+
+
+def _is_mail_to(row: Delivery, erasure: Erasure) -> bool:
+    return row.customer_id in erasure.customers.get(row.booking_id, ())
+
+
+def _calls(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
+    """Those that tell of the person: a body names every customer, and who else is invited."""
+    calls = [row for row in rows if row.type == Delivery.WEBHOOK]
+    theirs = {row.id for row in calls if row.booking_id in erasure.customers}
+    others = [row.id for row in calls if row.id not in theirs]
+    bodies = Delivery.objects.filter(id__in=others).values_list("id", "booking", "body")
+    named = {
+        each_body for each_body, booking, body in bodies if erasure.marks[booking].are_in(body)
+    }
+    return theirs | named
+
+
+def _would_carry(row: Delivery, length: int) -> bool:
+    """A mail without an address, and a call whose body is written, or is being written now.
+
+    A call that is still to be rendered goes out in its time: it finds the booking emptied.
+    """
+    written = row.type == Delivery.EMAIL or length or row.state == Delivery.SENDING
+    return bool(written) and not row.is_final
+
+
+def _empty_content(row: Delivery, erasure: Erasure) -> bool:
+    """Whether there was anything to empty."""
+    before = row.content
+    is_bare = row.booking_id in erasure.bare
+    has_left = row.type == Delivery.EMAIL and row.is_final and is_bare
+    if has_left or _is_mail_to(row, erasure):
+        row.content = {}
+        return before != {}
+    gone = (*(WRITTEN if is_bare else ()), *(("former",) if row.is_final else ()))
+    marks = erasure.marks[row.booking_id]
+    row.content = {
+        key: marks.cut(value) if key in TEXTS else value
+        for key, value in before.items()
+        if not (value and key in gone)
+    }
+    return row.content != before
+
+
+personal_data_parts.register(PersonalData("deliveries", export_deliveries, erase_deliveries))

@@ -1,0 +1,87 @@
+"""The shapes of webhooks in bodies (api.md section 4)."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps_config.serializers import MethodField, case_insensitive_pattern
+from availability.serializers.fields import CLEARABLE, OPTIONAL
+from bookings.graphs import GRAPHS, STATES
+from common.api.fields import (
+    ListOf,
+    ObjectSerializer,
+    OutboundUrlField,
+    SmallIntField,
+    StrictBooleanField,
+    TextField,
+)
+from notifications.models import Webhook
+from notifications.planning import KINDS, RESCHEDULED
+
+# What a webhook may ask for: every state, and the move that changes none.
+EVENTS = (*STATES, RESCHEDULED)
+CODES = (100, 599)
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "description": "Upper or lower case.",
+        "pattern": case_insensitive_pattern(Webhook.METHODS),
+        "examples": list(Webhook.METHODS),
+    }
+)
+class CallMethodField(MethodField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(Webhook.METHODS, **kwargs)
+
+
+@extend_schema_field(
+    {
+        "type": ["integer", "string"],
+        "minimum": CODES[0],
+        "maximum": CODES[1],
+        "pattern": "^[1-5][0-9]{2}$",
+        "description": "The only status that counts as success; null: any 2xx.",
+    }
+)
+class StatusCodeField(SmallIntField):
+    """An HTTP status as an integer or in digits."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(*CODES, allow_digits=True, **kwargs)
+
+
+class WebhookSerializer(ObjectSerializer):
+    """The body of PUT /webhooks/:id; fields of a Webhook out."""
+
+    url = OutboundUrlField(**OPTIONAL)
+    method = CallMethodField(**OPTIONAL)
+    graph = serializers.ChoiceField(list(GRAPHS), help_text="null: any", **CLEARABLE)
+    states = ListOf(
+        serializers.ChoiceField(EVENTS), len(EVENTS), help_text="empty: any", **OPTIONAL
+    )
+    kinds = ListOf(
+        serializers.ChoiceField(KINDS),
+        len(KINDS),
+        help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
+        " `booking.updated`.",
+        **OPTIONAL,
+    )
+    expected_response_code = StatusCodeField(**CLEARABLE)
+    active = StrictBooleanField(**OPTIONAL)
+    description = TextField(8000, allow_blank=True, **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        for name in given.keys() & {"graph", "description"}:
+            given[name] = given[name] or ""
+        for name in given.keys() & {"states", "kinds"}:
+            given[name] = list(dict.fromkeys(given[name]))
+        return given
+
+
+class NewWebhookSerializer(WebhookSerializer):
+    """The body of POST /webhooks."""
+
+    url = OutboundUrlField()

@@ -1,0 +1,197 @@
+"""Change webhooks and deliveries: lock, check, write."""
+
+import contextlib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
+
+from apps_config.history import record_history
+from apps_config.models import App
+from bookings.models import Booking
+from bookings.records import WHOLE_BOOKING_EXAMPLE
+from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
+from common.errors import Invalid, NotFound
+from common.ids import new_id
+from common.updated_at import transaction_start
+from notifications.models import Delivery, Webhook
+from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.planning import render_bodies
+from notifications.webhooks.signing import new_secret
+
+MAX_WEBHOOKS = 100  # of an app
+# For so long after a rotation both secrets sign.
+ROTATION = timedelta(hours=24)
+# A webhook that has failed for so long, and so often, is disabled.
+FAILS_FOR = timedelta(days=5)
+FAILS_TIMES = 20
+GONE = 410
+WEBHOOK_DISABLED = "webhook_disabled"
+TEST_CALL = "test"
+EXPIRES_AFTER = timedelta(hours=76)
+
+
+def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]:
+    """Create a webhook; return it with its secret, shown only once. Raises Invalid above
+    MAX_WEBHOOKS.
+    """
+    secret = new_secret()
+    with transaction.atomic():
+        # Serialise, so that concurrent requests can't exceed the limit.
+        App.objects.select_for_update(no_key=True).get(id=app.id)
+        if Webhook.objects.for_app(app).count() >= MAX_WEBHOOKS:
+            raise Invalid.at("body", f"An app has at most {MAX_WEBHOOKS} webhooks.")
+        webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
+    return webhook, secret
+
+
+def _lock(webhook: Webhook) -> Webhook:
+    """Lock and return the row. Raises NotFound if it was deleted meanwhile."""
+    rows = Webhook.objects.select_for_update(no_key=True)
+    locked = rows.filter(id=webhook.id, deleted_at=None).first()
+    if locked is None:
+        raise NotFound("Webhook")
+    return locked
+
+
+def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
+    """A partial change; switched on again it starts with a clean slate. Raises NotFound."""
+    with transaction.atomic():
+        webhook = _lock(webhook)
+        for name, value in given.items():
+            setattr(webhook, name, value)
+        if given.get("active"):
+            webhook.disabled_reason = ""
+            webhook.failures, webhook.failing_since = 0, None
+        webhook.save()
+        if "url" in given:
+            _waiting_calls(webhook).update(endpoint=endpoint_of(webhook.url))
+    return webhook
+
+
+def _waiting_calls(webhook: Webhook) -> QuerySet[Delivery]:
+    """Not those in a worker's hands: it locks them first and the webhook then."""
+    return webhook.deliveries.filter(type=Delivery.WEBHOOK, state=Delivery.SCHEDULED)
+
+
+def delete_webhook(webhook: Webhook, *, now: datetime) -> None:
+    """Hide the webhook; its pending calls are skipped, its log stays. Raises NotFound."""
+    with transaction.atomic():
+        webhook = _lock(webhook)
+        webhook.deleted_at, webhook.active = now, False
+        webhook.save()
+        _waiting_calls(webhook).update(
+            state=Delivery.SKIPPED,
+            reason="The webhook was deleted.",
+            next_at=None,
+            finished_at=now,
+        )
+
+
+def rotate_secret(webhook: Webhook, *, now: datetime) -> tuple[Webhook, str]:
+    """Create a new secret; the previous one also signs for a day. Raises NotFound."""
+    secret = new_secret()
+    with transaction.atomic():
+        webhook = _lock(webhook)
+        webhook.previous_secret, webhook.previous_until = webhook.secret, now + ROTATION
+        webhook.secret = encrypt_text(secret)
+        webhook.save()
+    return webhook, secret
+
+
+def signing_secrets(webhook: Webhook, *, now: datetime) -> list[str]:
+    """Those that sign a call made now, the current one first.
+
+    Raises SecretUnreadable for the current one; another secret mends that at once, so that the one
+    before is left out where it can't be read.
+    """
+    live = [decrypt_text(webhook.secret)]
+    if webhook.previous_until and webhook.previous_until > now:
+        with contextlib.suppress(SecretUnreadable):
+            live.append(decrypt_text(webhook.previous_secret))
+    return live
+
+
+def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
+    """Call the webhook, through the queue, with the app's newest booking or a made-up one."""
+    with transaction.atomic():
+        bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
+        # Its lock is held until the body is written: an erasure meanwhile would not find it.
+        newest = bookings.select_for_update(no_key=True).first()
+        delivery = Delivery(
+            app_id=webhook.app_id,
+            booking=newest,
+            webhook=webhook,
+            type=Delivery.WEBHOOK,
+            kind=TEST_CALL,
+            body=render_bodies([newest.id])[newest.id]
+            if newest
+            else json.dumps(WHOLE_BOOKING_EXAMPLE),
+            endpoint=endpoint_of(webhook.url),
+            due_at=transaction_start(),
+            next_at=transaction_start(),
+            expires_at=now + EXPIRES_AFTER,
+            created_at=now,
+        )
+        delivery.save(force_insert=True)
+        wake_dispatchers_after_commit([delivery])
+    return delivery
+
+
+def record_webhook_results(
+    results: Mapping[uuid.UUID, Sequence[tuple[bool, int | None]]], *, now: datetime
+) -> None:
+    """Count failures in a row of each webhook, from (it succeeded, the answer's status) in order.
+
+    Disables those that are gone or have failed for days.
+    """
+    well = [webhook_id for webhook_id, tries in results.items() if any(ok for ok, _ in tries)]
+    Webhook.objects.filter(id__in=well).exclude(failures=0).update(failures=0, failing_since=None)
+    for webhook_id, tries in results.items():
+        failed = list(takewhile(lambda attempt: not attempt[0], reversed(tries)))
+        if failed:
+            gone = any(code == GONE for _, code in failed)
+            _record_failures(webhook_id, len(failed), gone=gone, now=now)
+
+
+def _record_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: datetime) -> None:
+    rows = Webhook.objects.filter(id=webhook_id)
+    rows.update(failures=F("failures") + count, failing_since=Coalesce("failing_since", now))
+    webhook = rows.get()
+    if gone:
+        disable_webhook(webhook, "Its server answered 410 Gone.", now=now)
+    elif webhook.failures >= FAILS_TIMES and (webhook.failing_since or now) <= now - FAILS_FOR:
+        disable_webhook(webhook, "No call has succeeded for five days.", now=now)
+
+
+def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
+    """Disable the webhook, once, and mail the owner the reason."""
+    with transaction.atomic():
+        switched_off = Webhook.objects.filter(id=webhook.id, active=True, deleted_at=None).update(
+            active=False, disabled_reason=reason, updated_at=transaction_start()
+        )
+        if not switched_off:
+            return
+        record_history(Webhook.objects.filter(id=webhook.id), "~")
+        mail = Delivery(
+            id=new_id(),
+            app_id=webhook.app_id,
+            webhook=webhook,
+            type=Delivery.EMAIL,
+            kind=WEBHOOK_DISABLED,
+            recipient="owner",
+            content={"url": webhook.url, "reason": reason},
+            due_at=transaction_start(),
+            next_at=transaction_start(),
+            expires_at=now + EXPIRES_AFTER,
+            created_at=now,
+        )
+        mail.save(force_insert=True)
+        wake_dispatchers_after_commit([mail])

@@ -1,0 +1,81 @@
+"""Password links for new members, created by staff.
+
+Owners of an app can't create them: the ability to set a person's password would give access to all
+apps of that person.
+"""
+
+import uuid
+from typing import Any
+
+from django.contrib.admin import site
+from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from apps_config.models import Account
+from apps_config.services import revoke_log_in_tokens
+from office.base.model_admin import OfficeAdmin
+from office.base.pages import find_row
+from office.base.scope import account_of
+
+
+class PasswordLinks(OfficeAdmin[Account]):
+    def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
+        """Ask for confirmation; a POST creates the link and shows it once."""
+        asking = account_of(request)
+        if not asking.is_staff or not asking.has_perm("apps_config.change_account"):
+            raise PermissionDenied
+        account = find_row(Account.objects.filter(is_active=True), account_id)
+        # Otherwise an account that may change accounts could take over a superuser's.
+        if (account.is_staff or account.is_superuser) and not asking.is_superuser:
+            raise PermissionDenied
+        if request.method == "POST":
+            self.log_change(request, account, "A link to choose a password was made.")
+            return self.show_secret(
+                request,
+                title="A link to choose a password",
+                heading=f"For {account.email}",
+                label="Link",
+                secret=request.build_absolute_uri(password_link(account)),
+                back=self.url_of(account),
+            )
+        return self.ask_confirmation(
+            request,
+            account,
+            title="Make a link to choose a password?",
+            sentence=f"Whoever opens it chooses the password of {account.email}: hand it to that"
+            " person alone. It works once, for three days, and no more after the next log-in.",
+            button="Make the link",
+        )
+
+
+def password_link(account: Account) -> str:
+    uid = urlsafe_base64_encode(force_bytes(account.pk))
+    return reverse("admin:choose_password", args=[uid, default_token_generator.make_token(account)])
+
+
+class ChoosePasswordView(PasswordResetConfirmView):
+    """The page behind the link. It removes the token from the URL before it shows the form."""
+
+    template_name = "office/choose_password.html"
+    title = "Choose your password"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return site.each_context(self.request) | super().get_context_data(**kwargs)
+
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
+        with transaction.atomic():
+            super().form_valid(form)
+            revoke_log_in_tokens(account=form.user)
+        context = site.each_context(self.request) | {"is_done": True}
+        return render(self.request, "office/choose_password.html", context)
+
+    def get_success_url(self) -> str:
+        return reverse("admin:login")

@@ -1,0 +1,201 @@
+"""Keys in the back office: issue, show once, list and revoke. For an app's owners and staff."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from unfold.decorators import display
+
+from access.serializers import APP_KINDS, NewCredentialSerializer
+from apps_config.models import App, Credential, Membership
+from apps_config.services import issue_key, revoke_key
+from availability.models import Resource
+from office.base.api_forms import CheckedForm, choice_field
+from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
+from office.base.pages import OwnPage, keep_secret, kept_secret
+from office.base.scope import is_allowed, scope_of
+
+KIND_WORDS = {
+    Credential.SERVER: "server: does everything in the app",
+    Credential.WIDGET: "widget: for public pages",
+    Credential.RESOURCE: "resource: one resource's own",
+}
+STATE_COLOURS = {"valid": "success", "expired": "warning", "revoked": "danger"}
+
+
+def state_of(key: Credential) -> str:
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= timezone.now() else "valid"
+
+
+class KeyForm(CheckedForm, forms.ModelForm):
+    """The fields of POST /v2/credentials. `owned`: the apps whose keys may be issued."""
+
+    owned: ClassVar[QuerySet[App]]
+    field_of = {"resource_id": "resource"}
+
+    class Meta:
+        model = Credential
+        fields = ("app", "kind", "resource", "description", "expires_at")
+        help_texts = {
+            "kind": "A server key is for your own servers alone. A widget key may stand in a page.",
+            "resource": "Whose key it is: for the kind “resource”.",
+            "description": "What or who uses it.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "kind" in self.fields:
+            choice_field(self, "kind").choices = [(kind, KIND_WORDS[kind]) for kind in APP_KINDS]
+            self.fields["app"].required = True
+            clock = timezone.get_current_timezone()
+            self.fields["expires_at"].help_text = f"Empty: never. Time zone: {clock}."
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        given = self.cleaned_data
+        app, resource = given.get("app"), given.get("resource")
+        if given.get("kind") != Credential.RESOURCE:
+            resource = given["resource"] = None
+        if app and not self.owned.filter(pk=app.pk).exists():
+            self.add_error("app", "Only its owners make keys of an app.")
+        elif app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
+            self.add_error("resource", "There is no such resource in this app.")
+        expires_at = given.get("expires_at")
+        body = {
+            "kind": given.get("kind"),
+            "description": given.get("description") or "",
+            "expires_at": expires_at.isoformat() if expires_at else None,
+            "resource_id": str(resource.pk) if resource else None,
+        }
+        self.check(NewCredentialSerializer(data=body, context={"now": timezone.now()}))
+        return given
+
+    def _post_clean(self) -> None:
+        """Skip the model's validation: the service creates the row."""
+
+
+@admin.register(Credential)
+class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]):
+    app_paths = ("app",)
+    seen_by = Membership.OWNER
+    least = {"add": Membership.OWNER}
+    never = frozenset({"change", "delete"})  # keys are immutable
+    chosen_by = Membership.OWNER
+    chosen_fields = ("app", "resource")
+    form = KeyForm
+    list_display = (
+        *("prefix", "kind", "holder", "description", "shown_state"),
+        *("last_used_at", "expires_at", "created_at"),
+    )
+    list_filter = ("kind", ("app", AppFilter))
+    list_select_related = ("app", "account", "resource")
+    search_fields = ("prefix", "description", "app__slug", "account__email", "resource__email")
+    ordering = ("-id",)
+    sortable_by = ()
+    autocomplete_fields = ("app", "resource")
+    add_fieldsets = ((None, {"fields": KeyForm.Meta.fields}),)
+    change_form_outer_before_template = "office/key_actions.html"
+    actions = None
+
+    class Media:
+        js = ("office/key.js",)
+
+    # --- List and page ----------------------------------------------------------------------------
+    @display(description="of")
+    def holder(self, key: Credential) -> str:
+        return str(key.account or key.resource or key.app)
+
+    @display(description="state", label=STATE_COLOURS)
+    def shown_state(self, key: Credential) -> str:
+        return state_of(key)
+
+    @admin.display(description="key")
+    def text(self, key: Credential) -> str:
+        return key.public_text or f"{key.prefix}… (the rest was shown once, when it was made)"
+
+    def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
+        shown = ("kind", "text", "shown_state", "app", "account", "resource", "description")
+        return (*shown, "created_at", "expires_at", "last_used_at", "revoked_at")
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Credential | None = None
+    ) -> tuple[str, ...]:
+        return self.get_fields(request, obj) if obj else ()
+
+    def may_revoke(self, request: HttpRequest, key: Credential) -> bool:
+        owner = self.app_id_of(key)
+        return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
+
+    # --- Issuing ----------------------------------------------------------------------------------
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Credential | None = None,
+        change: bool = False,
+        **kwargs: Any,
+    ) -> type[KeyForm]:
+        form = cast(type[KeyForm], super().get_form(request, obj, change, **kwargs))
+        form.owned = scope_of(request).apps(Membership.OWNER)
+        return form
+
+    def save_row(
+        self, request: HttpRequest, row: Credential, form: KeyForm, *, is_new: bool
+    ) -> Credential:
+        given = form.cleaned_data
+        app: App = given["app"]
+        key, text = issue_key(
+            given["kind"],
+            mode=app.mode,
+            description=given["description"],
+            expires_at=given["expires_at"],
+            app=app,
+            resource=given["resource"],
+        )
+        keep_secret(request, text)
+        return key
+
+    def response_add(
+        self, request: HttpRequest, obj: Credential, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key, which appears in this answer only."""
+        return self.show_secret(
+            request,
+            title="The new key",
+            heading=f"{obj.get_kind_display().capitalize()} key of {obj.resource or obj.app}",
+            secret=kept_secret(request),
+            is_public=obj.kind == Credential.WIDGET,
+            back=self.list_url(),
+        )
+
+    # --- Revoking ---------------------------------------------------------------------------------
+    def own_pages(self) -> Iterable[OwnPage]:
+        return [("<path:object_id>/revoke/", self.revoke, "revoke")]
+
+    def revoke(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST revokes the key."""
+        key = self.find(request, object_id)
+        if not self.may_revoke(request, key):
+            raise PermissionDenied
+        if request.method == "POST":
+            revoke_key(key)
+            self.log_change(request, key, "Revoked.")
+            messages.success(request, f"{key} is revoked.")
+            return HttpResponseRedirect(self.list_url())
+        return self.ask_confirmation(
+            request,
+            key,
+            title="Revoke this key?",
+            sentence=f"{key} is refused from then on, for good. Who uses it needs a new one first.",
+            button="Revoke it",
+        )
+
+    def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
+        key = self.get_object(request, object_id) if object_id else None
+        return {"may_revoke": bool(key and not key.revoked_at and self.may_revoke(request, key))}

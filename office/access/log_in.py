@@ -1,0 +1,38 @@
+"""Log-in of the back office by e-mail address, for staff and members of apps."""
+
+from typing import Any
+
+from django.contrib.admin import site
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from unfold.forms import AuthenticationForm
+
+from apps_config.models import Account
+from office.base.scope import read_scope
+
+
+class LogInForm(AuthenticationForm):
+    def confirm_login_allowed(self, user: Account) -> None:
+        """Raises ValidationError unless the account is staff or a member of an open app."""
+        if not read_scope(user).is_open:
+            raise ValidationError(
+                self.error_messages["invalid_login"],
+                code="invalid_login",
+                params={"username": self.username_field.verbose_name},
+            )
+
+
+def tried_address(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """Return the normalised address whose password is tried: counted in lower case, as accounts are
+    found.
+    """
+    given = (credentials or {}).get("username") or request.POST.get("username") or ""
+    return str(given).strip().lower()[:254].replace("\0", "")
+
+
+def refuse_locked_out(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    """Return the answer after too many failed log-ins."""
+    response = render(request, "office/locked.html", site.each_context(request), status=429)
+    response["Retry-After"] = "900"
+    return response

@@ -1,0 +1,131 @@
+"""Members of an app and their roles. For owners and staff."""
+
+import uuid
+from collections.abc import Iterable
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from unfold.decorators import display
+
+from apps_config.models import App, Membership
+from apps_config.services import add_member, change_role, remove_member
+from common.api.fields import CONTROL_OR_BREAK
+from common.errors import Refusal
+from office.base.model_admin import AppFilter, ReadOnlyAdmin
+from office.base.pages import OwnPage, find_row
+from office.base.scope import account_of, forget_values, scope_of
+
+ROLE_WORDS = {
+    Membership.VIEWER: "viewer: looks at everything but keys",
+    Membership.EDITOR: "editor: changes everything but keys and members",
+    Membership.OWNER: "owner: does everything in the app",
+}
+ROLE_COLOURS = {
+    Membership.VIEWER: "info",
+    Membership.EDITOR: "primary",
+    Membership.OWNER: "success",
+}
+
+
+class NewMemberForm(forms.Form):
+    email = forms.EmailField(max_length=254)
+    role = forms.ChoiceField(choices=list(ROLE_WORDS.items()))
+
+    def clean_email(self) -> str:
+        if CONTROL_OR_BREAK.search(self.cleaned_data["email"]):
+            raise forms.ValidationError("Enter a valid email address.")
+        return self.cleaned_data["email"]
+
+
+@admin.register(Membership)
+class MembershipAdmin(ReadOnlyAdmin[Membership]):
+    """The list is read-only; changes are made on the page of an app's members."""
+
+    app_paths = ("app",)
+    seen_by = Membership.OWNER
+    list_display = ("account", "app", "shown_role")
+    list_filter = ("role", ("app", AppFilter))
+    list_select_related = ("account", "app")
+    search_fields = ("account__email", "app__slug")
+    fields = ("account", "app", "role")
+    change_form_outer_before_template = "office/member_link.html"
+    actions = None
+
+    @display(description="role", label=ROLE_COLOURS)
+    def shown_role(self, member: Membership) -> str:
+        return member.role
+
+    def own_pages(self) -> Iterable[OwnPage]:
+        return [("of/<uuid:app_id>/", self.of_app, "of")]
+
+    def of_app(self, request: HttpRequest, app_id: uuid.UUID) -> HttpResponse:
+        """Render and handle the page of an app's members: list, add, change role, remove."""
+        app = find_row(scope_of(request).apps(Membership.OWNER), app_id)
+        account, is_staff = account_of(request), scope_of(request).is_staff
+        if is_staff and not account.has_perm("apps_config.view_membership"):
+            raise PermissionDenied
+        may_change = not is_staff or account.has_perm("apps_config.change_membership")
+        form: NewMemberForm | None = NewMemberForm(initial={"role": Membership.EDITOR})
+        if request.method == "POST":
+            if not may_change:
+                raise PermissionDenied
+            form = self._take(request, app)
+            if form is None:
+                return HttpResponseRedirect(self._next_page(request, app))
+        members = app.memberships.select_related("account").order_by("account__email")
+        return self.show_page(
+            request,
+            "office/members.html",
+            title=f"Members of {app.name}",
+            app=app,
+            members=list(members),
+            roles=ROLE_WORDS.items(),
+            form=form,
+            may_change=may_change,
+            may_link=is_staff and account.has_perm("apps_config.change_account"),
+        )
+
+    def _next_page(self, request: HttpRequest, app: App) -> str:
+        """Return the URL of the page; of the dashboard if the caller is no longer an owner."""
+        if scope_of(request).apps(Membership.OWNER).filter(id=app.pk).exists():
+            return reverse("admin:apps_config_membership_of", args=[app.pk])
+        return reverse("admin:index")
+
+    def _take(self, request: HttpRequest, app: App) -> NewMemberForm | None:
+        """Perform the POSTed action; return the form if it is invalid."""
+        try:
+            if "add" in request.POST:
+                form = NewMemberForm(request.POST)
+                if not form.is_valid():
+                    return form
+                words = self._add(request, app, **form.cleaned_data)
+            else:
+                words = self._change(request, app)
+            messages.success(request, words)
+        except Refusal as refusal:
+            messages.error(request, refusal.message)
+        forget_values(request)  # the caller's own role may have changed
+        return None
+
+    def _add(self, request: HttpRequest, app: App, *, email: str, role: str) -> str:
+        member = add_member(app=app, email=email, role=role)
+        self.log_addition(request, member, f"Let in as {role}.")
+        # The same text for existing accounts: owners must not learn who has an account.
+        tail = "Who has no password yet gets a link to choose one from the platform's staff."
+        return f"{member.account} is {role} now. {tail}"
+
+    def _change(self, request: HttpRequest, app: App) -> str:
+        member = find_row(app.memberships.all(), request.POST.get("member", ""))
+        if "remove" in request.POST:
+            self.log_deletions(request, app.memberships.filter(pk=member.pk))
+            remove_member(member)
+            return f"{member.account} is no member any more."
+        role = request.POST.get("role", "")
+        if role not in Membership.ROLES:
+            raise Http404
+        change_role(member, role)
+        self.log_change(request, member, f"From {member.role} to {role}.")
+        return f"{member.account} is {role} now."

@@ -1,0 +1,346 @@
+"""An app in the back office: settings, reminders and links."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.conf import settings as django_settings
+from django.contrib import admin
+from django.contrib.admin.options import InlineModelAdmin
+from django.db import connection
+from django.http import HttpRequest
+from django.utils.html import format_html
+from rest_framework import serializers
+from unfold.widgets import (
+    UnfoldAdminEmailInputWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from apps_config.models import App, AppNotification, Membership
+from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
+from apps_config.services import change_app, create_app
+from common.api.fields import OneLineField
+from common.instants import ZONES
+from common.shipped_languages import shipped_languages
+from office.app_settings.archive_app import ArchivingAdmin, may_archive
+from office.base.api_forms import CheckedForm, choice_field
+from office.base.event_notification_forms import EventNotificationInline
+from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
+from office.base.pages import OwnPage
+from office.base.scope import scope_of
+
+SETTINGS = (
+    "from_name",
+    "from_email",
+    "contact_name",
+    "contact_email",
+    "callback",
+    "redirect_urls",
+    "default_timezone",
+    "language",
+    "stale_calendars",
+    "external_edits",
+)
+SWITCH = "send_emails"
+
+
+def setting_text(settings: Mapping[str, Any], name: str) -> str:
+    """Return a setting's text for its field; "" if clients have stored another type."""
+    value = settings.get(name)
+    if name == "redirect_urls":
+        return "\n".join(map(str, value)) if isinstance(value, list) else ""
+    return value if isinstance(value, str) else ""
+
+
+def sends_emails(settings: Mapping[str, Any]) -> bool:
+    return settings.get("disable_emails") is not True
+
+
+def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of clients' own."""
+    known = {*SETTINGS, *EMAIL_SWITCHES}
+    return {key: value for key, value in settings.items() if key not in known}
+
+
+def zone_choices(kept: str) -> list[tuple[str, str]]:
+    return _with_kept(
+        [("", "UTC, as none is chosen"), *((name, name) for name in sorted(ZONES))], kept
+    )
+
+
+def language_choices(kept: str) -> list[tuple[str, str]]:
+    """Return the languages of e-mails and pages."""
+    names = {code.lower(): name for code, name in django_settings.LANGUAGES}
+    shipped = [(code, names.get(code.lower(), code)) for code in shipped_languages()]
+    return _with_kept([("", "English (default)"), *shipped], kept)
+
+
+def edits_choices(kept: str) -> list[tuple[str, str]]:
+    """Return the options for bookings that the owner moves or removes in a connected calendar."""
+    known = [
+        ("", "Warn only (default)"),
+        (App.WARN, "Warn only: the booking is unchanged"),
+        (App.FOLLOW, "Follow: move or cancel the booking too"),
+    ]
+    return _with_kept(known, kept)
+
+
+def stale_choices(kept: str) -> list[tuple[str, str]]:
+    choices = [
+        ("", "Warn only (default)"),
+        (App.WARN, "Warn only: offer times by the stored events"),
+        (App.BLOCK, "Stop offering the resource"),
+    ]
+    return _with_kept(choices, kept)
+
+
+# Settings with choices; the function's parameter is the stored value.
+CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
+    "default_timezone": zone_choices,
+    "language": language_choices,
+    "stale_calendars": stale_choices,
+    "external_edits": edits_choices,
+}
+
+
+def _with_kept(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
+    return choices if kept in dict(choices) else [*choices, (kept, f"{kept} (unknown here)")]
+
+
+def text_field(
+    label: str, help_text: str, widget: type[forms.Widget] = UnfoldAdminTextInputWidget
+) -> forms.CharField:
+    """Return a setting's form field. The shown value returns with the form: only changes are saved,
+    so concurrent changes by clients stay.
+    """
+    return forms.CharField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        strip=True,
+        widget=widget,
+        show_hidden_initial=True,
+    )
+
+
+class AppForm(CheckedForm, forms.ModelForm):
+    field_of = {"disable_emails": SWITCH}
+
+    send_emails = forms.BooleanField(
+        label="Send e-mails",
+        help_text="Off: customers and owners get no mail of bookings and reminders.",
+        required=False,
+        initial=True,
+        widget=UnfoldBooleanSwitchWidget,
+        show_hidden_initial=True,
+    )
+    from_name = text_field(
+        "Sender's name", "Stands as the sender of every mail. Empty: the app's name."
+    )
+    from_email = text_field(
+        "Sender's address",
+        "The mail server has to be allowed to send for it. Empty: the service's own address.",
+        UnfoldAdminEmailInputWidget,
+    )
+    contact_name = text_field(
+        "Contact's name", "Whom customers can ask; stands in mails and on pages."
+    )
+    contact_email = text_field(
+        "Contact's address", "Where answers to mails go.", UnfoldAdminEmailInputWidget
+    )
+    callback = text_field(
+        "Callback", "A http or https address that your own client reads from here."
+    )
+    redirect_urls = text_field(
+        "Redirect addresses",
+        "One per line. Where the links in mails may lead after an action; no others are followed.",
+        UnfoldAdminTextareaWidget,
+    )
+    default_timezone = forms.ChoiceField(
+        label="Time zone",
+        help_text="Default time zone, for times that belong to no resource.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+    language = forms.ChoiceField(
+        label="Language",
+        help_text="Of mails and pages.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+    stale_calendars = forms.ChoiceField(
+        label="Stale calendars",
+        help_text="What to do when a connected calendar is stale: not synced for too long.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+    external_edits = forms.ChoiceField(
+        label="Changes in the external calendar",
+        help_text="What to do when the owner moves or removes a booking there. Customers get an"
+        " e-mail about moved and cancelled bookings.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+
+    class Meta:
+        model = App
+        fields = ("slug", "name", "mode")
+        help_texts = {
+            "slug": "Names the app in addresses, for good: a to z, 0 to 9, hyphens, underscores.",
+            "mode": "For good. A test app mails only its members.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kept = self.instance.settings
+        for name in SETTINGS:
+            if name in self.fields:
+                self.initial[name] = setting_text(kept, name)
+        self.initial[SWITCH] = sends_emails(kept)
+        for name, choices in CHOICES.items():
+            if name in self.fields:
+                choice_field(self, name).choices = choices(setting_text(kept, name))
+        if "name" in self.fields:
+            self.fields["name"].show_hidden_initial = True
+        if "redirect_urls" in self.fields:
+            self.fields["redirect_urls"].widget.attrs["rows"] = 4
+
+    def clean_slug(self) -> str:
+        return check_value(SlugField(), self.cleaned_data["slug"])
+
+    def clean_name(self) -> str:
+        return check_value(OneLineField(200), self.cleaned_data["name"])
+
+    def clean(self) -> dict[str, Any]:
+        """Check the settings with the API's serializer."""
+        super().clean()
+        given = self.cleaned_data
+        self.check(AppSettingsSerializer(data=self._changed_settings(given)))
+        return given
+
+    def sentences(self, faults: Any) -> list[str]:
+        """Return error texts; for a list with the line number."""
+        if not isinstance(faults, dict):
+            return [str(fault) for fault in faults]
+        return [f"Line {place + 1}: {fault}" for place, of_it in faults.items() for fault in of_it]
+
+    def _changed_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the changed settings; an emptied field removes its setting."""
+        found: dict[str, Any] = {}
+        for name in self.changed_data:
+            if name == SWITCH and SWITCH in given:
+                found["disable_emails"] = not given[SWITCH]
+            elif name == "redirect_urls" and name in given:
+                lines = [text.strip() for text in given[name].splitlines()]
+                found[name] = [text for text in lines if text] or None
+            elif name in SETTINGS and name in given:
+                found[name] = given[name] or None
+        return found
+
+
+def check_value(field: serializers.Field, value: Any) -> Any:
+    """The value, if a field of the API takes it. Raises forms.ValidationError."""
+    try:
+        return field.run_validation(value)
+    except serializers.ValidationError as error:
+        raise forms.ValidationError([str(fault) for fault in error.detail]) from error
+
+
+class AppReminderInline(EventNotificationInline):
+    model = AppNotification
+
+
+def shown_setting(name: str) -> Callable[..., str]:
+    """Return the display function of a setting, for accounts that may not change it."""
+
+    @admin.display(description=AppForm.base_fields[name].label)
+    def show(self: "AppAdmin", app: App) -> str:
+        if name == SWITCH:
+            return "yes" if sends_emails(app.settings) else "no"
+        return setting_text(app.settings, name)
+
+    return show
+
+
+@admin.register(App)
+class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
+    """Apps. Mode is fixed: keys carry it."""
+
+    app_paths = ("pk",)
+    least = {"add": None, "change": Membership.EDITOR}
+    never = frozenset({"delete"})
+    fixed_fields = ("slug", "mode")
+    form = AppForm
+    list_display = ("name", "slug", "mode", "created_at", "archived_at")
+    list_filter = ("mode",)
+    search_fields = ("slug", "name")
+    readonly_fields = ("id", "created_at", "updated_at", "archived_at", "others")
+    inlines = (AppReminderInline,)
+    change_form_outer_before_template = "office/app_links.html"
+    fieldsets = (
+        (None, {"fields": ("name", "slug", "mode")}),
+        ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
+        ("Addresses", {"fields": ("callback", "redirect_urls")}),
+        ("Time and language", {"fields": ("default_timezone", "language")}),
+        ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
+        (
+            "Kept by clients",
+            {"fields": ("others", "id", "created_at", "updated_at", "archived_at")},
+        ),
+    )
+    add_fieldsets = fieldsets[:3]
+
+    @admin.display(description="Other settings")
+    def others(self, app: App) -> str:
+        text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
+        return format_html('<pre class="office-code">{}</pre>', text)
+
+    def get_inlines(
+        self, request: HttpRequest, obj: App | None
+    ) -> tuple[type[InlineModelAdmin], ...]:
+        return self.inlines if obj else ()
+
+    def own_pages(self) -> Iterable[OwnPage]:
+        return [("<path:object_id>/archive/", self.archive, "archive")]
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> App | None:
+        """Lock the app while its form is processed."""
+        app = super().get_object(request, object_id, from_field)
+        if app and request.method == "POST" and connection.in_atomic_block:
+            return App.objects.select_for_update(no_key=True).get(pk=app.pk)
+        return app
+
+    def save_row(self, request: HttpRequest, row: App, form: AppForm, *, is_new: bool) -> App:
+        """Save the changed settings; other settings stay."""
+        settings = dict(form.given)
+        if is_new:
+            return create_app(slug=row.slug, name=row.name, mode=row.mode, settings=settings)
+        given: dict[str, Any] = {"settings": settings}
+        if "name" in form.changed_data:
+            given["name"] = row.name
+        return change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
+
+    def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
+        if object_id is None:
+            return {}
+        scope = scope_of(request)
+        owned = {str(app_id) for app_id in scope.ids(Membership.OWNER)}
+        app = self.get_object(request, object_id)
+        return {
+            "may_own": scope.is_staff or object_id in owned,
+            "may_archive": app is not None and may_archive(request, app),
+        }
+
+
+for _name in (SWITCH, *SETTINGS):
+    setattr(AppAdmin, _name, shown_setting(_name))

@@ -1,0 +1,39 @@
+"""The archive action of apps, with confirmation: it can't be undone."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import App, Membership
+from apps_config.services import archive_app
+from office.base.model_admin import OfficeAdmin
+from office.base.scope import is_allowed
+
+
+class ArchivingAdmin(OfficeAdmin[App]):
+    def archive(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST archives. For owners and staff."""
+        app = self.find(request, object_id)
+        if not may_archive(request, app):
+            raise PermissionDenied
+        if request.method == "POST":
+            archive_app(app, now=timezone.now())
+            self.log_change(request, app, "Archived.")
+            messages.success(request, f"{app} is archived.")
+            return HttpResponseRedirect(reverse("admin:index"))
+        return self.ask_confirmation(
+            request,
+            app,
+            title="Archive this app?",
+            sentence=f"The keys of {app} are refused from then on, its booking pages are gone, and"
+            " what is not sent yet is skipped. Its data stays; nothing here opens it again.",
+            button="Archive it",
+        )
+
+
+def may_archive(request: HttpRequest, app: App) -> bool:
+    """Return whether the app is open and the caller may archive it."""
+    is_open = app.archived_at is None
+    return is_open and is_allowed(request, "apps_config.change_app", app.pk, Membership.OWNER)

@@ -1,0 +1,176 @@
+"""The history page of a row: who changed what, when, with old and new values."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
+
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.db import models
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from simple_history.models import HistoricalChanges
+
+from apps_config.models import Account, Credential
+from office.base.pages import ModelPages, Row
+from office.base.scope import scope_of
+
+PER_PAGE = 50
+CHANGE_WORDS = {"+": "made", "~": "changed", "-": "removed"}
+# Key names in the log: the kind and the start of the id.
+KEY = re.compile(r"(server|widget|resource) key ([0-9a-f]{8})")
+NOTHING = "–"
+
+
+class FieldChange(NamedTuple):
+    """A field's old and new value, as text."""
+
+    field: str
+    old: str
+    new: str
+
+
+class HistoryStep(NamedTuple):
+    at: datetime
+    what: str
+    who: str
+    changes: tuple[FieldChange, ...]
+
+
+class HistoryPages(ModelPages[Row]):
+    """The history page of a row. `app_paths`, `seen_by`: of the admin class."""
+
+    app_paths: ClassVar[tuple[str, ...]]
+    seen_by: ClassVar[str]
+
+    def show_history(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Render the history, also of deleted rows. Raises Http404 if it is not visible."""
+        rows = self._history(request, unquote(object_id))
+        current = self.get_queryset(request).filter(pk=unquote(object_id)).first()
+        if current is None and not rows.exists():
+            raise Http404
+        number = Paginator(rows, PER_PAGE).get_page(request.GET.get("p"))
+        # One more than is shown, to compare the last one with.
+        first = (number.number - 1) * PER_PAGE
+        found = list(rows[first : first + PER_PAGE + 1])
+        return self.show_page(
+            request,
+            "office/history.html",
+            title=f"History: {current or row_at_step(self.model, found[0])}",
+            original=current,
+            steps=list(_steps(request, self.model, found)),
+            number=number,
+        )
+
+    def _history(self, request: HttpRequest, object_id: str) -> QuerySet[HistoricalChanges]:
+        """Return the row's history in the account's apps, the newest first."""
+        pk = self.opts.pk
+        try:
+            key = pk.to_python(object_id)
+        except ValidationError:
+            raise Http404 from None
+        name = pk.attname
+        paths = [name if path == "pk" else path for path in self.app_paths]
+        rows = self.model.history.filter(**{name: key})
+        scope = scope_of(request)
+        if not scope.is_staff:
+            ids, of_apps = scope.ids(self.seen_by), Q(pk__in=[])
+            for path in paths:
+                of_apps |= Q(**{f"{path}__in" if path == name else f"{path}_id__in": ids})
+            rows = rows.filter(of_apps)
+        return rows.order_by("-history_date", "-history_id")
+
+
+def row_at_step(model: type[models.Model], row: HistoricalChanges) -> models.Model:
+    """Return the unsaved row at a step of its history."""
+    kept = {field.attname: getattr(row, field.attname) for field in row.tracked_fields}
+    return model(**kept)
+
+
+def _steps(
+    request: HttpRequest, model: type[models.Model], found: list[HistoricalChanges]
+) -> Iterator[HistoryStep]:
+    names = _names(request, found)
+    for place, row in enumerate(found[:PER_PAGE]):
+        before = found[place + 1] if place + 1 < len(found) else None
+        yield HistoryStep(
+            at=row.history_date,
+            what=CHANGE_WORDS[row.history_type],
+            who=names.get(row.history_change_reason or "")
+            or row.history_change_reason
+            or names.get(str(row.history_user_id))
+            or "the service",
+            changes=tuple(changes_between(model, before, row)) if row.history_type != "-" else (),
+        )
+
+
+def _names(request: HttpRequest, found: Sequence[HistoricalChanges]) -> Mapping[str, str]:
+    """Return readable names: of keys by their name in the log, of accounts by id."""
+    calls = {row.history_change_reason for row in found if row.history_change_reason}
+    beginnings = {match[2]: call for call in calls if (match := KEY.fullmatch(call))}
+    names: dict[str, str] = {}
+    if beginnings:
+        wanted = Q(pk__in=[])
+        for start in beginnings:
+            span = (uuid.UUID(start + "0" * 24), uuid.UUID(start + "f" * 24))
+            wanted |= Q(id__range=span)
+        keys = Credential.objects.filter(wanted, scope_of(request).rows("app"))
+        for key in keys.only("id", "kind", "prefix", "description"):
+            call = f"{key.kind} key {str(key.id)[:8]}"
+            words = f"{key.kind} key {key.prefix}…"
+            words += f" ({key.description})" if key.description else ""
+            # Keys of the same millisecond share the start of the id: keep the log's name.
+            names[call] = call if call in names else words
+    nameless = {row.history_user_id for row in found if not row.history_change_reason} - {None}
+    if nameless:
+        for account in Account.objects.filter(id__in=nameless).only("id", "email"):
+            names[str(account.id)] = account.email
+    return names
+
+
+def changes_between(
+    model: type[models.Model], old: HistoricalChanges | None, new: HistoricalChanges
+) -> Iterator[FieldChange]:
+    """Yield the changes by field, of JSON objects by key. Without `old`: every field with a
+    value.
+    """
+    for field in new.tracked_fields:
+        if field.primary_key or field.name in ("created_at", "position"):
+            continue
+        before = getattr(old, field.attname) if old else None
+        after = getattr(new, field.attname)
+        if before == after or (old is None and after in ("", None, [], {})):
+            continue
+        label = str(field.verbose_name)
+        if isinstance(after, dict) and isinstance(before, dict | None):
+            yield from _changed_keys(label, before or {}, after)
+        else:
+            yield FieldChange(label, value_in_words(before), value_in_words(after))
+
+
+def _changed_keys(
+    label: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[FieldChange]:
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            yield FieldChange(
+                f"{label}: {key}", value_in_words(old.get(key)), value_in_words(new.get(key))
+            )
+
+
+def value_in_words(value: object) -> str:
+    if value in ("", None, [], {}):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M} UTC"
+    if isinstance(value, list) and all(isinstance(element, str) for element in value):
+        return "\n".join(value)
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, indent=1)
+    return str(value)

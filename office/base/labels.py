@@ -1,0 +1,66 @@
+"""Texts and colours of states, bookings, deliveries and times."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.dateformat import format as format_date
+
+from bookings.formatting import first_known_zone, is_ambiguous, offset_words
+from bookings.models import Booking
+from common.instants import find_zone
+from notifications.models import Delivery
+from office.base.dates import moment_words
+
+# The theme's label colours.
+STATE_COLOURS: Mapping[str, str] = {
+    "initialized": "info",
+    "tentative": "warning",
+    "confirmed": "success",
+    "paid": "success",
+    "completed": "primary",
+    "declined": "danger",
+    "unpaid": "danger",
+    "cancelled": "danger",
+    "cancelled_by_customer": "danger",
+    "cancelled_by_owner": "danger",
+}
+DELIVERY_COLOURS: Mapping[str, str] = {
+    "scheduled": "info",
+    "sending": "info",
+    "delivered": "success",
+    "failed": "danger",
+    "expired": "danger",
+    "cancelled": "primary",
+    "skipped": "warning",
+}
+DELIVERY_WORDS: Mapping[str, str] = {"email": "e-mail", "webhook": "call", "calendar": "calendar"}
+DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "calendar": "event"}
+
+
+def state_words(state: str) -> str:
+    """Return `cancelled by customer`."""
+    return state.replace("_", " ")
+
+
+def booking_words(booking: Booking) -> str:
+    """Return `Marty McFly – Haircut, Mon 23 Nov 2026, 09:00 CET`. Reads event and customers."""
+    who = ", ".join(customer.name for customer in booking.customers.all() if customer.name)
+    what, when = booking.event.what, moment_words(booking.event.start)
+    return f"{who} – {what}, {when}" if who else f"{what}, {when}"
+
+
+def receiver_words(delivery: Delivery) -> str:
+    """Return `to the customer, ann@example.com`."""
+    if delivery.type == Delivery.EMAIL:
+        address = delivery.customer.email if delivery.customer else ""
+        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
+    return f"to {delivery.webhook.url if delivery.webhook else delivery.endpoint}"
+
+
+def reading_words(moment: datetime, zone_name: str) -> str:
+    """Return `Mon 23 Nov 2026, 09:00` in a zone that the page names; with the UTC offset if
+    ambiguous.
+    """
+    local = moment.astimezone(find_zone(first_known_zone(zone_name)))
+    tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
+    return format_date(local, "D j M Y, H:i") + tail

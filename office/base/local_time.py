@@ -1,0 +1,130 @@
+"""Local times on pages: texts without an offset, for calendar grids and input fields.
+
+They are written and parsed only here, so that days of 23 or 25 hours are right: skipped times do
+not exist, and ambiguous ones carry the offset.
+"""
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from availability.core.zones import day_start, offset_segments
+from availability.search_queries import TimeSpan
+from bookings.formatting import first_known_zone, is_ambiguous, offset_words
+from common.errors import Invalid
+from common.instants import InstantError, find_zone, local_date, parse_date, parse_instant
+from office.base.labels import reading_words
+
+
+class LocalSpan(NamedTuple):
+    """A time span in local time, `2026-11-23T09:00:00`."""
+
+    start: str
+    end: str
+
+
+def local_text(instant: datetime, zone_name: str) -> str:
+    """Return the local time."""
+    return instant.astimezone(find_zone(zone_name)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def local_span(start: datetime, end: datetime, zone_name: str) -> LocalSpan:
+    """Return the local span for a grid.
+
+    If the clock is set back within it, the local end may not be after the start: then it gets its
+    true length.
+    """
+    first, last = local_text(start, zone_name), local_text(end, zone_name)
+    if last <= first:
+        last = (datetime.fromisoformat(first) + (end - start)).isoformat()
+    return LocalSpan(first, last)
+
+
+def local_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
+    """Split a span (epoch seconds) at offset changes, so that each piece has its true length."""
+    return [
+        LocalSpan(seconds_text(since + offset), seconds_text(until + offset))
+        for since, until, offset in offset_segments(zone_name, start, end)
+    ]
+
+
+def skipped_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
+    """Return the local times in the range (epoch seconds) that do not exist: the hour that spring
+    skips.
+    """
+    segments = offset_segments(zone_name, start, end)
+    return [
+        LocalSpan(seconds_text(at + before), seconds_text(at + after))
+        for (_, at, before), (_, _, after) in pairwise(segments)
+        if after > before
+    ]
+
+
+def seconds_text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def time_text(instant: datetime, zone_name: str) -> str:
+    """Return `09:30`; with the UTC offset if ambiguous."""
+    local = instant.astimezone(find_zone(zone_name))
+    tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
+    return f"{local:%H:%M}{tail}"
+
+
+def span_text(start: datetime, end: datetime, zone_name: str) -> str:
+    """Return `Tue 24 Nov 2026, 10:00 to 10:30`; with the end's date if it differs."""
+    same_day = local_date(start, zone_name) == local_date(end, zone_name)
+    last = time_text(end, zone_name) if same_day else reading_words(end, zone_name)
+    return f"{reading_words(start, zone_name)} to {last}"
+
+
+def parse_moment(
+    path: str, text: object, zone_name: str, *, after: datetime | None = None
+) -> datetime:
+    """Parse a local time, or a text with an offset. Raises Invalid at `path`.
+
+    An ambiguous time is the first one, unless only the second is after `after`.
+    """
+    try:
+        instant = parse_instant(str(text or ""), zone_name)
+    except InstantError as error:
+        raise Invalid.at(path, str(error)) from error
+    if (
+        after is not None
+        and instant <= after
+        and is_ambiguous(instant.astimezone(find_zone(zone_name)))
+    ):
+        second = instant.astimezone(find_zone(zone_name)).replace(fold=1).astimezone(UTC)
+        return second if second > after else instant
+    return instant
+
+
+def parse_day(path: str, text: str) -> date:
+    """Parse a date. Raises Invalid at `path`."""
+    try:
+        return parse_date(text)
+    except InstantError as error:
+        raise Invalid.at(path, str(error)) from error
+
+
+def parse_zone(path: str, name: str) -> str:
+    """Return the zone name. Raises Invalid at `path` if it is unknown."""
+    try:
+        find_zone(name)
+    except InstantError as error:
+        raise Invalid.at(path, str(error)) from error
+    return name
+
+
+def days_span(first: date, until: date, zone_name: str) -> TimeSpan:
+    """Return the span from the start of the local day `first` to the start of `until`."""
+    return TimeSpan(day_start(first, zone_name), day_start(until, zone_name))
+
+
+def monday_of(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def today_in(zone_name: str, now: datetime) -> date:
+    """Return the local date; in UTC if the zone is unknown, which the page reports itself."""
+    return local_date(now, first_known_zone(zone_name))

@@ -1,0 +1,322 @@
+"""Base classes of the back office's admin pages: tenants and permissions."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import RelatedFieldListFilter, ShowFacets
+from django.contrib.admin.options import BaseModelAdmin, InlineModelAdmin
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.contrib.auth import get_permission_codename
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import models
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.functional import cached_property
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
+from unfold.contrib.filters.forms import AutocompleteDropdownForm
+
+from apps_config.models import Membership
+from common.errors import Refusal
+from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
+from office.base.history import HistoryPages
+from office.base.pages import ModelPages, Row
+from office.base.scope import scope_of
+
+if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
+    from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
+    from django.contrib.admin import ModelAdmin as SimpleHistoryAdmin
+else:
+    from simple_history.admin import SimpleHistoryAdmin
+    from unfold.admin import ModelAdmin, StackedInline, TabularInline
+
+ALL_EDITS = frozenset({"add", "change", "delete"})
+
+
+class TenantScopedAdmin(BaseModelAdmin, Generic[Row]):
+    """Shows only rows of the account's apps. Staff need Django's permissions as well.
+
+    app_paths   lookups from the model to its app ("resource__app"; "pk" for the app itself); empty:
+                rows of the platform, which only staff see
+    seen_by     the role required to see rows
+    least       the role required to add, change or delete; None: staff only
+    never       what nobody may do here
+    """
+
+    app_paths: ClassVar[tuple[str, ...]] = ()
+    seen_by: ClassVar[str] = Membership.VIEWER
+    least: ClassVar[dict[str, str | None]] = dict.fromkeys(ALL_EDITS, Membership.EDITOR)
+    never: ClassVar[frozenset[str]] = frozenset()
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
+        seen = scope_of(request).rows(*self.app_paths, least=self.seen_by)
+        return super().get_queryset(request).filter(seen)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        scope = scope_of(request)
+        if scope.is_staff:
+            return super().has_view_permission(request, obj)
+        return bool(self.app_paths) and scope.allows(self.app_id_of(obj), self.seen_by)
+
+    # Django asks an inline with its parent's row.
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self._may(request, "add", obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self._may(request, "change", obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self._may(request, "delete", obj)
+
+    def _may(self, request: HttpRequest, what: str, obj: models.Model | None) -> bool:
+        if what in self.never:
+            return False
+        if scope_of(request).is_staff:
+            codename = get_permission_codename(what, self.opts)
+            return request.user.has_perm(f"{self.opts.app_label}.{codename}")
+        least = self.least[what]
+        return least is not None and self._member_may(request, obj, least)
+
+    def _member_may(self, request: HttpRequest, obj: models.Model | None, least: str) -> bool:
+        return bool(self.app_paths) and scope_of(request).allows(self.app_id_of(obj), least)
+
+    def app_id_of(self, obj: models.Model | None) -> uuid.UUID | None:
+        """Return the app of a row; None without a row of this admin's model.
+
+        Django asks an inline with its parent's row, whose page has already been checked.
+        """
+        if obj is None or not isinstance(obj, self.model):
+            return None
+        for path in self.app_paths:
+            *steps, last = path.split("__")
+            owner: models.Model | None = obj
+            for step in steps:
+                owner = owner and getattr(owner, step)
+            found = owner and (owner.pk if last == "pk" else getattr(owner, f"{last}_id"))
+            if found:
+                return found
+        return uuid.UUID(int=0)  # no app: visible to nobody
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        """Offer only rows that the account may see."""
+        other = self.admin_site._registry.get(db_field.remote_field.model)
+        if other is not None and "queryset" not in kwargs:
+            kwargs["queryset"] = other.get_queryset(request)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+
+class CappedPaginator(Paginator):
+    """Paginator that counts and shows at most MOST rows; use filters to find older ones."""
+
+    MOST = 5000
+
+    @cached_property
+    def count(self) -> int:
+        rows = cast(models.QuerySet, self.object_list)
+        return rows.order_by()[: self.MOST].count()
+
+
+class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
+    """List and form of one model. `fixed_fields`: read-only once the row exists."""
+
+    list_fullwidth = True
+    list_filter_submit = True
+    list_per_page = 50
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = ShowFacets.NEVER
+    compressed_fields = True
+    warn_unsaved_form = True
+    fixed_fields: ClassVar[tuple[str, ...]] = ()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
+        return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
+
+    def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
+        """Return the template's values beside the form, for an existing or a new row."""
+        return {}
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        own = self.page_values(request, object_id)
+        return super().changeform_view(request, object_id, form_url, own | (extra_context or {}))
+
+
+class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
+    """Admin with a read-only history of changes."""
+
+    def has_view_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return self.has_view_permission(request, obj)
+
+    def has_change_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
+        return False
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return self.show_history(request, object_id)
+
+    def history_form_view(
+        self, request: HttpRequest, object_id: str, version_id: str
+    ) -> HttpResponse:
+        """The library's version page ignores tenants, so there is none."""
+        raise Http404
+
+
+def refusal_words(refusal: Refusal) -> str:
+    """Return the text of a refusal; for invalid values without the API's field paths."""
+    faults = refusal.fields.get("errors", {}).values()
+    return " ".join(fault for at_path in faults for fault in at_path) or refusal.message
+
+
+class ServiceBackedAdmin(OfficeAdmin[Row]):
+    """Admin whose forms are saved by a service; its refusals are shown above the form."""
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        try:
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return HttpResponseRedirect(request.get_full_path())
+
+    def save_row(self, request: HttpRequest, row: Row, form: Any, *, is_new: bool) -> Row:
+        """Save the form's values through the service; return the saved row."""
+        raise NotImplementedError
+
+    def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
+        saved = self.save_row(request, obj, form, is_new=not change)
+        obj.__dict__.update(saved.__dict__)
+
+
+class AppChoiceAdmin(OfficeAdmin[Row]):
+    """Admin of rows whose app is chosen at creation, among apps where the account has the role
+    `chosen_by`; a single app is preselected. `chosen_fields`: foreign keys without add or edit
+    links.
+    """
+
+    chosen_by: ClassVar[str] = Membership.EDITOR
+    chosen_fields: ClassVar[tuple[str, ...]] = ("app",)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Preselect `?app=`, or the only app."""
+        initial = super().get_changeform_initial_data(request)
+        apps = list(scope_of(request).apps(self.chosen_by)[:2])
+        return ({"app": apps[0].pk} if len(apps) == 1 else {}) | initial
+
+    def formfield_for_dbfield(
+        self, db_field: models.Field, request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        widget = field.widget if field else None
+        if db_field.name in self.chosen_fields and isinstance(widget, RelatedFieldWidgetWrapper):
+            widget.can_add_related = widget.can_change_related = False
+            widget.can_view_related = widget.can_delete_related = False
+        return field
+
+
+class ReadOnlyAdmin(OfficeAdmin[Row]):
+    """List and page without changes: only the service writes the rows."""
+
+    never = ALL_EDITS
+
+
+class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
+    """Inline rows: the permissions of the parent's page apply."""
+
+    extra = 0
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
+        return super(TenantScopedAdmin, self).get_queryset(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return not scope_of(request).is_staff or super().has_view_permission(request, obj)
+
+    def _member_may(self, request: HttpRequest, obj: models.Model | None, least: str) -> bool:
+        owner = self.admin_site._registry[self.parent_model]
+        return owner.has_change_permission(request, obj)
+
+
+class OfficeInline(PageScopedInline[Row], TabularInline):
+    """Inline rows as a table."""
+
+
+class StackedOfficeInline(PageScopedInline[Row], StackedInline):
+    """Inline rows, each with all its fields."""
+
+
+class ChoiceFilter(DropdownFilter):
+    """Filter by one of `options` (value, text) of the column `parameter_name`."""
+
+    options: ClassVar[Sequence[tuple[str, str]]] = ()
+
+    def lookups(
+        self, request: HttpRequest, model_admin: BaseModelAdmin
+    ) -> Sequence[tuple[str, str]]:
+        return self.options
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
+
+
+class AppFilter(RelatedFieldListFilter):
+    """Filter by app; offers the account's apps."""
+
+    def field_choices(
+        self, field: models.Field, request: HttpRequest, model_admin: BaseModelAdmin
+    ) -> list[tuple[str, Any]]:
+        return [(str(app.pk), str(app)) for app in scope_of(request).apps()]
+
+
+class ScopedChoiceForm(AutocompleteDropdownForm):
+    """The theme's filter form, limited to rows that the account may see."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        other = kwargs["model_admin"].admin_site._registry[kwargs["field"].remote_field.model]
+        self.fields[kwargs["name"]].queryset = other.get_queryset(request)
+
+
+class ScopedChoiceFilter(AutocompleteSelectFilter):
+    """Filter by a related row, with autocompletion."""
+
+    form_class = ScopedChoiceForm
+
+
+class DaysFilter(RangeDateFilter):
+    """Filter by a range of whole days in the back office's time zone."""
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
+        first, last = self._day("from"), self._day("to")
+        if first:
+            start, _ = days_span_in_zone(first, first, office_zone(request))
+            queryset = queryset.filter(**{f"{self.parameter_name}__gte": start})
+        if last:
+            _, end = days_span_in_zone(last, last, office_zone(request))
+            queryset = queryset.filter(**{f"{self.parameter_name}__lt": end})
+        return queryset
+
+    def _day(self, bound: str) -> date | None:
+        """Return the chosen day; None if it is not a date."""
+        return parse_iso_day(self.used_parameters.get(f"{self.parameter_name}_{bound}"))

@@ -1,0 +1,150 @@
+"""Extra pages of a model's admin, confirmation pages, and pages that show a secret once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, TypeVar
+
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+
+Row = TypeVar("Row", bound=Model)
+
+# (path below the model's, view, name)
+OwnPage = tuple[str, Callable[..., HttpResponseBase], str]
+
+CONFIRMED = "confirmed"
+# The fields that Django's list sends with an action.
+ACTION_FIELDS = ("action", "_selected_action", "select_across")
+
+
+class ModelPages(ModelAdmin, Generic[Row]):
+    """`own_pages` returns (path, view, name): `("<path:object_id>/act/", self.act, "act")` is
+    `admin:bookings_booking_act`.
+    """
+
+    def own_pages(self) -> Iterable[OwnPage]:
+        return ()
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [path(at, wrap(view), name=self._name(name)) for at, view, name in self.own_pages()]
+        return own + super().get_urls()
+
+    def _name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self._name('changelist')}")
+
+    def url_of(self, row: Row) -> str:
+        """Return the URL of a row's page."""
+        return reverse(f"admin:{self._name('change')}", args=[row.pk])
+
+    def back_to(self, row: Row) -> HttpResponse:
+        return HttpResponseRedirect(self.url_of(row))
+
+    def show_page(self, request: HttpRequest, template: str, **values: Any) -> TemplateResponse:
+        """Render a page in the back office's layout. `values`: the template's."""
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **values}
+        return TemplateResponse(request, template, context)
+
+    def find(self, request: HttpRequest, object_id: str) -> Row:
+        """Return a visible row. Raises Http404 for any other id."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        return row
+
+    def find_to_change(self, request: HttpRequest, object_id: str) -> Row:
+        """Return a row to change. Raises Http404 if it is not visible or deleted, PermissionDenied
+        if it is read-only.
+        """
+        row = self.find(request, object_id)
+        if getattr(row, "deleted_at", None):
+            raise Http404
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        return row
+
+    def ask_confirmation(
+        self,
+        request: HttpRequest,
+        row: Row | None,
+        *,
+        title: str,
+        sentence: str,
+        button: str,
+        back: str = "",
+        look: str = "danger",
+        lines: Sequence[str] = (),
+        repeated: Sequence[str] = (),
+    ) -> TemplateResponse:
+        """Render a confirmation page; its button POSTs to the same URL.
+
+        `row`: None if it is about several rows. `back`: the URL of No; default: the row's page.
+        `lines`: what will happen. `repeated`: the fields of this request's form to send again with
+        CONFIRMED.
+        """
+        fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
+        return self.show_page(
+            request,
+            "office/confirm.html",
+            original=row,
+            title=title,
+            sentence=sentence,
+            lines=lines,
+            fields=[*fields, (CONFIRMED, "yes")] if fields else [],
+            button=button,
+            look=look,
+            back=back or (self.url_of(row) if row else self.list_url()),
+        )
+
+    def show_secret(
+        self,
+        request: HttpRequest,
+        *,
+        title: str,
+        heading: str,
+        secret: str,
+        back: str,
+        label: str = "Secret",
+        is_public: bool = False,
+    ) -> TemplateResponse:
+        """Render a page with a secret, shown once. `is_public`: it can be shown again later."""
+        return self.show_page(
+            request,
+            "office/secret.html",
+            title=title,
+            heading=heading,
+            secret=secret,
+            back=back,
+            label=label,
+            is_public=is_public,
+        )
+
+
+def find_row(rows: QuerySet[Row], row_id: object) -> Row:
+    """Return the row with that id. Raises Http404, also for malformed ids."""
+    try:
+        return get_object_or_404(rows, pk=str(row_id))
+    except (ValidationError, ValueError):
+        raise Http404 from None
+
+
+def keep_secret(request: HttpRequest, secret: str) -> None:
+    """Keep a secret from saving the row until this request's answer."""
+    vars(request)["_office_secret"] = secret
+
+
+def kept_secret(request: HttpRequest) -> str:
+    return vars(request)["_office_secret"]
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    """Return whether the confirmation page's button sent the request."""
+    return request.method == "POST" and CONFIRMED in request.POST

@@ -1,0 +1,148 @@
+"""Permissions of back-office pages, and JSON views."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from apps_config.authentication import Caller
+from apps_config.models import App, Credential, Membership
+from availability.event_time import NotAvailable
+from availability.models import Project, Resource
+from availability.slot_rendering import reason_record
+from bookings.services import Actor
+from common.api.json_parser import parse_body
+from common.errors import Malformed, Refusal, json_error, log_refusal, refusal_of
+from office.base.scope import account_of, is_allowed, scope_of
+
+MAX_SIDE_BY_SIDE = 10
+
+Params = ParamSpec("Params")
+JsonView = Callable[Concatenate[HttpRequest, Params], dict[str, Any]]
+PageView = Callable[Concatenate[HttpRequest, Params], HttpResponse]
+
+
+class RequiredPermission(NamedTuple):
+    """Required for an action: the role for members, Django's permission for platform staff."""
+
+    role: str
+    permission: str
+
+
+SEE = RequiredPermission(Membership.VIEWER, "bookings.view_booking")
+MOVE = RequiredPermission(Membership.EDITOR, "bookings.change_booking")
+MAKE = RequiredPermission(Membership.EDITOR, "bookings.add_booking")
+
+
+def has_permission(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermission) -> bool:
+    return is_allowed(request, need.permission, app_id, need.role)
+
+
+def require(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermission) -> None:
+    """Raises PermissionDenied without the permission."""
+    if not has_permission(request, app_id, need):
+        raise PermissionDenied
+
+
+def visible_resources(
+    request: HttpRequest, *, least: str = Membership.VIEWER
+) -> QuerySet[Resource]:
+    """Return the resources in apps where the account has at least the role `least`, with their
+    apps.
+    """
+    rows = Resource.objects.filter(scope_of(request).rows("app", least=least), deleted_at=None)
+    return rows.select_related("app")
+
+
+def visible_projects(request: HttpRequest) -> QuerySet[Project]:
+    return Project.objects.filter(scope_of(request).rows("app"), deleted_at=None)
+
+
+def find_visible_resources(request: HttpRequest, ids: Sequence[uuid.UUID]) -> list[Resource]:
+    """Return these resources, of one app, in the given order: one query. Raises Http404 for
+    others.
+    """
+    found = {row.id: row for row in visible_resources(request).filter(id__in=ids)}
+    rows = [found[identifier] for identifier in dict.fromkeys(ids) if identifier in found]
+    if not rows or len(rows) < len(set(ids)) or len({row.app_id for row in rows}) > 1:
+        raise Http404
+    require(request, rows[0].app_id, SEE)
+    return rows
+
+
+def read_ids(text: str) -> list[uuid.UUID]:
+    """Parse comma-separated ids from a URL. Raises Http404."""
+    try:
+        ids = [uuid.UUID(part) for part in text.split(",") if part]
+    except ValueError:
+        raise Http404 from None
+    if len(ids) > MAX_SIDE_BY_SIDE:
+        raise Http404
+    return ids
+
+
+def editor_caller_of(request: HttpRequest, app: App) -> Caller:
+    """Return the account as an API caller: an editor of the app. The view has checked the
+    permission.
+    """
+    account = account_of(request)
+    return Caller(
+        credential_id=uuid.UUID(int=0),
+        kind=Credential.ACCESS,
+        role=Membership.EDITOR,
+        app=app,
+        memberships=((Membership.EDITOR, app),),
+        account_id=account.pk,
+        resource_id=None,
+        actor=account.email,
+    )
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    return Actor(name=account_of(request).email, source="admin")
+
+
+def read_json_object(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON object of the body. Raises Malformed."""
+    body = parse_body(request.body)
+    if not isinstance(body, dict):
+        raise Malformed("The body must be an object.")
+    return body
+
+
+def show_page(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
+    """Render a page in the back office's layout."""
+    request.current_app = admin.site.name
+    return render(request, template, {**admin.site.each_context(request), **values})
+
+
+def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
+    """Turn a function into a JSON view: its result is `data`, refusals get the API's error
+    format.
+    """
+
+    def decorate(view: JsonView[Params]) -> PageView[Params]:
+        @require_http_methods(methods)
+        @wraps(view)
+        def answer(
+            request: HttpRequest, /, *args: Params.args, **kwargs: Params.kwargs
+        ) -> HttpResponse:
+            try:
+                return JsonResponse({"data": view(request, *args, **kwargs)})
+            except (Refusal, Http404, PermissionDenied) as error:
+                refusal = refusal_of(error)
+                if isinstance(error, NotAvailable):
+                    refusal.fields["reasons"] = [reason_record(reason) for reason in error.reasons]
+                log_refusal(error, refusal, request)
+                return json_error(request, refusal)
+
+        return answer
+
+    return decorate

@@ -1,0 +1,57 @@
+"""The e-mails that an action on a booking will send, for the confirmation page."""
+
+from collections.abc import Iterator
+
+from bookings.graphs import CUSTOMER, GRAPHS
+from bookings.models import Booking
+from notifications.mail.recipients import Recipients
+from notifications.planning import MAILS
+from office.base.labels import state_words
+
+MAX_NAMED = 10
+
+
+def mail_lines(booking: Booking, action: str, addressees: Recipients) -> list[str]:
+    """Return lines such as `Ann, ann@example.com: the “cancelled” e-mail`, including those of a
+    group's seats. `addressees`: of the booking's app.
+    """
+    if booking.app.settings.get("disable_emails"):
+        return ["No e-mail is sent: the app's e-mails are switched off."]
+    state = GRAPHS[booking.graph].steps[booking.state, action]
+    lines = [
+        f"{receiver}: the “{state_words(state)}” e-mail"
+        for recipient in MAILS.get(state, ())
+        for receiver in _receivers(booking, recipient, addressees)
+    ]
+    lines += _lines_of_seats(booking, action, addressees)
+    if len(lines) > MAX_NAMED:
+        return [*lines[:MAX_NAMED], f"and {len(lines) - MAX_NAMED} more e-mails"]
+    return lines or ["No e-mail is sent."]
+
+
+def _receivers(booking: Booking, recipient: str, addressees: Recipients) -> Iterator[str]:
+    if recipient == CUSTOMER:
+        for customer in booking.customers.all():
+            if addressees.allowed(booking.app, [customer.email]):
+                yield f"{customer.name}, {customer.email}"
+        return
+    of_owner = addressees.of_owner(booking.app, booking)
+    if addresses := addressees.allowed(booking.app, of_owner):
+        yield f"The owner, {', '.join(addresses)}"
+
+
+def _lines_of_seats(booking: Booking, action: str, addressees: Recipients) -> list[str]:
+    """Return the lines for the seats' customers. The owner is notified by the group's own
+    booking.
+    """
+    follow = GRAPHS[booking.graph].seats_follow.get(action)
+    if not follow:
+        return []
+    lines = []
+    for seat in booking.seats.prefetch_related("customers"):
+        state = GRAPHS[seat.graph].next_state(seat.state, follow)
+        if state and CUSTOMER in MAILS.get(state, ()):
+            seat.app = booking.app
+            receivers = _receivers(seat, CUSTOMER, addressees)
+            lines += [f"{receiver}: the “{state_words(state)}” e-mail" for receiver in receivers]
+    return lines

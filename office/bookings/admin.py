@@ -1,0 +1,244 @@
+"""Bookings in the back office: search, filters and bulk actions."""
+
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.options import BaseModelAdmin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from unfold.decorators import action, display
+
+from bookings.graphs import GRAPHS, STATES
+from bookings.models import OUTCOMES, Booking, Customer
+from bookings.services import apply_action
+from common.errors import Refusal
+from notifications.mail.recipients import Recipients
+from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
+from office.base.labels import STATE_COLOURS, booking_words, state_words
+from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
+from office.base.pages import ACTION_FIELDS, OwnPage, is_confirmed
+from office.base.permissions import actor_of
+from office.base.scope import is_allowed, scope_of
+from office.bookings.action_recipients import MAX_NAMED, mail_lines
+from office.bookings.detail import QUESTIONS, BookingDetail
+from office.bookings.export import BookingExport
+
+# Each booking is changed separately: a refusal does not affect the others.
+BULK_ACTIONS = ("confirm", "decline", "cancel")
+
+
+def offer_action(name: str) -> Callable[..., HttpResponse | None]:
+    """Return a list action that applies the graph's action to the selected bookings via the
+    service.
+    """
+
+    def run(
+        self: "BookingAdmin", request: HttpRequest, bookings: QuerySet[Booking]
+    ) -> HttpResponse | None:
+        if name in QUESTIONS and not is_confirmed(request):
+            return self.ask_for_several(request, bookings, name)
+        actor, done = actor_of(request), 0
+        for booking in bookings.select_related("app"):
+            if not self.may_act(request, booking):
+                messages.error(request, f"{booking.id}: you may look at it only.")
+                continue
+            try:
+                apply_action(
+                    app=booking.app,
+                    booking_id=booking.id,
+                    action=name,
+                    actor=actor,
+                    now=timezone.now(),
+                )
+                done += 1
+            except Refusal as refusal:
+                messages.error(request, f"{booking.id}: {refusal.message}")
+        if done:
+            messages.success(request, f"{name}: done for {done} of the selected bookings.")
+        return None
+
+    run.__name__ = f"apply_{name}"
+    return action(description=f"{name.capitalize()} the selected", permissions=["act"])(run)
+
+
+class BookingStateFilter(ChoiceFilter):
+    title = parameter_name = "state"
+    options = [(state, state_words(state)) for state in STATES]
+
+
+class OutcomeFilter(ChoiceFilter):
+    title = parameter_name = "outcome"
+    options = [(outcome, state_words(outcome)) for outcome in OUTCOMES]
+
+
+class GraphFilter(ChoiceFilter):
+    title = parameter_name = "graph"
+    options = [(graph, graph) for graph in GRAPHS]
+
+
+class BookingDayFilter(SimpleListFilter):
+    """Filter by one day in the back office's time zone; linked from the dashboard's count."""
+
+    title = "day"
+    parameter_name = "day"
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
+        chosen = self.value()
+        return [(chosen, chosen)] if chosen else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
+        day = parse_iso_day(self.value())
+        if day is None:
+            return queryset
+        start, end = days_span_in_zone(day, day, office_zone(request))
+        return queryset.filter(event__start__gte=start, event__start__lt=end)
+
+
+@admin.register(Booking)
+class BookingAdmin(BookingDetail, BookingExport):
+    app_paths = ("app",)
+    list_display = ("starts", "customer", "what", "resource", "project", "shown_state", "app")
+    list_display_links = ("starts", "customer")
+    list_filter = (
+        BookingDayFilter,
+        BookingStateFilter,
+        OutcomeFilter,
+        GraphFilter,
+        ("event__start", DaysFilter),
+        ("resource", ScopedChoiceFilter),
+        ("project", ScopedChoiceFilter),
+        ("app", AppFilter),
+    )
+    list_select_related = ("event", "resource", "project", "app")
+    # Only makes the search field appear: `get_search_results` does the search.
+    search_fields = ("id", "customers__name")
+    search_help_text = "A customer's name, e-mail or phone number, or a booking's id"
+    ordering = ("-id",)  # by creation: ids are time-ordered
+    sortable_by = ()
+    actions = [offer_action(name) for name in BULK_ACTIONS]
+    actions_list = ("export",)
+    list_disable_select_all = False
+
+    # --- List -------------------------------------------------------------------------------------
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Booking]:
+        rows = super().get_queryset(request).filter(deleted_at=None)
+        return rows.prefetch_related("customers")
+
+    def get_list_display(self, request: HttpRequest) -> list[str | Callable[[Booking], str | bool]]:
+        """Leave out the app if the account has only one."""
+        scope = scope_of(request)
+        is_one = not scope.is_staff and len(scope.roles) == 1
+        shown = super().get_list_display(request)
+        return [name for name in shown if not (is_one and name == "app")]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Booking], search_term: str
+    ) -> tuple[QuerySet[Booking], bool]:
+        is_narrowed = bool(search_term.strip())
+        return queryset.filter(
+            search_bookings_by_term(search_term)
+        ) if is_narrowed else queryset, False
+
+    @display(description="start")
+    def starts(self, booking: Booking) -> str:
+        return moment_words(booking.event.start)
+
+    @display(description="customer")
+    def customer(self, booking: Booking) -> str:
+        people = booking.customers.all()
+        return f"{people[0].name}{f' +{len(people) - 1}' if people[1:] else ''}" if people else "–"
+
+    @display(description="what")
+    def what(self, booking: Booking) -> str:
+        return booking.event.what
+
+    @display(description="state", label=STATE_COLOURS)
+    def shown_state(self, booking: Booking) -> tuple[str, str]:
+        return booking.state, state_words(booking.state)
+
+    # --- Actions ----------------------------------------------------------------------------------
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        """Return whether the account may change bookings of any app."""
+        return is_allowed(request, "bookings.change_booking", None)
+
+    def ask_for_several(
+        self, request: HttpRequest, bookings: QuerySet[Booking], name: str
+    ) -> HttpResponse:
+        """Ask for confirmation; list the first bookings with their e-mails."""
+        count = bookings.count()
+        rows = list(bookings.select_related("app", "event", "resource")[:MAX_NAMED])
+        addressees = Recipients({booking.app_id for booking in rows})
+        lines = []
+        for booking in rows:
+            if GRAPHS[booking.graph].next_state(booking.state, name) is None:
+                mails = [f"Will be refused: it is {state_words(booking.state)}."]
+            else:
+                mails = mail_lines(booking, name, addressees)
+            lines.append("\n".join([booking_words(booking), *mails]))
+        if count > MAX_NAMED:
+            lines.append(f"and {count - MAX_NAMED} more bookings")
+        words = name.capitalize()
+        return self.ask_confirmation(
+            request,
+            None,
+            title=f"{words} {count} {'booking' if count == 1 else 'bookings'}?",
+            sentence="Each is called off by itself, and these e-mails leave:",
+            button=f"{words} {'it' if count == 1 else 'them'}",
+            back=request.get_full_path(),
+            lines=lines,
+            repeated=ACTION_FIELDS,
+        )
+
+    # --- Pages ------------------------------------------------------------------------------------
+    def own_pages(self) -> Iterable[OwnPage]:
+        return (
+            ("export/rows/", self.export_rows, "export_rows"),
+            ("<path:object_id>/act/", self.act, "act"),
+            ("<path:object_id>/outcome/", self.outcome, "outcome"),
+            ("<path:object_id>/move/", self.move, "move"),
+        )
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        return self.show_booking(request, object_id)
+
+
+def search_bookings_by_term(term: str) -> Q:
+    """Return the filter by booking id, e-mail address or its start, phone digits, or words of a
+    name: one customer of the booking matches all words.
+    """
+    term = term.strip()
+    try:
+        return Q(id=uuid.UUID(term))
+    except ValueError:
+        pass
+    if "\0" in term:
+        return Q(pk__in=[])
+    customers = Customer.objects.all()
+    if "@" in term:
+        customers = customers.filter(email__istartswith=term)
+    elif re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
+        # As typed, or by its last digits: people write numbers in many ways.
+        customers = customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits(term)))
+    else:
+        for word in term.split():
+            customers = customers.filter(Q(name__icontains=word) | Q(email__icontains=word))
+    return Q(id__in=customers.values("booking_id"))
+
+
+def _digits(term: str) -> str:
+    """Return a pattern of the number's digits with any separators."""
+    return r"\D*".join(re.sub(r"\D", "", term)[-12:])

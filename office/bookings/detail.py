@@ -1,0 +1,251 @@
+"""The page of one booking, and its actions."""
+
+from datetime import datetime
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html, format_html_join
+from django.views.decorators.http import require_POST
+
+from bookings.formatting import days_words, first_known_zone, span_words
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.services import apply_action, change_booking, reschedule_booking
+from common.errors import Refusal
+from common.instants import find_zone, parse_instant
+from notifications.mail.recipients import Recipients
+from office.base.labels import STATE_COLOURS, booking_words, state_words
+from office.base.model_admin import ReadOnlyAdmin
+from office.base.pages import find_row, is_confirmed
+from office.base.permissions import actor_of
+from office.base.scope import is_allowed
+from office.bookings.action_recipients import mail_lines
+from office.bookings.timeline import booking_timeline
+from office.calendars.mirror_status import mirror_status_of
+
+MAX_MESSAGE = 8000
+MAX_SEATS = 500
+# Only the service itself applies this action.
+NOT_BY_HAND = frozenset({"timeout"})
+BUTTONS = {
+    "confirm": "primary",
+    "pay": "primary",
+    "complete": "default",
+    "decline": "danger",
+    "cancel": "danger",
+    "cancel_by_customer": "danger",
+    "cancel_by_owner": "danger",
+}
+# The values sent; an empty one clears the outcome.
+OUTCOME_BUTTONS = (("attended", "Attended"), ("no_show", "No show"), ("", "Clear"))
+
+
+# Actions that need confirmation: title and button.
+QUESTIONS = {
+    "decline": ("Decline this booking?", "Decline the booking"),
+    "cancel": ("Cancel this booking?", "Cancel the booking"),
+    "cancel_by_customer": (
+        "Cancel this booking on the customer's behalf?",
+        "Cancel the booking",
+    ),
+    "cancel_by_owner": ("Cancel this seat on the owner's behalf?", "Cancel the seat"),
+}
+
+
+class BookingDetail(ReadOnlyAdmin[Booking]):
+    """The page of one booking. Its buttons POST and return to the page."""
+
+    def may_act(self, request: HttpRequest, booking: Booking) -> bool:
+        return is_allowed(request, "bookings.change_booking", booking.app_id)
+
+    def show_booking(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        booking = self.find(request, object_id)
+        may_act = self.may_act(request, booking)
+        event, place = booking.event, first_known_zone(booking.resource.timezone)
+        if event.all_day:
+            when = days_words(*event.dates, place)
+        else:
+            when = span_words(event.start, event.end, place)
+        actions = GRAPHS[booking.graph].actions(booking.state) if may_act else ()
+        seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
+        return self.show_page(
+            request,
+            "office/booking.html",
+            title=f"{event.what}",
+            subtitle=None,
+            original=booking,
+            booking=booking,
+            state=state_words(booking.state),
+            colour=STATE_COLOURS.get(booking.state, "info"),
+            when=when,
+            copies=mirror_status_of(booking),
+            customers=list(booking.customers.all()),
+            seats=list(seats) if booking.max_seats is not None else [],
+            reminders=list(booking.event_notifications.all()),
+            occurrences=_occurrences(booking),
+            entries=booking_timeline(booking),
+            may_act=may_act,
+            may_move=may_act and not booking.completed and booking.owner_booking_id is None,
+            actions=[
+                (name, state_words(name).capitalize(), BUTTONS.get(name, "default"))
+                for name in actions
+                if name not in NOT_BY_HAND
+            ],
+            outcome=state_words(booking.outcome or ""),
+            outcomes=_outcomes(booking) if may_act else [],
+            zone=place,
+            start_value=_field_value(event.start, place),
+            end_value=_field_value(event.end, place),
+            media=self.media,
+        )
+
+    def find(self, request: HttpRequest, object_id: str) -> Booking:
+        rows = self.get_queryset(request).select_related("event", "resource", "project", "app")
+        return find_row(rows.select_related("series", "owner_booking"), object_id)
+
+    def find_to_change(self, request: HttpRequest, object_id: str) -> Booking:
+        booking = self.find(request, object_id)
+        if not self.may_act(request, booking):
+            raise PermissionDenied
+        return booking
+
+    @method_decorator(require_POST)
+    def act(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Apply the graph's `action`, with a `message`; cancelling actions ask first."""
+        booking = self.find_to_change(request, object_id)
+        name = request.POST.get("action", "")[:32]
+        message = _message(request)
+        is_possible = GRAPHS[booking.graph].next_state(booking.state, name) is not None
+        if is_possible and name in QUESTIONS and not is_confirmed(request):
+            return self._ask_to_act(request, booking, name, message)
+        try:
+            done = apply_action(
+                app=booking.app,
+                booking_id=booking.id,
+                action=name,
+                actor=actor_of(request),
+                now=timezone.now(),
+                message=message,
+            )
+            messages.success(request, f"The booking is {state_words(done.state)}.")
+        except Refusal as refusal:
+            show_refusal(request, booking, refusal)
+        return self.back_to(booking)
+
+    def _ask_to_act(
+        self, request: HttpRequest, booking: Booking, name: str, message: str
+    ) -> HttpResponse:
+        title, button = QUESTIONS[name]
+        lines = mail_lines(booking, name, Recipients([booking.app_id]))
+        return self.ask_confirmation(
+            request,
+            booking,
+            title=title,
+            sentence=booking_words(booking),
+            button=button,
+            lines=[*lines, f"Your message: {message}"] if message else lines,
+            repeated=("action", "message"),
+        )
+
+    @method_decorator(require_POST)
+    def outcome(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Store `outcome`: whether the customer came; an empty one clears it."""
+        booking = self.find_to_change(request, object_id)
+        outcome = request.POST.get("outcome", "")
+        if outcome not in dict(OUTCOME_BUTTONS):
+            raise Http404
+        try:
+            change_booking(
+                app=booking.app,
+                booking_id=booking.id,
+                changes={"outcome": outcome or None},
+                actor=actor_of(request),
+                now=timezone.now(),
+            )
+            words = f"noted: {state_words(outcome)}" if outcome else "cleared"
+            messages.success(request, f"Outcome {words}.")
+        except Refusal as refusal:
+            messages.error(request, refusal.message)
+        return self.back_to(booking)
+
+    @method_decorator(require_POST)
+    def move(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Reschedule to `start` and `end`, local times of the resource or instants."""
+        booking = self.find_to_change(request, object_id)
+        place = first_known_zone(booking.resource.timezone)
+        # One of the offered alternatives, or the fields' values.
+        chosen = request.POST.get("alternative", "").partition("/")
+        texts = (
+            chosen[::2] if chosen[1] else [request.POST.get(key, "") for key in ("start", "end")]
+        )
+        try:
+            start, end = (parse_instant(text.strip(), place) for text in texts)
+            if end <= start:
+                messages.error(request, "The end must lie after the start.")
+                return self.back_to(booking)
+            reschedule_booking(
+                app=booking.app,
+                booking_id=booking.id,
+                start=start,
+                end=end,
+                calendar=None,
+                actor=actor_of(request),
+                now=timezone.now(),
+                message=_message(request),
+            )
+            messages.success(request, f"Moved to {span_words(start, end, place)}.")
+        except ValueError as error:
+            messages.error(request, f"That is no time: {error}")
+        except Refusal as refusal:
+            show_refusal(request, booking, refusal)
+        return self.back_to(booking)
+
+
+def _message(request: HttpRequest) -> str:
+    return request.POST.get("message", "").replace("\0", "")[:MAX_MESSAGE].strip()
+
+
+def _occurrences(booking: Booking) -> list[Booking]:
+    if booking.series is None:
+        return []
+    return list(booking.series.bookings.select_related("event").order_by("event__start"))
+
+
+def _outcomes(booking: Booking) -> list[tuple[str, str]]:
+    """Return the outcome buttons of a started booking, without the current outcome."""
+    takes_place = GRAPHS[booking.graph].takes_place(booking.state)
+    if booking.event.start > timezone.now() or not (takes_place or booking.outcome):
+        return []
+    offered = OUTCOME_BUTTONS if takes_place else OUTCOME_BUTTONS[-1:]
+    return [button for button in offered if button[0] != (booking.outcome or "")]
+
+
+def show_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> None:
+    """Show the reasons for the refusal, and a button for each free alternative."""
+    place = first_known_zone(booking.resource.timezone)
+    reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
+    sentence = " ".join([refusal.message, *dict.fromkeys(reasons)])
+    spans = [
+        (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC"))
+        for span in refusal.fields.get("alternatives", ())
+    ]
+    if not spans:
+        messages.error(request, sentence)
+        return
+    buttons = format_html_join(
+        " ",
+        '<button class="office-chip" form="office-move" name="alternative" value="{}">{}</button>',
+        (
+            (f"{start.isoformat()}/{end.isoformat()}", span_words(start, end, place))
+            for start, end in spans
+        ),
+    )
+    messages.error(request, format_html("{} Free instead: {}", sentence, buttons))
+
+
+def _field_value(moment: datetime, place: str) -> str:
+    """Return the value of a datetime-local field."""
+    return moment.astimezone(find_zone(place)).strftime("%Y-%m-%dT%H:%M")

@@ -1,0 +1,301 @@
+"""Data of the calendar grid: bookings, other events, holds and closed time of several resources.
+
+A constant number of queries, whatever the amount of data.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
+
+from apps_config.models import App
+from availability.booking_policies import DEFAULT_PARAMETERS
+from availability.models import Calendar, Event, Hold, Resource
+from availability.search import AvailabilityQuery, Explanation, explain_query, load_resources
+from availability.search_queries import TimeSpan
+from bookings.graphs import SEATED
+from bookings.models import Booking
+from common.instants import to_datetime
+from office.base.local_time import (
+    LocalSpan,
+    days_span,
+    local_pieces,
+    local_span,
+    parse_zone,
+    skipped_pieces,
+    span_text,
+)
+
+MAX_DAYS = 35
+MAX_ROWS = 2000
+# Non-blocking events are found by an index on their start: those that began more than this before
+# the first day are missing. (Blocking events are found by their end.)
+BEGUN_WITHIN = timedelta(days=MAX_DAYS)
+# Reason types that shade time as closed.
+CLOSING = ("constraint", "calendar")
+
+
+class CalendarRange(NamedTuple):
+    """Local days (`until` exclusive) and the zone in which they are shown; None: each resource's
+    own.
+    """
+
+    first: date
+    until: date
+    zone: str | None
+
+    def zone_of(self, resource: Resource) -> str:
+        return self.zone or resource.timezone
+
+    def span_of(self, resource: Resource) -> TimeSpan:
+        return days_span(self.first, self.until, self.zone_of(resource))
+
+
+class CalendarData(NamedTuple):
+    """The grid's data, in the calendar library's format. `late`: stale calendars that close their
+    resource, with the calendar's URL. `cut`: there are more events than MAX_ROWS.
+    """
+
+    events: list[dict[str, Any]]
+    background: list[dict[str, Any]]
+    late: list[dict[str, str]]
+    cut: bool
+
+
+def read_calendar_data(
+    app: App, resources: Sequence[Resource], shown: CalendarRange, *, now: datetime, may_move: bool
+) -> CalendarData:
+    for resource in resources:
+        parse_zone("timezone", resource.timezone)
+    spans = [shown.span_of(resource) for resource in resources]
+    whole = TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
+    events = _read_events(app, resources, whole)
+    bookings = _read_bookings(app, events)
+    seats = _count_seats(bookings.values())
+    by_id = {resource.id: resource for resource in resources}
+    records = [
+        _event_record(event, bookings, seats, by_id[event.resource_id], shown, may_move)
+        for event in events
+        if not _is_hidden(event, bookings)
+    ]
+    records += [
+        _hold_record(hold, by_id[hold.resource_id], shown)
+        for hold in _read_holds(app, resources, whole, now)
+    ]
+    # Computed by the core of /availability/explain.
+    explained = explain_query(whole_range_query(app, resources, shown, now))
+    return CalendarData(
+        events=records,
+        background=_background(explained, by_id, shown),
+        late=_late(explained),
+        cut=len(events) >= MAX_ROWS,
+    )
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+def _read_events(app: App, resources: Sequence[Resource], span: TimeSpan) -> list[Event]:
+    """Return the events that overlap the span; non-blocking ones by calendar and start."""
+    ids = [resource.id for resource in resources]
+    start, end = to_datetime(span.start), to_datetime(span.end)
+    calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None)
+    rows = Event.objects.filter(calendar__deleted_at=None).order_by("start", "id")
+    busy = rows.filter(resource_id__in=ids, busy=True).overlapping(start, end)
+    idle = rows.filter(
+        calendar_id__in=calendars.values("id"), busy=False, start__gte=start - BEGUN_WITHIN
+    ).overlapping(start, end)
+    return [*busy[:MAX_ROWS], *idle[:MAX_ROWS]]
+
+
+def _read_bookings(app: App, events: Iterable[Event]) -> dict[uuid.UUID, Booking]:
+    """Return event id -> booking; of a group the group's own, of a companion the main event's."""
+    ids = {event.main_id or event.id for event in events}
+    rows = Booking.objects.filter(app=app, event_id__in=ids, owner_booking=None)
+    return {booking.event_id: booking for booking in rows.prefetch_related("customers")}
+
+
+def _count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
+    groups = [booking.id for booking in bookings if booking.max_seats is not None]
+    taken = Q(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
+    found = Booking.objects.filter(taken).order_by().values_list("owner_booking_id")
+    return dict(found.annotate(Count("id")))
+
+
+def _read_holds(
+    app: App, resources: Sequence[Resource], span: TimeSpan, now: datetime
+) -> QuerySet[Hold]:
+    return Hold.objects.filter(
+        app=app,
+        resource_id__in=[resource.id for resource in resources],
+        used_at=None,
+        expires_at__gt=now,
+        end__gt=to_datetime(span.start),
+        start__lt=to_datetime(span.end),
+    )[:MAX_ROWS]
+
+
+def _is_hidden(event: Event, bookings: dict[uuid.UUID, Booking]) -> bool:
+    """Return whether the event's booking is deleted."""
+    booking = bookings.get(event.main_id or event.id)
+    return booking is not None and booking.deleted_at is not None
+
+
+# --- Records --------------------------------------------------------------------------------------
+def _event_record(
+    event: Event,
+    bookings: dict[uuid.UUID, Booking],
+    seats: dict[uuid.UUID, int],
+    resource: Resource,
+    shown: CalendarRange,
+    may_move: bool,
+) -> dict[str, Any]:
+    booking = bookings.get(event.main_id or event.id)
+    record = _record(f"event-{event.id}", resource, shown, event.start, event.end)
+    if event.all_day and shown.zone_of(resource) == resource.timezone:
+        first, until = event.dates
+        record |= {"allDay": True, "start": first.isoformat(), "end": until.isoformat()}
+    if booking is None:
+        url = reverse("admin:availability_event_change", args=[event.id])
+        kind = "event" if event.busy else "idle"
+        return _event_json(record, title=event.what, state=kind, url=url)
+    return _event_json(
+        record,
+        title=_title_of(event, booking, seats),
+        state=booking.state,
+        url=reverse("admin:bookings_booking_change", args=[booking.id]),
+        booking=booking,
+        may_move=may_move and event.main_id is None and not booking.completed,
+    )
+
+
+def _title_of(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> str:
+    if booking.max_seats is not None:
+        return f"{event.what} ({seats.get(booking.id, 0)} of {booking.max_seats})"
+    names = [customer.name for customer in booking.customers.all() if customer.name]
+    return " · ".join([event.what, *names[:1]])
+
+
+def _hold_record(hold: Hold, resource: Resource, shown: CalendarRange) -> dict[str, Any]:
+    record = _record(f"hold-{hold.id}", resource, shown, hold.start, hold.end)
+    url = reverse("admin:availability_hold_change", args=[hold.id])
+    return _event_json(record, title="Held", state="hold", url=url)
+
+
+def _record(
+    name: str, resource: Resource, shown: CalendarRange, start: datetime, end: datetime
+) -> dict[str, Any]:
+    zone = shown.zone_of(resource)
+    wall = local_span(start, end, zone)
+    return {
+        "id": name,
+        "resourceIds": [str(resource.id)],
+        "start": wall.start,
+        "end": wall.end,
+        "extendedProps": {
+            "start": wall.start,
+            "end": wall.end,
+            "time": span_text(start, end, zone),
+            "resource": resource.name,
+        },
+    }
+
+
+def _event_json(
+    record: dict[str, Any],
+    *,
+    title: str,
+    state: str,
+    url: str,
+    booking: Booking | None = None,
+    may_move: bool = False,
+) -> dict[str, Any]:
+    """Return the record. `state`: the booking's; else event (blocking), idle (not blocking) or
+    hold.
+    """
+    more = record["extendedProps"] | {
+        "state": state,
+        "url": url,
+        "booking": str(booking.id) if booking else None,
+    }
+    return record | {
+        "title": title,
+        "classNames": [f"is-{state}"],
+        "startEditable": may_move,
+        "durationEditable": may_move,
+        "extendedProps": more,
+    }
+
+
+# --- Open and closed time -------------------------------------------------------------------------
+def _background(
+    explained: Iterable[Explanation], by_id: dict[uuid.UUID, Resource], shown: CalendarRange
+) -> list[dict[str, Any]]:
+    records = []
+    for explanation in explained:
+        resource = by_id[explanation.resource.id]
+        zone = shown.zone_of(resource)
+        records += [
+            _shade(resource, piece, "is-closed")
+            for start, end in closed_spans(explanation)
+            for piece in local_pieces(start, end, zone)
+        ]
+        records += [
+            _shade(resource, piece, "is-skipped")
+            for piece in skipped_pieces(*shown.span_of(resource), zone)
+        ]
+    return records
+
+
+def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:
+    return [
+        {
+            "resource": explanation.resource.name,
+            "text": reason.text,
+            "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
+        }
+        for explanation in explained
+        # Such reasons apply to the whole range: the first segment has all of them.
+        for reason in explanation.segments[0].reasons
+        if reason.type == "calendar"
+    ]
+
+
+def whole_range_query(
+    app: App, resources: Sequence[Resource], shown: CalendarRange, now: datetime
+) -> AvailabilityQuery:
+    """Return a query of each resource's whole range, including the past. Texts without an offset
+    are in each resource's zone.
+    """
+    if shown.zone is None:
+        texts = [f"{day.isoformat()}T00:00:00" for day in (shown.first, shown.until)]
+    else:
+        span = days_span(shown.first, shown.until, shown.zone)
+        texts = [to_datetime(instant).isoformat() for instant in span]
+    terms = replace(DEFAULT_PARAMETERS, earliest=texts[0], latest=texts[1], include_past=True)
+    rows = load_resources(app, [resource.id for resource in resources], now=now)
+    return AvailabilityQuery(resources=rows, terms=terms, now=now)
+
+
+def closed_spans(explanation: Explanation) -> list[tuple[int, int]]:
+    """Return the spans closed by rules, or by a stale calendar if the app wants that."""
+    spans: list[tuple[int, int]] = []
+    for start, end, _, reasons in explanation.segments:
+        if not any(reason.type in CLOSING for reason in reasons):
+            continue
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
+def _shade(resource: Resource, piece: LocalSpan, name: str) -> dict[str, Any]:
+    return {
+        "display": "background",
+        "resourceIds": [str(resource.id)],
+        "start": piece.start,
+        "end": piece.end,
+        "classNames": [name],
+    }

@@ -1,0 +1,286 @@
+"""The calendar page: bookings and open time of several resources; drag to move or to book."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from apps_config.models import App
+from availability.models import Calendar, Project, Resource
+from bookings.booking_input import parse_new_booking, target_calendar
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.serializers import RescheduleSerializer
+from bookings.services import make_booking, reschedule_booking
+from common.api.request_body import read_values_as
+from common.errors import Invalid, NotFound, Refusal
+from common.instants import format_instant, parse_instant
+from office.base.local_time import local_text, parse_day, parse_moment, parse_zone, span_text
+from office.base.permissions import (
+    MAKE,
+    MAX_SIDE_BY_SIDE,
+    MOVE,
+    SEE,
+    RequiredPermission,
+    actor_of,
+    editor_caller_of,
+    find_visible_resources,
+    has_permission,
+    json_view,
+    read_ids,
+    read_json_object,
+    require,
+    show_page,
+    visible_resources,
+)
+from office.base.scope import scope_of
+from office.calendar.feed import MAX_DAYS, CalendarRange, read_calendar_data
+
+LISTED = 50  # resources offered at once; others are found by name
+LAST_USED = "office_resources"
+BOOKABLE_GRAPHS = [
+    graph.name for graph in GRAPHS.values() if not graph.is_group and not graph.is_seat
+]
+
+
+@require_safe
+def show_calendar(request: HttpRequest) -> HttpResponse:
+    """?resources=id,id&view=week&date=2026-11-23&q=ada&app=slug"""
+    chosen = _chosen_resources(request)
+    app = _chosen_app(request, chosen)
+    if chosen:
+        remember_resources(request, chosen)
+    found = visible_resources(request).filter(app=app) if app else Resource.objects.none()
+    wanted = request.GET.get("q", "").strip()
+    if wanted:
+        found = found.filter(name__icontains=wanted)
+    offered = list(found.order_by("name", "id")[: LISTED + 1])
+    return show_page(
+        request,
+        "office/calendar.html",
+        title="Calendar",
+        chosen=chosen,
+        offered=[resource for resource in offered[:LISTED] if resource not in chosen],
+        has_more=len(offered) > LISTED,
+        most=MAX_SIDE_BY_SIDE,
+        wanted=wanted,
+        apps=scope_of(request).apps()[:200],
+        app=app,
+        projects=_projects_of(app),
+        graphs=BOOKABLE_GRAPHS,
+        may_make=_may(request, app, MAKE),
+        page=_page_values(request, app, chosen),
+        is_fullwidth=True,
+    )
+
+
+def _may(request: HttpRequest, app: App | None, need: RequiredPermission) -> bool:
+    return app is not None and has_permission(request, app.id, need)
+
+
+def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) -> dict[str, Any]:
+    """Return the values for the script."""
+    return {
+        "resources": [
+            {"id": str(row.id), "name": row.name, "zone": row.timezone} for row in chosen
+        ],
+        "events": reverse("admin:calendar_events"),
+        "move": reverse("admin:calendar_move", args=[uuid.UUID(int=0)]),
+        "book": reverse("admin:calendar_book"),
+        "why": reverse("admin:why_resource", args=[uuid.UUID(int=0)]),
+        "mayMake": _may(request, app, MAKE),
+        "mayMove": _may(request, app, MOVE),
+        "view": request.GET.get("view", ""),
+        "date": request.GET.get("date", ""),
+        "zone": request.GET.get("zone", ""),
+    }
+
+
+def _chosen_resources(request: HttpRequest) -> list[Resource]:
+    """Return the resources in the query, else the last used ones, else the first one by name."""
+    ids = [identifier for text in request.GET.getlist("resources") for identifier in read_ids(text)]
+    if ids:
+        return find_visible_resources(request, ids[:MAX_SIDE_BY_SIDE])
+    reach = visible_resources(request)
+    if "app" in request.GET:
+        reach = reach.filter(app__slug=request.GET["app"])
+    else:
+        last = last_used_resources(request)
+        rows = {row.id: row for row in reach.filter(id__in=last)} if last else {}
+        if rows:
+            known = [rows[resource] for resource in last if resource in rows]
+            return [row for row in known if row.app_id == known[0].app_id]
+    return list(reach.order_by("name", "id")[:1])
+
+
+def last_used_resources(request: HttpRequest) -> list[uuid.UUID]:
+    return [uuid.UUID(text) for text in request.session.get(LAST_USED, ())]
+
+
+def remember_resources(request: HttpRequest, resources: list[Resource]) -> None:
+    """Store the shown resources in the session: the next visit starts with them."""
+    ids = [str(row.id) for row in resources]
+    if request.session.get(LAST_USED) != ids:
+        request.session[LAST_USED] = ids
+
+
+def _chosen_app(request: HttpRequest, chosen: list[Resource]) -> App | None:
+    if chosen:
+        require(request, chosen[0].app_id, SEE)
+        return chosen[0].app
+    apps = scope_of(request).apps()
+    if "app" in request.GET:
+        apps = apps.filter(slug=request.GET["app"])
+    app = apps.first()
+    if app is None and "app" in request.GET:
+        raise Http404
+    return app
+
+
+def _projects_of(app: App | None) -> list[Project]:
+    """Return the app's projects, with their resources' ids, for the dialog."""
+    if app is None:
+        return []
+    rows = Project.objects.for_app(app).order_by("name", "id")
+    return list(rows.prefetch_related("project_resources")[:200])
+
+
+# --- Data -----------------------------------------------------------------------------------------
+@json_view("GET", "HEAD")
+def read_events(request: HttpRequest) -> dict[str, Any]:
+    """?start&end (days, the end exclusive) &resources=id,id&zone (none: each resource's own)"""
+    resources = find_visible_resources(request, read_ids(request.GET.get("resources", "")))
+    app = resources[0].app
+    zone = request.GET.get("zone") or None
+    shown = CalendarRange(
+        parse_day("start", request.GET.get("start", "")),
+        parse_day("end", request.GET.get("end", "")),
+        zone and parse_zone("zone", zone),
+    )
+    if not timedelta() < shown.until - shown.first <= timedelta(days=MAX_DAYS):
+        raise Invalid.at("end", f"Must lie 1 to {MAX_DAYS} days after start.")
+    sheet = read_calendar_data(
+        app, resources, shown, now=timezone.now(), may_move=has_permission(request, app.id, MOVE)
+    )
+    return sheet._asdict()
+
+
+@json_view("POST")
+def move_booking(request: HttpRequest, booking_id: uuid.UUID) -> dict[str, Any]:
+    """{start, end?, resource_id?, zone?}: local times in the zone (default: the resource's) or
+    instants. Without an end the booking keeps its length.
+    """
+    body = read_json_object(request)
+    rows = Booking.objects.filter(scope_of(request).rows("app"), deleted_at=None)
+    booking = rows.select_related("app", "resource", "event").filter(id=booking_id).first()
+    if booking is None:
+        raise NotFound("Booking")
+    require(request, booking.app_id, MOVE)
+    calendar = _find_calendar(booking, body.get("resource_id"))
+    resource = calendar.resource if calendar else booking.resource
+    zone = _zone_of(body, resource)
+    event = booking.event
+    was = {"start": format_instant(event.start), "end": format_instant(event.end)}
+    start = _read_start(body, booking, zone)
+    end = start + (event.end - event.start)
+    if body.get("end"):
+        end = parse_moment("end", body["end"], zone, after=start)
+    given = read_values_as(
+        RescheduleSerializer, {"start": format_instant(start), "end": format_instant(end)}
+    )
+    try:
+        reschedule_booking(
+            app=booking.app,
+            booking_id=booking_id,
+            start=given["start"],
+            end=given["end"],
+            calendar=calendar,
+            actor=actor_of(request),
+            now=timezone.now(),
+        )
+    except Refusal as refusal:
+        add_alternative_texts(refusal, zone)
+        raise
+    return {
+        "start": format_instant(given["start"], zone),
+        "end": format_instant(given["end"], zone),
+        "text": span_text(given["start"], given["end"], zone),
+        "was": was | {"resource_id": str(booking.resource_id)},
+    }
+
+
+def _read_start(body: dict[str, Any], booking: Booking, zone: str) -> datetime:
+    """Return the booking's own start if the local time is unchanged: it may be the second of two
+    ambiguous ones.
+    """
+    text = str(body.get("start") or "")
+    if text == local_text(booking.event.start, zone):
+        return booking.event.start
+    return parse_moment("start", text, zone)
+
+
+def _find_calendar(booking: Booking, resource_id: object) -> Calendar | None:
+    """Return the calendar of another resource; None: the booking stays in its calendar."""
+    if not resource_id or str(resource_id) == str(booking.resource_id):
+        return None
+    try:
+        wanted = uuid.UUID(str(resource_id))
+    except ValueError:
+        wanted = uuid.UUID(int=0)
+    calendar = target_calendar(booking.app, resource_id=wanted)
+    if calendar is None:
+        raise Invalid.at("resource_id", "There is no such resource.")
+    return calendar
+
+
+def _zone_of(body: dict[str, Any], resource: Resource) -> str:
+    return parse_zone("zone", str(body["zone"])) if body.get("zone") else resource.timezone
+
+
+def add_alternative_texts(refusal: Refusal, zone: str) -> None:
+    """Add local texts to the refusal's alternatives and conflicts."""
+    for name in ("alternatives", "conflicts"):
+        for field in refusal.fields.get(name) or ():
+            start, end = (parse_instant(field[key], "UTC") for key in ("start", "end"))
+            field["text"] = span_text(start, end, zone)
+            field["wall_start"], field["wall_end"] = local_text(start, zone), local_text(end, zone)
+
+
+@json_view("POST")
+def make_from_calendar(request: HttpRequest) -> dict[str, Any]:
+    """The body of POST /v2/bookings with a resource; times are in `zone` (default: the
+    resource's).
+    """
+    body = read_json_object(request)
+    try:
+        wanted = uuid.UUID(str(body.get("resource_id")))
+    except ValueError:
+        raise Invalid.at("resource_id", "There is no such resource.") from None
+    resource = visible_resources(request).filter(id=wanted).first()
+    if resource is None:
+        raise NotFound("Resource")
+    require(request, resource.app_id, MAKE)
+    zone = _zone_of(body, resource)
+    start = parse_moment("start", body.get("start"), zone)
+    times = {"start": start, "end": parse_moment("end", body.get("end"), zone, after=start)}
+    now = timezone.now()
+    given = body | {name: format_instant(instant) for name, instant in times.items()}
+    given.pop("calendar_id", None)
+    new, target = parse_new_booking(
+        given, app=resource.app, caller=editor_caller_of(request, resource.app), zone=zone, now=now
+    )
+    try:
+        booking = make_booking(new, target=target, actor=actor_of(request), now=now)
+    except Refusal as refusal:
+        add_alternative_texts(refusal, zone)
+        raise
+    return {
+        "id": str(booking.id),
+        "state": booking.state,
+        "url": reverse("admin:bookings_booking_change", args=[booking.id]),
+        "text": span_text(booking.event.start, booking.event.end, zone),
+    }

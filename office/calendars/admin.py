@@ -1,0 +1,350 @@
+"""Calendars in the back office: sync state and actions of connected calendars."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import wraps
+from typing import Any, ParamSpec
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import ForeignKey, Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
+from unfold.decorators import action, display
+
+from apps_config.models import Membership
+from availability.models import Calendar
+from availability.serializers.resources import CalendarSerializer
+from availability.services import CALENDAR_TEXTS, change_calendar, create_calendar
+from common.errors import Refusal
+from external_calendars.feeds import feed_url, make_feed, revoke_feed
+from external_calendars.models import Connection
+from external_calendars.providers import PROVIDERS
+from external_calendars.services import (
+    ConnectionTest,
+    choose_primary,
+    disconnect_calendar,
+    request_sync,
+    test_connection,
+)
+from office.base.api_forms import ChangesForm
+from office.base.dates import moment_words
+from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
+from office.base.pages import OwnPage
+from office.base.permissions import visible_resources
+from office.base.scope import is_allowed
+from office.calendars.connect import ADD, ConnectPages, is_writable_kind
+from office.calendars.sync_status import (
+    DELETED,
+    FIRST_SYNC,
+    NEEDS_ATTENTION,
+    STATES,
+    need_attention,
+    problem_words,
+    progress_words,
+    provider_words,
+    state_of,
+    with_state,
+)
+from office.calendars.unreadable_objects import list_unreadable, unreadable_count_text
+
+Params = ParamSpec("Params")
+
+ACCESS_WORDS = {"": "not known yet", "reader": "reading only", "writer": "reading and writing"}
+
+
+class CalendarForm(ChangesForm):
+    sent = CALENDAR_TEXTS
+
+    class Meta:
+        model = Calendar
+        fields = ("resource", *CALENDAR_TEXTS)
+        labels = {"backgroundcolor": "Background colour", "foregroundcolor": "Text colour"}
+        help_texts = {"backgroundcolor": "For clients that draw it, such as #1f6feb."}
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        given = self.cleaned_data
+        self.check(CalendarSerializer(data=self.body()))
+        return given
+
+
+class ProviderFilter(ChoiceFilter):
+    title = "kept at"
+    parameter_name = "provider"
+    options = [(name, provider_words(name)) for name in (Calendar.SERVICE, *PROVIDERS)]
+
+
+class SyncStateFilter(ChoiceFilter):
+    """Filter by state; NEEDS_ATTENTION as counted on the dashboard."""
+
+    title = parameter_name = "state"
+    options = [
+        (NEEDS_ATTENTION, "needs somebody"),
+        *((name, state[0]) for name, state in STATES.items()),
+    ]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Calendar]) -> QuerySet[Calendar]:
+        state = self.value()
+        if state == NEEDS_ATTENTION:
+            return need_attention(queryset, timezone.now())
+        return queryset.filter(Q(state=state)) if state in STATES else queryset
+
+
+@admin.register(Calendar)
+class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
+    app_paths = ("resource__app",)
+    never = frozenset({"delete"})
+    fixed_fields = ("resource",)
+    form = CalendarForm
+    list_display = ("name", "resource", "kept_at", "shown_state", "in_step", "problem")
+    list_filter = (SyncStateFilter, ProviderFilter)
+    list_select_related = ("resource", "connection")
+    search_fields = ("name", "resource__name", "resource__email")
+    ordering = ("-id",)
+    sortable_by = ()
+    autocomplete_fields = ("resource",)
+    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
+    fieldsets = (
+        (None, {"fields": ("resource", *CALENDAR_TEXTS)}),
+        ("About it", {"fields": readonly_fields}),
+    )
+    add_fieldsets = ((None, {"fields": ("resource", *CALENDAR_TEXTS)}),)
+    change_form_outer_before_template = "office/calendar_state.html"
+    actions = None
+    actions_list = ("open_connect",)
+
+    class Media:
+        js = ("office/standing.js",)
+
+    # --- List -------------------------------------------------------------------------------------
+    @display(description="kept at")
+    def kept_at(self, calendar: Calendar) -> str:
+        return provider_words(calendar.provider)
+
+    @display(description="state", label=dict(STATES.values()))
+    def shown_state(self, calendar: Calendar) -> str:
+        return STATES[state_of(calendar)][0]
+
+    @display(description="last in step")
+    def in_step(self, calendar: Calendar) -> str:
+        return moment_words(calendar.synced_at) if calendar.synced_at else ""
+
+    @display(description="problem")
+    def problem(self, calendar: Calendar) -> str:
+        connection = getattr(calendar, "connection", None)
+        return problem_words(connection) or unreadable_count_text(
+            connection.unread if connection else 0
+        )
+
+    @action(description="Connect a calendar…", url_path="new-connection", permissions=["connect"])
+    def open_connect(self, request: HttpRequest) -> HttpResponse:
+        return redirect("admin:availability_calendar_connect")
+
+    # --- Permissions ------------------------------------------------------------------------------
+    def has_connect_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        return is_allowed(request, ADD, None)
+
+    def _may(self, request: HttpRequest, what: str, obj: Model | None) -> bool:
+        """Deleted calendars can't be changed."""
+        return not getattr(obj, "deleted_at", None) and super()._may(request, what, obj)
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        if db_field.name == "resource":
+            kwargs["queryset"] = visible_resources(request, least=Membership.EDITOR)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    # --- Saving -----------------------------------------------------------------------------------
+    def save_row(
+        self, request: HttpRequest, row: Calendar, form: CalendarForm, *, is_new: bool
+    ) -> Calendar:
+        """Save only the given texts: a worker writes the other columns of a connected calendar."""
+        if is_new:
+            return create_calendar(resource=form.cleaned_data["resource"], given=form.given)
+        if form.given:
+            change_calendar(row, form.given)
+        return row
+
+    # --- Page -------------------------------------------------------------------------------------
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
+        rows = super().get_queryset(request).select_related("resource__app", "connection", "feed")
+        return with_state(rows, timezone.now())
+
+    def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
+        calendar = self.get_object(request, object_id) if object_id else None
+        return self._standing(request, calendar) if calendar else {}
+
+    def _standing(self, request: HttpRequest, calendar: Calendar) -> dict[str, Any]:
+        """Return the texts of the calendar's state, for the template."""
+        connection = getattr(calendar, "connection", None)
+        state = state_of(calendar)
+        words, colour = STATES[state]
+        progress = connection and connection.progress_record()
+        is_feed, has_feed = not is_writable_kind(calendar), hasattr(calendar, "feed")
+
+        return {
+            "may_lead": self.has_change_permission(request, calendar),
+            "is_gone": state == DELETED,
+            "state": words,
+            "colour": colour,
+            "connection": connection,
+            "provider": provider_words(calendar.provider),
+            "access": ACCESS_WORDS[calendar.provider_access],
+            "in_step": moment_words(calendar.synced_at),
+            "problem": problem_words(connection),
+            "problem_since": moment_words(connection and connection.problem_since),
+            "next_look": _next_look_words(connection, timezone.now()),
+            "is_live": bool(connection and connection.lease_token) or state == FIRST_SYNC,
+            "progress": progress,
+            "progress_words": progress_words(connection),
+            "is_feed": is_feed,
+            "unread": connection and list_unreadable(connection, is_feed=is_feed),
+            "feed_since": moment_words(calendar.feed.created_at) if has_feed else "",
+        }
+
+    # --- Actions ----------------------------------------------------------------------------------
+    def own_pages(self) -> Iterable[OwnPage]:
+        of_one = {
+            "reconnect": self.reconnect,
+            "try": self.try_out,
+            "look": self.look,
+            "primary": self.primary,
+            "disconnect": self.disconnect,
+            "feed": self.feed,
+            "revoke-feed": self.revoke_feed,
+        }
+        yield "connect/", not_found_as_404(self.connect), "connect"
+        for address, view in of_one.items():
+            name = address.replace("-", "_")
+            yield f"<path:object_id>/{address}/", not_found_as_404(view), name
+
+    @method_decorator(require_POST)
+    def try_out(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Test the connection and show the result."""
+        calendar = self.find_connected(request, object_id)
+        verdict = test_connection(calendar)
+        if verdict.provider_error:
+            messages.error(request, verdict.text)
+        else:
+            messages.success(request, f"{verdict.text} {_of_verdict(verdict)}")
+        return self.back_to(calendar)
+
+    @method_decorator(require_POST)
+    def look(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Request a sync."""
+        calendar = self.find_connected(request, object_id)
+        request_sync(calendar)
+        messages.success(request, "It is being looked at. Its page shows how that goes.")
+        return self.back_to(calendar)
+
+    @method_decorator(require_POST)
+    def primary(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Set whether bookings are written to the calendar: `primary` is yes or no."""
+        calendar = self.find_connected(request, object_id)
+        is_primary = request.POST.get("primary") == "yes"
+        try:
+            choose_primary(calendar, is_primary, now=timezone.now())
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.back_to(calendar)
+        of_it = f"Bookings of {calendar.resource.name} are"
+        words = f"{of_it} written to it." if is_primary else f"{of_it} not written to it any more."
+        note = "Made the primary one." if is_primary else "Not primary."
+        self.log_change(request, calendar, note)
+        messages.success(request, words)
+        return self.back_to(calendar)
+
+    def disconnect(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST disconnects."""
+        calendar = self.find_connected(request, object_id)
+        if request.method == "POST":
+            at = calendar.provider_id
+            disconnect_calendar(calendar, now=timezone.now())
+            self.log_change(request, calendar, f"Disconnected from {at}.")
+            messages.success(request, f"“{calendar.name}” is kept here now.")
+            return self.back_to(calendar)
+        return self.ask_confirmation(
+            request,
+            calendar,
+            title=f"Disconnect “{calendar.name}”?",
+            sentence="What was read there goes, and takes no time here any more; how it is reached"
+            " is forgotten, and its feed ends. Bookings stay, and so does what was written there.",
+            button="Disconnect it",
+        )
+
+    def feed(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST creates a feed and shows its URL once."""
+        calendar = self.find_to_change(request, object_id)
+        is_new = not hasattr(calendar, "feed")
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                calendar,
+                title="Make a new address?" if not is_new else "Give it a feed?",
+                sentence="Any calendar program reads it there, without logging in. The address is"
+                " shown once." + ("" if is_new else " The one that there is ends."),
+                button="Make the address",
+            )
+        token = make_feed(calendar, now=timezone.now())
+        self.log_change(request, calendar, "Given a feed." if is_new else "Given another feed.")
+        return self.show_secret(
+            request,
+            title="The feed's address",
+            heading=f"The feed of “{calendar.name}”",
+            label="Address",
+            secret=feed_url(calendar, token),
+            back=self.url_of(calendar),
+        )
+
+    def revoke_feed(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST deletes the feed."""
+        calendar = self.find_to_change(request, object_id)
+        if not hasattr(calendar, "feed"):
+            raise Http404
+        if request.method == "POST":
+            revoke_feed(calendar)
+            self.log_change(request, calendar, "Its feed was revoked.")
+            messages.success(request, "Its feed is not found any more.")
+            return self.back_to(calendar)
+        return self.ask_confirmation(
+            request,
+            calendar,
+            title="Revoke the feed?",
+            sentence="Programs that read the calendar under its address find nothing there any"
+            " more.",
+            button="Revoke it",
+        )
+
+
+def not_found_as_404(view: Callable[Params, HttpResponse]) -> Callable[Params, HttpResponse]:
+    """Answer 404 if a service refuses because the calendar was deleted or disconnected
+    meanwhile.
+    """
+
+    @wraps(view)
+    def answer(*args: Params.args, **kwargs: Params.kwargs) -> HttpResponse:
+        try:
+            return view(*args, **kwargs)
+        except Refusal:
+            raise Http404 from None
+
+    return answer
+
+
+def _next_look_words(connection: Connection | None, now: datetime) -> str:
+    """Return when the next sync is due; "" if a person must fix a problem first."""
+    if connection is None or connection.next_at is None:
+        return ""
+    if connection.lease_token:
+        return "under way"
+    return moment_words(connection.next_at) if connection.next_at > now else "waits for its turn"
+
+
+def _of_verdict(verdict: ConnectionTest) -> str:
+    may = "It may be read and written to" if verdict.access == Calendar.WRITER else "It may be read"
+    return f"{may}; its server took {verdict.seconds:.1f} s."

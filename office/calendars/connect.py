@@ -1,0 +1,262 @@
+"""Pages to connect and reconnect a calendar.
+
+They contact the provider for up to ten seconds, outside any transaction: the theme's forms are
+saved inside one, so these are separate views.
+"""
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import Membership
+from availability.models import Calendar, Resource
+from common.errors import AlreadyExists, Invalid, NotFound, Refusal
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import CalendarAccess
+from external_calendars.serializers import AccessSerializer, ConnectSerializer
+from external_calendars.services import (
+    MAX_CONNECTED,
+    TYPE_AGAIN,
+    changes_host,
+    connect_calendar,
+    reconnect_calendar,
+)
+from office.base.api_forms import CheckedForm, choice_field
+from office.base.model_admin import OfficeAdmin
+from office.base.pages import find_row
+from office.base.permissions import visible_resources
+from office.base.scope import is_allowed
+
+ADD = "availability.add_calendar"
+LISTED = 50  # resources offered at once; others are found by name
+ACCESS = ("address", "username", "password")
+PRIMARY = {"": None, "yes": True, "no": False}
+
+
+class CredentialsForm(CheckedForm, forms.Form):
+    """Credentials of a calendar. A refused form returns neither the password nor a feed's
+    address.
+    """
+
+    field_of = {"provider_primary": "primary"}
+
+    address = forms.CharField(
+        label="Address",
+        max_length=2000,
+        help_text="Of the calendar, of its server alone (it is looked for there), or of a feed.",
+    )
+    username = forms.CharField(label="User name", max_length=300, required=False)
+    password = forms.CharField(
+        label="Password",
+        max_length=1000,
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput,
+        help_text="Kept encrypted, and never shown again. Many servers want one that is made for"
+        " programs.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs |= {"class": "office-input", "autocomplete": "off"}
+        self.fields["password"].widget.attrs["autocomplete"] = "new-password"
+
+    def add_refusal(self, refusal: Refusal) -> None:
+        if isinstance(refusal, Invalid):
+            self.add_faults(refusal.fields["errors"])
+        else:
+            field = "address" if isinstance(refusal, AlreadyExists) else None
+            self.add_error(field, refusal.message)
+
+    def forget_secrets(self, *, is_feed: bool) -> None:
+        """Clear typed secrets from `data`, from which the fields are rendered."""
+        secrets = ("password", "address") if is_feed else ("password",)
+        self.data = {name: self.data.get(name) for name in self.data} | dict.fromkeys(secrets, "")
+
+
+class ConnectForm(CredentialsForm):
+    """The fields of POST /v2/calendars."""
+
+    provider = forms.ChoiceField(label="Kept at")
+    name = forms.CharField(
+        label="Name", max_length=200, required=False, help_text="Empty: its name there."
+    )
+    primary = forms.ChoiceField(
+        label="Bookings of the resource are written to it",
+        required=False,
+        choices=[
+            ("", "if none of its calendars takes them yet"),
+            ("yes", "yes, and to no other"),
+            ("no", "no"),
+        ],
+    )
+    field_order = ("provider", "address", "username", "password", "name", "primary")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choice_field(self, "provider").choices = [
+            (name, provider.label) for name, provider in PROVIDERS.items()
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        given = self.cleaned_data
+        body = {name: given[name] for name in (*ACCESS, "provider") if name in given}
+        if given.get("name"):
+            body["name"] = given["name"]
+        self.check(ConnectSerializer(data=body | {"resource_id": str(uuid.UUID(int=0))}))
+        return given
+
+    @property
+    def access(self) -> CalendarAccess:
+        return CalendarAccess(*[self.given.get(name) or "" for name in ACCESS])
+
+
+class ReconnectForm(CredentialsForm):
+    """The fields of PUT /v2/calendars/:id: unchanged ones stay."""
+
+    def __init__(self, calendar: Calendar, *args: Any, **kwargs: Any) -> None:
+        self.calendar = calendar
+        is_feed = not is_writable_kind(calendar)
+        shown = {
+            "address": "" if is_feed else calendar.provider_id,
+            "username": calendar.connection.username,
+        }
+        super().__init__(*args, initial=shown, **kwargs)
+        self.fields["password"].help_text = "Empty: the password stays."
+        if is_feed:
+            self.fields["address"].required = False
+            self.fields[
+                "address"
+            ].help_text = f"Of a feed at {calendar.provider_id}; it is secret. Empty: it stays."
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        given = self.cleaned_data
+        changed = {name: given[name] for name in self.changed_data if name in given}
+        if changed.get("username") == "":
+            changed["password"] = given.get("password", "")
+        self.check(AccessSerializer(data=changed))
+        if changes_host(self.calendar, self.given):
+            self.add_error("password", TYPE_AGAIN)
+        return given
+
+
+def is_writable_kind(calendar: Calendar) -> bool:
+    """Return whether the provider can write; if not, the calendar is a feed with a secret
+    address.
+    """
+    provider = PROVIDERS.get(calendar.provider)
+    return provider is not None and provider.can_write
+
+
+class ConnectPages(OfficeAdmin[Calendar]):
+    """Admin pages to connect and reconnect a calendar."""
+
+    def find_connected(self, request: HttpRequest, object_id: str) -> Calendar:
+        """As `find_to_change`; raises Http404 also for a calendar of the service."""
+        calendar = self.find_to_change(request, object_id)
+        if not hasattr(calendar, "connection"):
+            raise Http404
+        return calendar
+
+    def connect(self, request: HttpRequest) -> HttpResponse:
+        """?resource=id. Without a resource, let the user choose one."""
+        if not is_allowed(request, ADD, None):
+            raise PermissionDenied
+        if not request.GET.get("resource"):
+            return self._choose_resource(request)
+        resource = _find_resource(request)
+        form = ConnectForm(request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            try:
+                calendar = connect_calendar(
+                    resource=resource,
+                    provider=form.cleaned_data["provider"],
+                    access=form.access,
+                    given=form.given,
+                    is_primary=PRIMARY[form.cleaned_data["primary"]],
+                    now=timezone.now(),
+                )
+            except Refusal as refusal:
+                form.add_refusal(refusal)
+            else:
+                self.log_addition(request, calendar, f"Connected to {calendar.provider_id}.")
+                words = f"“{calendar.name}” is connected. It is being read for the first time."
+                messages.success(request, words)
+                return self.back_to(calendar)
+        if form.is_bound:
+            provider = PROVIDERS.get(form.data.get("provider", ""))
+            form.forget_secrets(is_feed=provider is None or not provider.can_write)
+        return self.show_page(
+            request,
+            "office/calendar_connect.html",
+            form=form,
+            title=f"Connect a calendar of {resource.name}",
+            sentence=f"One that {resource.name} keeps elsewhere. What stands in it takes time here;"
+            " if it can be written to, bookings stand there too. Its server is asked first, which"
+            f" takes up to ten seconds. A resource has at most {MAX_CONNECTED} of them.",
+            button="Connect",
+            back=reverse("admin:availability_resource_change", args=[resource.pk]),
+        )
+
+    def _choose_resource(self, request: HttpRequest) -> HttpResponse:
+        """Render the list of resources; ?q=ada filters it."""
+        wanted = request.GET.get("q", "").replace("\0", "").strip()
+        rows = visible_resources(request, least=Membership.EDITOR)
+        if wanted:
+            rows = rows.filter(name__icontains=wanted)
+        found = list(rows.order_by("name", "id")[: LISTED + 1])
+        return self.show_page(
+            request,
+            "office/calendar_whose.html",
+            title="Connect a calendar",
+            resources=found[:LISTED],
+            has_more=len(found) > LISTED,
+            wanted=wanted,
+        )
+
+    def reconnect(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Render and handle the form with new credentials."""
+        calendar = self.find_connected(request, object_id)
+        form = ReconnectForm(calendar, request.POST or None)
+        if request.method == "POST" and form.is_valid():
+            try:
+                calendar = reconnect_calendar(calendar, form.given, now=timezone.now())
+            except NotFound:
+                raise
+            except Refusal as refusal:
+                form.add_refusal(refusal)
+            else:
+                words = f"Connected again, to {calendar.provider_id}."
+                self.log_change(request, calendar, words)
+                messages.success(request, f"“{calendar.name}” is connected again.")
+                return self.back_to(calendar)
+        if form.is_bound:
+            form.forget_secrets(is_feed=not is_writable_kind(calendar))
+        return self.show_page(
+            request,
+            "office/calendar_connect.html",
+            form=form,
+            title=f"Connect “{calendar.name}” again",
+            sentence="What you leave as it is stays. Its server is asked first, which takes up to"
+            " ten seconds; a problem that had stopped it is over then. With another calendar's"
+            " address, what was read from this one goes.",
+            button="Connect again",
+            back=self.url_of(calendar),
+            original=calendar,
+        )
+
+
+def _find_resource(request: HttpRequest) -> Resource:
+    resource = find_row(visible_resources(request), request.GET["resource"])
+    if not is_allowed(request, ADD, resource.app_id):
+        raise PermissionDenied
+    return resource

@@ -1,0 +1,86 @@
+"""Sync states of calendars, with the same texts on every page."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db.models import Case, Q, QuerySet, Value, When
+
+from availability.models import Calendar
+from availability.staleness import is_stale
+from external_calendars.models import Connection
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS
+from external_calendars.sync.health import in_first_sync
+
+SYNCED, FIRST_SYNC, FAILING = "in_step", "first_look", "troubled"
+STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"
+NEEDS_ATTENTION = "trouble"  # in URLs: stale, stopped or with a final error
+# Each calendar has exactly one state. Value: text, and the theme's label colour (`default`: grey).
+STATES: Mapping[str, tuple[str, str]] = {
+    SYNCED: ("in step", "success"),
+    FIRST_SYNC: ("first look", "info"),
+    FAILING: ("in trouble", "warning"),
+    STALE: ("out of step", "danger"),
+    STOPPED: ("stopped", "danger"),
+    LOCAL: ("kept here", "default"),
+    DELETED: ("deleted", "default"),
+}
+
+
+def with_state(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Annotate the calendars with `state`, the first key of STATES that applies."""
+    return calendars.annotate(
+        state=Case(
+            When(deleted_at__isnull=False, then=Value(DELETED)),
+            When(connection=None, then=Value(LOCAL)),
+            When(connection__next_at=None, then=Value(STOPPED)),
+            When(in_first_sync(now), then=Value(FIRST_SYNC)),
+            When(is_stale(now), then=Value(STALE)),
+            When(~Q(connection__problem=""), then=Value(FAILING)),
+            default=Value(SYNCED),
+        )
+    )
+
+
+def state_of(calendar: Calendar) -> str:
+    """Return the state of a calendar annotated by `with_state`."""
+    return vars(calendar)["state"]
+
+
+def need_attention(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Return the stale or stopped calendars, and those with a problem that usually only a person
+    can fix. Deleted ones are left out, also those of deleted resources and archived apps.
+    """
+    is_in_need = Q(state__in=(STALE, STOPPED)) | Q(connection__problem__in=FINAL_ERRORS)
+    return _in_use(calendars, now).filter(is_in_need)
+
+
+def calendars_in_first_sync(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Return the calendars in their first sync, without deleted ones."""
+    return _in_use(calendars, now).filter(Q(state=FIRST_SYNC))
+
+
+def _in_use(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Return the connected calendars in use; few compared with calendars of the service."""
+    rows = calendars.filter(deleted_at=None, connection__isnull=False)
+    rows = rows.filter(resource__deleted_at=None, resource__app__archived_at=None)
+    return with_state(rows, now)
+
+
+def provider_words(name: str) -> str:
+    """Return `CalDAV`; the name itself if the provider no longer exists."""
+    if name == Calendar.SERVICE:
+        return "this service"
+    provider = PROVIDERS.get(name)
+    return provider.label if provider else name
+
+
+def problem_words(connection: Connection | None) -> str:
+    """Return the problem's text; "" without one."""
+    return PROVIDER_ERRORS[connection.problem] if connection and connection.problem else ""
+
+
+def progress_words(connection: Connection | None) -> str:
+    """Return the running sync's progress; "" without one."""
+    progress = connection and connection.progress_record()
+    return f"{progress['done']:,} of {progress['total']:,} read" if progress else ""

@@ -1,0 +1,310 @@
+"""The dashboard: today's bookings, pending requests, and problems.
+
+Each number is the length of a list and links to it. The cost is bounded: counts stop at
+MAX_COUNTED, the charts read two weeks of bookings and one day of deliveries and are cached for a
+minute.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.core.cache import cache
+from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Max, QuerySet
+from django.db.models.functions import TruncDate, TruncHour
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from availability.models import Calendar
+from bookings.models import Booking
+from common.instants import find_zone, local_date
+from notifications.models import FAILURES, LATE, Delivery, DeliveryQuerySet, Webhook
+from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
+from office.base.labels import STATE_COLOURS, state_words
+from office.base.scope import Scope, scope_of
+from office.calendars.sync_status import (
+    NEEDS_ATTENTION,
+    STATES,
+    calendars_in_first_sync,
+    need_attention,
+    problem_words,
+    progress_words,
+    state_of,
+)
+
+MAX_COUNTED = 1000  # a count stops here
+MAX_LISTED = 8
+DAYS_BEFORE, DAYS_AFTER = 6, 7
+KEPT = 60  # seconds
+Bookings = QuerySet[Booking]
+OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
+
+
+class Figure(NamedTuple):
+    """A number with the link to the list that it counts."""
+
+    words: str
+    number: str
+    link: str
+    is_bad: bool = False
+
+
+class ChartBar(NamedTuple):
+    """One column of a chart: its label, and parts from the bottom up: (class, height, y, text)."""
+
+    x: float
+    middle: float
+    width: float
+    label: str
+    total: int
+    parts: Sequence[tuple[str, float, float, str]]
+    note: str = ""
+
+
+def today_context(request: HttpRequest) -> dict[str, Any]:
+    scope, now = scope_of(request), timezone.now()
+    place = office_zone(request)
+    local = local_date(now, place)
+    start, end = days_span_in_zone(local, local, place)
+    bookings = Booking.objects.filter(scope.rows("app"), deleted_at=None)
+    deliveries = Delivery.objects.filter(scope.rows("app"))
+    calendars = Calendar.objects.filter(scope.rows("resource__app"))
+    in_need = need_attention(calendars, now)
+    chart = cache.get_or_set(
+        f"office-charts-{request.user.pk}-{local}", lambda: _charts(scope, now, place), KEPT
+    )
+    return {
+        "day": local,
+        "zone": place,
+        "figures": [
+            _bookings_today_figure(bookings, start, end, local),
+            _waiting(bookings),
+            _failed(deliveries, now),
+            _overdue(deliveries, now),
+            _disabled(scope),
+            _in_need(in_need),
+        ],
+        "next_bookings": _next(bookings, now, end),
+        "requests": _requests(bookings),
+        "calendars": _calendar_lines(in_need),
+        "first_looks": _first_looks(calendars_in_first_sync(calendars, now)),
+        **(chart or {}),
+    }
+
+
+def _count(rows: QuerySet) -> str:
+    number = rows.order_by()[: MAX_COUNTED + 1].count()
+    return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number)
+
+
+def _list(model: str, **query: str) -> str:
+    return f"{reverse(f'admin:{model}_changelist')}?{urlencode(query)}"
+
+
+def _bookings_today_figure(bookings: Bookings, start: datetime, end: datetime, day: date) -> Figure:
+    rows = bookings.filter(event__start__gte=start, event__start__lt=end).exclude(state__in=OFF)
+    link = _list("bookings_booking", day=day.isoformat())
+    return Figure("bookings today", _count(rows), link)
+
+
+def _asked(bookings: Bookings) -> Bookings:
+    """Return the requests that an owner has to answer."""
+    return bookings.filter(state="tentative", graph="confirm_decline")
+
+
+def _waiting(bookings: Bookings) -> Figure:
+    number = _count(_asked(bookings))
+    link = _list("bookings_booking", state="tentative", graph="confirm_decline")
+    return Figure("wait for confirmation", number, link)
+
+
+def _failed(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
+    number = _count(deliveries.failed_since(now - DAY))
+    link = _list("notifications_delivery", trouble="failed")
+    return Figure("deliveries failed in 24 hours", number, link, number != "0")
+
+
+def _overdue(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
+    number = _count(deliveries.filter(next_at__lte=now - LATE))
+    link = _list("notifications_delivery", trouble="overdue")
+    return Figure("deliveries overdue", number, link, number != "0")
+
+
+def _disabled(scope: Scope) -> Figure:
+    rows = Webhook.objects.filter(scope.rows("app"), active=False, deleted_at=None)
+    number = _count(rows)
+    return Figure(
+        "webhooks switched off",
+        number,
+        _list("notifications_webhook", active__exact="0"),
+        number != "0",
+    )
+
+
+def _in_need(calendars: QuerySet[Calendar]) -> Figure:
+    number = _count(calendars)
+    link = _list("availability_calendar", state=NEEDS_ATTENTION)
+    return Figure("calendars need somebody", number, link, number != "0")
+
+
+def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
+    """Return the calendars that need attention, the least recently synced first."""
+    rows = calendars.select_related("resource", "connection")
+    rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:MAX_LISTED]
+    found = []
+    for row in rows:
+        since = moment_words(row.synced_at)
+        found.append(
+            _calendar_line(row)
+            | {
+                "since": f"in step until {since}" if since else "never yet in step",
+                "problem": problem_words(row.connection),
+            }
+        )
+    return found
+
+
+def _first_looks(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
+    """Return the calendars in their first sync: stale too, but without a fault."""
+    rows = calendars.select_related("resource", "connection").order_by("-id")[:MAX_LISTED]
+    return [
+        _calendar_line(row) | {"since": progress_words(row.connection) or "waits for its turn"}
+        for row in rows
+    ]
+
+
+def _calendar_line(calendar: Calendar) -> dict[str, Any]:
+    words, colour = STATES[state_of(calendar)]
+    return {
+        "link": reverse("admin:availability_calendar_change", args=[calendar.id]),
+        "name": calendar.name,
+        "resource": calendar.resource.name,
+        "state": words,
+        "colour": colour,
+    }
+
+
+def _next(bookings: Bookings, now: datetime, end: datetime) -> list[dict[str, Any]]:
+    rows = bookings.filter(event__end__gt=now, event__start__gt=now - DAY, event__start__lt=end)
+    return _lines(rows.exclude(state__in=OFF).order_by("event__start", "id"))
+
+
+def _requests(bookings: Bookings) -> list[dict[str, Any]]:
+    return _lines(_asked(bookings).order_by("-created_at", "-id"))
+
+
+def _lines(bookings: Bookings) -> list[dict[str, Any]]:
+    rows = bookings.select_related("event", "resource").prefetch_related("customers")[:MAX_LISTED]
+    return [
+        {
+            "link": reverse("admin:bookings_booking_change", args=[row.id]),
+            "when": moment_words(row.event.start),
+            "who": ", ".join(person.name for person in row.customers.all()[:2]) or row.event.what,
+            "resource": row.resource.name,
+            "state": state_words(row.state),
+            "colour": STATE_COLOURS.get(row.state, "info"),
+        }
+        for row in rows
+    ]
+
+
+# --- Charts ---------------------------------------------------------------------------------------
+HEIGHT, WIDTH = 120, 336  # of a chart, in drawing units
+GROUPS = {
+    **dict.fromkeys(OFF, "off"),
+    "tentative": "waiting",
+    "initialized": "waiting",
+    "completed": "done",
+}
+
+
+def _charts(scope: Scope, now: datetime, place: str) -> dict[str, Any]:
+    return {
+        "bookings_chart": _bookings_per_day(scope, now, place),
+        "deliveries_chart": _deliveries_per_hour(scope, now, place),
+        "chart_height": HEIGHT,
+        "chart_width": WIDTH,
+    }
+
+
+def _bookings_per_day(scope: Scope, now: datetime, place: str) -> list[ChartBar]:
+    """Return two weeks around today, by local date of the event."""
+    first = local_date(now, place) - timedelta(days=DAYS_BEFORE)
+    days = [first + timedelta(days=number) for number in range(DAYS_BEFORE + 1 + DAYS_AFTER)]
+    start, end = days_span_in_zone(first, days[-1], place)
+    rows = Booking.objects.filter(scope.rows("app"), deleted_at=None)
+    rows = rows.filter(event__start__gte=start, event__start__lt=end)
+    found = (
+        rows.order_by()
+        .values(day=TruncDate("event__start", tzinfo=find_zone(place)), of=F("state"))
+        .annotate(number=Count("pk"))
+    )
+    counts: dict[date, dict[str, int]] = {day: {} for day in days}
+    for row in found:
+        group = GROUPS.get(row["of"], "agreed")
+        if row["day"] in counts:
+            counts[row["day"]][group] = counts[row["day"]].get(group, 0) + row["number"]
+    labels = [(f"{day:%a} {day.day}", counts[day]) for day in days]
+    return _bars(labels, ("done", "agreed", "waiting", "off"))
+
+
+def _deliveries_per_hour(scope: Scope, now: datetime, place: str) -> list[ChartBar]:
+    """Return the last 24 hours by hour, with the average and maximum delay."""
+    last = now.replace(minute=0, second=0, microsecond=0)
+    hours = [last - timedelta(hours=number) for number in reversed(range(24))]
+    late = ExpressionWrapper(F("finished_at") - F("due_at"), output_field=DurationField())
+    rows = Delivery.objects.filter(scope.rows("app"), finished_at__gte=hours[0])
+    found = (
+        rows.filter(state__in=(Delivery.DELIVERED, *FAILURES))
+        .order_by()
+        .values(hour=TruncHour("finished_at", tzinfo=UTC), of=F("state"))
+        .annotate(number=Count("pk"), mean=Avg(late), worst=Max(late))
+    )
+    counts: dict[datetime, dict[str, int]] = {hour: {} for hour in hours}
+    notes: dict[datetime, str] = {}
+    for row in found:
+        group = "agreed" if row["of"] == Delivery.DELIVERED else "off"
+        counts[row["hour"]][group] = counts[row["hour"]].get(group, 0) + row["number"]
+        if group == "agreed":
+            mean, worst = _duration_text(row["mean"]), _duration_text(row["worst"])
+            notes[row["hour"]] = f"{mean} after the due time on average, {worst} at most"
+    shown = find_zone(place)
+    labels = [(f"{hour.astimezone(shown):%H}", counts[hour]) for hour in hours]
+    return _bars(labels, ("agreed", "off"), [notes.get(hour, "") for hour in hours])
+
+
+def _duration_text(span: timedelta) -> str:
+    seconds = max(span.total_seconds(), 0)
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+CHART_WORDS = {
+    "done": "completed",
+    "agreed": "confirmed, paid or sent",
+    "waiting": "waiting",
+    "off": "called off or failed",
+}
+
+
+def _bars(
+    labels: Sequence[tuple[str, Mapping[str, int]]],
+    order: Sequence[str],
+    notes: Sequence[str] = (),
+) -> list[ChartBar]:
+    column = WIDTH / len(labels)
+    most = max([sum(counts.values()) for _, counts in labels] + [1])
+    bars = []
+    for number, (label, counts) in enumerate(labels):
+        parts, below = [], 0.0
+        for group in order:
+            height = HEIGHT * counts.get(group, 0) / most
+            if height:
+                below += height
+                words = f"{counts[group]} {CHART_WORDS[group]}"
+                parts.append((group, round(height, 2), round(HEIGHT - below, 2), words))
+        note = notes[number] if notes else ""
+        x = number * column
+        bars.append(ChartBar(x, x + column / 2, column, label, sum(counts.values()), parts, note))
+    return bars

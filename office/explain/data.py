@@ -1,0 +1,229 @@
+"""A resource's week with the reasons why time is not free.
+
+Computed by the core of /availability/explain; here it is cut into days, with texts and links to the
+rule, booking or event behind each reason.
+"""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Q
+from django.urls import reverse
+
+from apps_config.authentication import Caller
+from availability.core.constraints import ConstraintRule
+from availability.core.explain import Reason, Segment
+from availability.core.zones import day_start, local_day
+from availability.models import Constraint, Event, Project, Resource
+from availability.query_input import parse_availability_query
+from availability.search import AvailabilityQuery, Explanation, explain_query, rules_from_rows
+from availability.serializers.queries import QuerySerializer
+from bookings.models import Booking
+from common.api.request_body import read_values_as
+from common.instants import to_datetime
+from office.base.local_time import parse_zone, time_text
+
+# The first type among a span's reasons, most specific first, sets its colour.
+KINDS = {
+    "event": "Taken",
+    "hold": "Held",
+    "buffer": "Buffer",
+    "constraint": "Closed by a rule",
+    "limit": "Limit",
+    "calendar": "Calendar out of step",
+    "notice": "Too soon",
+    "past": "Past",
+}
+OPEN = "open"
+WORDS = {OPEN: "Open", **KINDS}
+
+
+def kind_of(reasons: Iterable[Reason]) -> str:
+    types = {reason.type for reason in reasons}
+    return next((kind for kind in KINDS if kind in types), OPEN)
+
+
+class ExplainedReason(NamedTuple):
+    """A reason as text. `source`: the owner of the rule; `links`: (text, URL)."""
+
+    kind: str
+    text: str
+    source: str
+    links: list[tuple[str, str]]
+
+
+class ExplainedSpan(NamedTuple):
+    """A part of a local day. `begins`, `lasts`: minutes from the start of the day."""
+
+    kind: str
+    word: str
+    times: str
+    begins: int
+    lasts: int
+    holds_moment: bool
+    reasons: list[ExplainedReason]
+
+
+class ExplainedDay(NamedTuple):
+    date: date
+    hours: int  # 23 or 25 if the clock changes
+    stretches: list[ExplainedSpan]
+
+
+def explain_week(
+    resource: Resource,
+    project: Project | None,
+    first: date,
+    days: int,
+    *,
+    caller: Caller,
+    now: datetime,
+) -> AvailabilityQuery:
+    """Return the query as an API client would send it, for whole days of the resource.
+
+    Raises Invalid if the resource's zone is unknown.
+    """
+    parse_zone("timezone", resource.timezone)
+    body: dict[str, Any] = {
+        "resources": [str(resource.id)],
+        "from": f"{first.isoformat()} 00:00:00",
+        "to": f"{(first + timedelta(days=days)).isoformat()} 00:00:00",
+        "length": None,
+    }
+    if project:
+        body["project_id"] = str(project.id)
+    zone = resource.timezone
+    for name in ("from", "to"):  # a skipped midnight is the instant after it
+        day = first if name == "from" else first + timedelta(days=days)
+        body[name] = to_datetime(day_start(day, zone)).isoformat()
+    given = read_values_as(QuerySerializer, body)
+    return parse_availability_query(given, app=resource.app, caller=caller, zone=zone, now=now)
+
+
+def explain_days(
+    query: AvailabilityQuery,
+    resource: Resource,
+    project: Project | None,
+    *,
+    moment: datetime | None,
+) -> list[ExplainedDay]:
+    """Return every local day of the range. `moment`: an instant whose span is highlighted."""
+    found = explain_query(query)[0]
+    links = ReasonLinks(found, resource, project)
+    return [
+        _tell_day(day, pieces, resource.timezone, links, moment)
+        for day, pieces in cut_into_days(found.segments, resource.timezone)
+    ]
+
+
+def cut_into_days(segments: Sequence[Segment], zone: str) -> list[tuple[date, list[Segment]]]:
+    """Return (local day, segments), with the segments cut at midnight."""
+    days: dict[date, list[Segment]] = {}
+    for segment in segments:
+        start = segment.start
+        while start < segment.end:
+            day = local_day(start, zone)
+            end = min(segment.end, day_start(day + timedelta(days=1), zone))
+            days.setdefault(day, []).append(segment._replace(start=start, end=end))
+            start = end
+    return list(days.items())
+
+
+def _tell_day(
+    day: date, pieces: list[Segment], zone: str, links: "ReasonLinks", moment: datetime | None
+) -> ExplainedDay:
+    begin = day_start(day, zone)
+    length = day_start(day + timedelta(days=1), zone) - begin
+    stretches = []
+    for piece in pieces:
+        kind = kind_of(piece.reasons)
+        end_text = (
+            "24:00" if piece.end == begin + length else time_text(to_datetime(piece.end), zone)
+        )
+        stretches.append(
+            ExplainedSpan(
+                kind=kind,
+                word=WORDS[kind],
+                times=f"{time_text(to_datetime(piece.start), zone)} to {end_text}",
+                begins=(piece.start - begin) // 60,
+                lasts=(piece.end - piece.start) // 60,
+                holds_moment=moment is not None and piece.start <= moment.timestamp() < piece.end,
+                reasons=[links.tell(reason) for reason in piece.reasons],
+            )
+        )
+    return ExplainedDay(day, length // 3600, stretches)
+
+
+class ReasonLinks:
+    """Finds the rows behind an explanation's reasons, with at most three queries."""
+
+    def __init__(
+        self, explanation: Explanation, resource: Resource, project: Project | None
+    ) -> None:
+        reasons = {reason for segment in explanation.segments for reason in segment.reasons}
+        self.names = {"resource": resource.name, "project": project.name if project else ""}
+        self.rules = self._read_rules(reasons, resource, project)
+        self.events = self._read_events(reasons)
+
+    def _read_rules(
+        self, reasons: set[Reason], resource: Resource, project: Project | None
+    ) -> dict[tuple[str, ConstraintRule], Constraint]:
+        if not any(reason.rules for reason in reasons):
+            return {}
+        owned = Q(resource_id=resource.id) | Q(project_id=project.id if project else None)
+        found = {}
+        for row in Constraint.objects.filter(owned).order_by("-position", "-id"):
+            (rule,) = rules_from_rows(((row.name, row.day, row.start, row.end),))
+            found["resource" if row.resource_id else "project", rule] = row
+        return found
+
+    def _read_events(self, reasons: set[Reason]) -> dict[uuid.UUID, tuple[str, str]]:
+        """Return event id -> (text, URL of its booking or of itself)."""
+        ids = {reason.event_id for reason in reasons if reason.event_id}
+        if not ids:
+            return {}
+        rows = Event.objects.filter(id__in=ids).values_list("id", "main_id", "what")
+        mains = {main or own for own, main, _ in rows}
+        bookings = dict(
+            Booking.objects.filter(event_id__in=mains, owner_booking=None).values_list(
+                "event_id", "id"
+            )
+        )
+        found = {}
+        for own, main, what in rows:
+            booking = bookings.get(main or own)
+            page = "bookings_booking" if booking else "availability_event"
+            address = reverse(f"admin:{page}_change", args=[booking or own])
+            found[own] = (f"{'Booking' if booking else 'Event'}: {what}", address)
+        return found
+
+    def tell(self, reason: Reason) -> ExplainedReason:
+        source = reason.source or ""
+        name = self.names.get(source)
+        return ExplainedReason(
+            kind=reason.type,
+            text=reason.text,
+            source=f"{source} {name}".strip() if name else source,
+            links=[*self._of_rules(reason), *self._of_time(reason)],
+        )
+
+    def _of_rules(self, reason: Reason) -> list[tuple[str, str]]:
+        rows = [self.rules.get((reason.source or "", rule)) for rule in reason.rules]
+        return [
+            (f"Rule: {row}", reverse("admin:availability_constraint_change", args=[row.pk]))
+            for row in rows
+            if row is not None
+        ]
+
+    def _of_time(self, reason: Reason) -> list[tuple[str, str]]:
+        if reason.event_id in self.events:
+            return [self.events[reason.event_id]]
+        if reason.reservation_id:
+            address = reverse("admin:availability_hold_change", args=[reason.reservation_id])
+            return [("Hold", address)]
+        if reason.calendar_id:
+            address = reverse("admin:availability_calendar_change", args=[reason.calendar_id])
+            return [("Calendar", address)]
+        return []

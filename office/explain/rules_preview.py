@@ -1,0 +1,268 @@
+"""Preview of unsaved rules: two weeks of open time, and the bookings outside it."""
+
+import uuid
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+
+from availability.core.constraints import (
+    ConstraintError,
+    ConstraintRules,
+    open_windows,
+    parse_constraints,
+)
+from availability.core.explain import Segment
+from availability.core.intervals import Span
+from availability.models import Calendar, Event, Project, Resource
+from availability.parameters import SlotParameters
+from availability.search import AvailabilityQuery, SearchResource, explain_query
+from bookings.models import Booking
+from common.errors import Refusal
+from common.instants import format_instant, to_datetime
+from office.base.local_time import days_span, parse_zone, span_text, today_in
+from office.base.pages import find_row
+from office.base.permissions import (
+    SEE,
+    editor_caller_of,
+    find_visible_resources,
+    json_view,
+    read_json_object,
+    require,
+    visible_projects,
+    visible_resources,
+)
+from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
+
+DAYS = 14
+AHEAD = timedelta(days=366)
+MAX_LOOKED_AT = 5000
+NAMED = 10
+
+
+class EditedRules(NamedTuple):
+    """The owner of the edited rules. A new resource has no row yet, only a zone."""
+
+    resource: Resource | None
+    project: Project | None
+    zone: str
+
+
+# (booking id, start, end, zone of its resource)
+BookedSpan = tuple[uuid.UUID, datetime, datetime, str]
+
+
+@json_view("POST")
+def preview_rules(request: HttpRequest) -> dict[str, Any]:
+    """{resource_id | project_id, constraints: [...], timezone?, shown?: a resource of the project}
+
+    `constraints` defaults to the saved rules. Returns `errors` by the rule's position, else `days`
+    and `outside`. Changes nothing: a POST because rules are long.
+    """
+    body = read_json_object(request)
+    edited = _find_edited(request, body)
+    try:
+        rules = parse_constraints(body["constraints"]) if "constraints" in body else _saved(edited)
+    except ConstraintError as error:
+        return {"errors": errors_by_rule(error), "days": None, "outside": None, "problem": ""}
+    now = timezone.now()
+    answer: dict[str, Any] = {"errors": {}, "days": None, "problem": ""}
+    try:
+        answer["days"] = _draw(request, edited, rules, now)
+    except Refusal as refusal:
+        answer["problem"] = refusal.message
+    return answer | {"outside": _say_outside(edited, rules, now)}
+
+
+def _saved(edited: EditedRules) -> ConstraintRules:
+    owner = edited.project or edited.resource
+    if owner is None:
+        return ()
+    return parse_constraints([row.as_json() for row in owner.constraints.all()])
+
+
+def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
+    """Return errors by rule: `{"2": {"end": ["Must differ from start."]}}`. Errors of a whole rule,
+    or of the list, are at `name`.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, messages in error.errors.items():
+        position, *steps = path.split(".")
+        field = steps[1] if len(steps) > 1 else "name"
+        found.setdefault(position, {}).setdefault(field, []).extend(messages)
+    return found
+
+
+def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
+    if body.get("project_id"):
+        project = find_row(visible_projects(request), body["project_id"])
+        require(request, project.app_id, SEE)
+        resource = None
+        if body.get("shown"):
+            resource = (
+                visible_resources(request)
+                .filter(id=_id(body["shown"]), app_id=project.app_id)
+                .first()
+            )
+        resource = (
+            resource
+            or visible_resources(request)
+            .filter(app_id=project.app_id, project_resources__project=project)
+            .order_by("project_resources__position", "project_resources__id")
+            .first()
+        )
+        zone = parse_zone("timezone", resource.timezone if resource else "UTC")
+        return EditedRules(resource, project, zone)
+    zone = str(body.get("timezone") or "")
+    if body.get("resource_id"):
+        (resource,) = find_visible_resources(request, [_id(body["resource_id"])])
+        resource.timezone = parse_zone("timezone", zone or resource.timezone)
+        return EditedRules(resource, None, resource.timezone)
+    return EditedRules(None, None, parse_zone("timezone", zone or "UTC"))
+
+
+def _id(value: object) -> uuid.UUID:
+    try:
+        return uuid.UUID(str(value))
+    except ValueError:
+        raise Http404 from None
+
+
+# --- Preview --------------------------------------------------------------------------------------
+def _draw(
+    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+) -> list[dict[str, Any]] | None:
+    """Return two weeks from today, as /availability/explain would if the rules were saved."""
+    if edited.project and edited.resource is None:
+        return None
+    (explanation,) = explain_query(_edited_query(request, edited, rules, now))
+    days = cut_into_days(explanation.segments, edited.zone)
+    return [
+        {
+            "date": day.isoformat(),
+            "label": f"{day:%a} {day.day} {day:%b}",
+            "minutes": sum(piece.end - piece.start for piece in pieces) // 60,
+            "pieces": _piece_records(pieces, edited.zone),
+        }
+        for day, pieces in days
+    ]
+
+
+def _edited_query(
+    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+) -> AvailabilityQuery:
+    first = today_in(edited.zone, now)
+    if edited.resource is None:
+        span = days_span(first, first + timedelta(days=DAYS), edited.zone)
+        texts = [to_datetime(instant).isoformat() for instant in span]
+        new = SearchResource(uuid.uuid4(), "", edited.zone, rules)
+        terms = SlotParameters(length=None, earliest=texts[0], latest=texts[1])
+        return AvailabilityQuery(resources=[new], terms=terms, now=now)
+    resource, project = edited.resource, edited.project
+    caller = editor_caller_of(request, resource.app)
+    query = explain_week(resource, project, first, DAYS, caller=caller, now=now)
+    if project:
+        return replace(query, terms=replace(query.terms, constraints=rules))
+    own = [replace(resource, zone=edited.zone, rules=rules) for resource in query.resources]
+    return replace(query, resources=own)
+
+
+def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]:
+    begin = pieces[0].start
+    return [
+        {
+            "start": format_instant(to_datetime(piece.start), zone),
+            "end": format_instant(to_datetime(piece.end), zone),
+            "available": piece.available,
+            "reasons": [reason.text for reason in piece.reasons],
+            "kind": kind_of(piece.reasons),
+            "word": WORDS[kind_of(piece.reasons)],
+            "begins": (piece.start - begin) // 60,
+            "lasts": (piece.end - piece.start) // 60,
+        }
+        for piece in pieces
+    ]
+
+
+# --- Bookings outside the rules -------------------------------------------------------------------
+def _say_outside(edited: EditedRules, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
+    """Return the number of future bookings that the rules would not allow, and the first of
+    them.
+    """
+    spans = _bookings_to_come(edited, now)
+    outside = _spans_outside(spans, rules, edited, now)
+    ids = [span[0] for span in outside[:NAMED]]
+    rows = Booking.objects.filter(id__in=ids).select_related("event", "resource")
+    known = {row.id: row for row in rows.prefetch_related("customers")} if ids else {}
+    return {
+        "count": len(outside),
+        "all": len(spans) < MAX_LOOKED_AT,
+        "bookings": [_outside_record(known[identifier]) for identifier in ids],
+    }
+
+
+def _outside_record(booking: Booking) -> dict[str, str]:
+    event, zone = booking.event, booking.resource.timezone
+    names = [customer.name for customer in booking.customers.all() if customer.name]
+    return {
+        "text": f"{span_text(event.start, event.end, zone)} {(names or [event.what])[0]}",
+        "url": reverse("admin:bookings_booking_change", args=[booking.id]),
+    }
+
+
+def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
+    """Return future bookings by start: blocking ones by their index, others by calendar."""
+    if edited.project:
+        resources = edited.project.resources.filter(deleted_at=None)
+    elif edited.resource:
+        resources = Resource.objects.filter(id=edited.resource.id)
+    else:
+        return []
+    ids = list(resources.values_list("id", flat=True))
+    rows = Event.objects.filter(start__lt=now + AHEAD)
+    busy = rows.filter(resource_id__in=ids, busy=True, end__gt=now)
+    calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None).values("id")
+    idle = rows.filter(calendar_id__in=calendars, busy=False, start__gt=now)
+    found = []
+    for part in (busy, idle):
+        if edited.project:
+            part = part.filter(project_id=edited.project.id)
+        part = part.filter(
+            bookings__completed=False,
+            bookings__deleted_at=None,
+            bookings__owner_booking=None,
+        )
+        values = part.order_by("start", "id").values_list(
+            "bookings__id", "start", "end", "resource__timezone"
+        )
+        found += list(values[:MAX_LOOKED_AT])
+    return sorted(found, key=lambda row: (row[1], row[0]))[:MAX_LOOKED_AT]
+
+
+def _spans_outside(
+    spans: Sequence[BookedSpan],
+    rules: ConstraintRules,
+    edited: EditedRules,
+    now: datetime,
+) -> list[BookedSpan]:
+    """Return the spans not entirely within open time, in their resource's zone."""
+    if not spans:
+        return []
+    start = min(int(span[1].timestamp()) for span in spans)
+    end = max(int(span[2].timestamp()) for span in spans)
+    windows = {}
+    for zone in {span[3] for span in spans}:
+        read_in = zone if edited.project else edited.zone
+        windows[zone] = open_windows((rules,), read_in, start, end)
+    return [span for span in spans if not _is_inside(span, windows[span[3]])]
+
+
+def _is_inside(span: BookedSpan, windows: Sequence[Span]) -> bool:
+    start, end = (int(instant.timestamp()) for instant in span[1:3])
+    position = bisect_right(windows, (start, float("inf"))) - 1
+    return position >= 0 and windows[position][1] >= end

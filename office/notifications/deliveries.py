@@ -1,0 +1,317 @@
+"""Deliveries in the back office: state, attempts, reasons for failure, and sending again."""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, ClassVar, Generic, cast
+
+from django.contrib import admin, messages
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.options import BaseModelAdmin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from unfold.decorators import display
+
+from availability.models import Calendar
+from bookings.models import Customer
+from common.errors import NotFound, Outdated
+from external_calendars.models import WrittenEvent
+from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
+from notifications.outbox.redeliver import redeliver
+from notifications.outbox.relevance import outdated_reason
+from office.base.labels import DELIVERY_COLOURS, DELIVERY_WORDS, receiver_words, state_words
+from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin
+from office.base.pages import ACTION_FIELDS, OwnPage, Row, find_row, is_confirmed
+from office.base.scope import is_allowed, scope_of
+
+NAMED = 10  # rows named on the confirmation page
+CONTENT_WORDS = {
+    Delivery.EMAIL: "One e-mail leaves at once.",
+    Delivery.WEBHOOK: "The call carries the body that is logged, as it was at that change.",
+    Delivery.CALENDAR: "The calendar gets the booking as it is now.",
+}
+
+
+class ProblemFilter(ChoiceFilter):
+    """Filter by failed or overdue deliveries."""
+
+    title = parameter_name = "trouble"
+    options = (("failed", "failed in 24 hours"), ("overdue", "overdue"))
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Delivery]:
+        now = timezone.now()
+        if self.value() == "failed":
+            return cast(DeliveryQuerySet, queryset).failed_since(now - timedelta(days=1))
+        if self.value() == "overdue":
+            return queryset.filter(next_at__lte=now - LATE)
+        return queryset
+
+
+class LinkedRowFilter(SimpleListFilter, Generic[Row]):
+    """Filter by one row of `model`, linked from the row's page. Rows of other apps match
+    nothing.
+    """
+
+    model: type[Row]
+    app_path: ClassVar[str]
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
+        row = self._find(request)
+        return [(str(row.pk), self.name_of(row))] if row else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> QuerySet[Delivery]:
+        if not self.value():
+            return queryset
+        row = self._find(request)
+        return self.narrowed(queryset, row) if row else queryset.none()
+
+    def name_of(self, row: Row) -> str:
+        raise NotImplementedError
+
+    def narrowed(self, rows: QuerySet[Delivery], row: Row) -> QuerySet[Delivery]:
+        raise NotImplementedError
+
+    def _find(self, request: HttpRequest) -> Row | None:
+        try:
+            key = uuid.UUID(self.value() or "")
+        except ValueError:
+            return None
+        seen = scope_of(request).rows(self.app_path)
+        return self.model._default_manager.filter(seen, pk=key).first()
+
+
+class WebhookFilter(LinkedRowFilter[Webhook]):
+    title = parameter_name = "webhook"
+    model, app_path = Webhook, "app"
+
+    def name_of(self, row: Webhook) -> str:
+        return row.url[:80]
+
+    def narrowed(self, rows: QuerySet[Delivery], row: Webhook) -> QuerySet[Delivery]:
+        return rows.filter(webhook=row)
+
+
+class CalendarFilter(LinkedRowFilter[Calendar]):
+    """Filter by calendar: writes to one connected calendar."""
+
+    title = parameter_name = "calendar"
+    model, app_path = Calendar, "resource__app"
+
+    def name_of(self, row: Calendar) -> str:
+        return row.name
+
+    def narrowed(self, rows: QuerySet[Delivery], row: Calendar) -> QuerySet[Delivery]:
+        # By the bookings with a mirrored event in the calendar, since that way uses indexes.
+        copies = WrittenEvent.objects.filter(calendar=row)
+        events = copies.values(main_event=Coalesce("event__main", "event"))
+        rows = rows.filter(type=Delivery.CALENDAR, booking__event__in=events)
+        return rows.filter(content__calendar_id=str(row.pk))
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
+    app_paths = ("app",)
+    list_display = (
+        *("due_at", "shown_kind", "recipient", "shown_state", "reason"),
+        *("tries", "booking_id", "app"),
+    )
+    list_display_links = ("due_at", "shown_kind")
+    list_filter = (
+        ProblemFilter,
+        WebhookFilter,
+        CalendarFilter,
+        "type",
+        "state",
+        ("due_at", DaysFilter),
+        ("app", AppFilter),
+    )
+    list_select_related = ("app",)
+    search_fields = ("id",)  # only shows the search field: see `get_search_results`
+    search_help_text = "The id of a delivery, a booking or a webhook, or a customer's e-mail"
+    ordering = ("-id",)  # by creation: ids are time-ordered
+    sortable_by = ()
+    actions = ("send_again",)
+
+    # --- List -------------------------------------------------------------------------------------
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        """Leave out the bodies."""
+        return super().get_queryset(request).defer("body", "content")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        is_narrowed = bool(search_term.strip())
+        return queryset.filter(search_deliveries(search_term)) if is_narrowed else queryset, False
+
+    @display(description="what")
+    def shown_kind(self, delivery: Delivery) -> str:
+        return delivery_words(delivery)
+
+    @display(description="state", label=DELIVERY_COLOURS)
+    def shown_state(self, delivery: Delivery) -> str:
+        return delivery.state
+
+    # --- Sending again ----------------------------------------------------------------------------
+    def has_send_permission(self, request: HttpRequest) -> bool:
+        return is_allowed(request, "notifications.change_delivery", None)
+
+    def may_send(self, request: HttpRequest, delivery: Delivery) -> bool:
+        return is_allowed(request, "notifications.change_delivery", delivery.app_id)
+
+    @admin.action(description="Send again", permissions=["send"])
+    def send_again(
+        self, request: HttpRequest, deliveries: QuerySet[Delivery]
+    ) -> HttpResponse | None:
+        if not is_confirmed(request):
+            return self._ask_to_send_again(request, deliveries)
+        for delivery in deliveries:
+            if not self.may_send(request, delivery):
+                messages.error(request, f"{delivery.id}: you may look at it only.")
+                continue
+            show_sent_again(request, delivery)
+        return None
+
+    def _ask_to_send_again(
+        self, request: HttpRequest, deliveries: QuerySet[Delivery]
+    ) -> HttpResponse:
+        count = deliveries.count()
+        rows = deliveries.select_related("booking", "change", "webhook", "customer")
+        lines = []
+        for delivery in rows[:NAMED]:
+            reason = outdated_reason(delivery) if delivery.is_final else ""
+            line = f"{delivery_words(delivery)} {receiver_words(delivery)}"
+            lines.append(f"{line}. Will be refused: {reason}" if reason else line)
+        more = [f"and {count - NAMED} more"] if count > NAMED else []
+        return self.ask_confirmation(
+            request,
+            None,
+            title=f"Send {count} {'delivery' if count == 1 else 'deliveries'} again?",
+            sentence="They leave at once. A call carries the body that is logged, as it was at"
+            " that change.",
+            button="Send again",
+            look="primary",
+            back=request.get_full_path(),
+            lines=lines + more,
+            repeated=ACTION_FIELDS,
+        )
+
+    # --- Page -------------------------------------------------------------------------------------
+    def own_pages(self) -> Iterable[OwnPage]:
+        return [("<path:object_id>/again/", self.again, "again")]
+
+    def find(self, request: HttpRequest, object_id: str) -> Delivery:
+        """Return a visible delivery with all columns. Raises Http404 for any other id."""
+        rows = super().get_queryset(request)
+        rows = rows.select_related("app", "booking", "change", "webhook", "customer")
+        return find_row(rows.prefetch_related("attempts"), object_id)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if request.method != "GET" or not self.has_view_permission(request):
+            raise PermissionDenied
+        delivery = self.find(request, object_id)
+        return self.show_page(
+            request,
+            "office/delivery.html",
+            title=delivery_words(delivery),
+            original=delivery,
+            delivery=delivery,
+            colour=DELIVERY_COLOURS[delivery.state],
+            attempts=list(delivery.attempts.all()),
+            payload=indented_json(delivery.body),
+            facts=delivery_facts(delivery),
+            has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
+            may_send=self.may_send(request, delivery),
+            outdated=outdated_reason(delivery) if delivery.is_final else "",
+        )
+
+    def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST sends the delivery now or again."""
+        delivery = self.find(request, object_id)
+        if not self.may_send(request, delivery):
+            raise PermissionDenied
+        if request.method == "POST":
+            show_sent_again(request, delivery)
+            return self.back_to(delivery)
+        if delivery.is_final and (reason := outdated_reason(delivery)):
+            messages.error(request, f"It can't be sent again. {reason}")
+            return self.back_to(delivery)
+        words = "Send again" if delivery.is_final else "Send now"
+        return self.ask_confirmation(
+            request,
+            delivery,
+            title=f"{words}?",
+            sentence=f"{delivery_words(delivery)} {receiver_words(delivery)}.",
+            button=words,
+            look="primary",
+            lines=[CONTENT_WORDS[delivery.type]],
+        )
+
+
+def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
+    try:
+        delivery = redeliver(delivery, now=timezone.now())
+    except NotFound:
+        messages.error(request, f"{delivery.id} is gone.")
+        return
+    except Outdated as refusal:
+        messages.error(request, f"{delivery.id}: {refusal.message}")
+        return
+    told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
+    messages.success(request, f"{delivery.id} {told}.")
+
+
+def search_deliveries(term: str) -> Q:
+    """Return the filter by the id of a delivery, booking or webhook, or by a customer's e-mail
+    address or its part from the @ on.
+    """
+    term = term.strip()
+    try:
+        key = uuid.UUID(term)
+    except ValueError:
+        pass
+    else:
+        return Q(id=key) | Q(booking_id=key) | Q(webhook_id=key)
+    if "@" not in term or "\0" in term:
+        return Q(pk__in=[])
+    if term.startswith("@"):
+        customers = Customer.objects.filter(email__iendswith=term)
+    else:
+        customers = Customer.objects.filter(email__iexact=term)
+    return Q(booking_id__in=customers.values("booking_id"))
+
+
+def delivery_words(delivery: Delivery) -> str:
+    return f"{DELIVERY_WORDS[delivery.type].capitalize()}: {state_words(delivery.kind)}"
+
+
+def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
+    """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
+    content: Mapping[str, Any] = delivery.content
+    return [
+        (state_words(name).capitalize(), value if isinstance(value, str) else json.dumps(value))
+        for name, value in content.items()
+        if value not in ("", None)
+    ]
+
+
+def indented_json(body: str) -> str:
+    """Return the body with indentation, if it is JSON."""
+    if not body:
+        return ""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body

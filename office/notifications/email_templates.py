@@ -1,0 +1,206 @@
+"""E-mail templates of an app: the list of kinds, and an editor with a live preview."""
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import App
+from bookings.models import Booking
+from notifications.mail import BLOCKS, PLACEHOLDERS, SLUGS
+from notifications.mail.overrides import PARTS, change_override, preview_mail, template_record
+from notifications.mail.serializers import PreviewSerializer, TemplateSerializer
+from notifications.models import EmailTemplate
+from office.base.labels import state_words
+from office.base.model_admin import HistoryAdmin
+from office.base.pages import OwnPage, find_row
+from office.base.scope import is_allowed, scope_of
+
+MAX_APPS = 200  # apps offered at once; others are reached from their own page
+MAX_BODY = 256 * 1024
+LABELS = {"subject": "Subject", "text": "Text", "html": "HTML"}
+
+
+class TemplatePart(NamedTuple):
+    name: str
+    label: str
+    value: str
+    shown: str  # the value when the form was opened
+    faults: list[str]
+
+
+def kind_label(slug: str) -> str:
+    """Return `Confirmed, to the customer`."""
+    kind, _, recipient = slug.rpartition("_")
+    return f"{state_words(kind).capitalize()}, to the {recipient}"
+
+
+@admin.register(EmailTemplate)
+class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
+    """Rows are an app's template overrides; the pages show every kind, with or without a row."""
+
+    app_paths = ("app",)
+    never = frozenset({"add", "delete"})
+    list_display = ("slug", "app", "subject", "updated_at")
+    list_select_related = ("app",)
+    search_fields = ("slug", "subject", "app__slug")
+
+    def own_pages(self) -> Iterable[OwnPage]:
+        return (
+            ("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit"),
+            ("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview"),
+        )
+
+    # --- List -------------------------------------------------------------------------------------
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the templates of `?app=`; default: the first app by name."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        apps = scope_of(request).apps()
+        app = self._asked_app(request, apps)
+        return self.show_page(
+            request,
+            "office/templates.html",
+            title="E-mail templates",
+            apps=list(apps[:MAX_APPS]),
+            app=app,
+            records=_records(app) if app else [],
+        )
+
+    def _asked_app(self, request: HttpRequest, apps: QuerySet[App]) -> App | None:
+        wanted = request.GET.get("app")
+        if not wanted:
+            return apps.first()
+        return find_row(apps, wanted)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show the editor of the row's kind."""
+        row = self.find(request, object_id)
+        return self.edit(request, row.app_id, row.slug)
+
+    # --- Editor -----------------------------------------------------------------------------------
+    def _find(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> App:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        if slug not in SLUGS:
+            raise Http404
+        return find_row(scope_of(request).apps(), app_id)
+
+    def _may_change(self, request: HttpRequest, app: App) -> bool:
+        return is_allowed(request, "notifications.change_emailtemplate", app.pk)
+
+    def edit(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> HttpResponse:
+        app = self._find(request, app_id, slug)
+        own = EmailTemplate.objects.filter(app=app, slug=slug).first()
+        record = template_record(app, slug, own)
+        faults: Mapping[str, list[str]] = {}
+        if request.method == "POST":
+            if not self._may_change(request, app):
+                raise PermissionDenied
+            faults = self._save(request, app, slug)
+            if not faults:
+                return redirect("admin:notifications_emailtemplate_edit", app.pk, slug)
+        return self.show_page(
+            request,
+            "office/template.html",
+            title=kind_label(slug),
+            app=app,
+            slug=slug,
+            record=record,
+            parts=[self._part(request, name, record, faults) for name in PARTS],
+            placeholders=[
+                (f"{{{{ {name} }}}}", words, name in BLOCKS) for name, words in PLACEHOLDERS.items()
+            ],
+            may_change=self._may_change(request, app),
+            history_of=self._last_row(app, slug),
+            preview_url=reverse("admin:notifications_emailtemplate_preview", args=[app.pk, slug]),
+        )
+
+    def _part(
+        self, request: HttpRequest, name: str, record: Mapping[str, Any], faults: Mapping[str, Any]
+    ) -> TemplatePart:
+        posted = request.method == "POST" and name in request.POST
+        value = request.POST[name] if posted else record[name]
+        return TemplatePart(
+            name, LABELS[name], value, record[name], list(map(str, faults.get(name, ())))
+        )
+
+    def _last_row(self, app: App, slug: str) -> int | None:
+        """Return the latest row id, whose history covers this kind, also after a reset."""
+        rows = EmailTemplate.history.filter(app=app, slug=slug).order_by("-history_id")
+        return rows.values_list("id", flat=True).first()
+
+    def _save(self, request: HttpRequest, app: App, slug: str) -> Mapping[str, Any]:
+        """Save the parts changed since the page was opened; return errors by part."""
+        if "reset" in request.POST:
+            change_override(app, slug, dict.fromkeys(PARTS))
+            messages.success(request, "Back to the service's words.")
+            return {}
+        given = {}
+        for name in PARTS:
+            value = _plain(request.POST.get(name, ""))
+            if name in request.POST and value != _plain(request.POST.get(f"shown-{name}", "")):
+                given[name] = value
+        serializer = TemplateSerializer(data=given)
+        if not serializer.is_valid():
+            return serializer.errors
+        change_override(app, slug, serializer.validated_data)
+        messages.success(request, "Saved." if given else "Nothing was changed.")
+        return {}
+
+    def preview(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> HttpResponse:
+        """Return `{data: {subject, text, html}}`, or 422 with `{errors}`, as POST
+        /v2/templates/:slug/preview does.
+
+        A POST, because texts are long; it stores nothing.
+        """
+        app = self._find(request, app_id, slug)
+        if request.method != "POST":
+            return HttpResponse(status=405, headers={"Allow": "POST"})
+        try:
+            body = json.loads(request.body[:MAX_BODY])
+        except ValueError:
+            return JsonResponse({"errors": {"body": ["Must be JSON."]}}, status=422)
+        serializer = PreviewSerializer(data=body)
+        if not serializer.is_valid():
+            return JsonResponse({"errors": serializer.errors}, status=422)
+        given = dict(serializer.validated_data)
+        booking_id = given.pop("booking_id", None)
+        booking = None
+        if booking_id:
+            rows = Booking.objects.for_app(app)
+            rows = rows.select_related("app", "event", "resource", "project")
+            booking = rows.filter(pk=booking_id).first()
+            if booking is None:
+                faults = {"booking_id": ["There is no such booking."]}
+                return JsonResponse({"errors": faults}, status=422)
+        words = preview_mail(app, slug, given, booking, now=timezone.now())
+        return JsonResponse({"data": words._asdict()})
+
+
+def _records(app: App) -> list[dict[str, Any]]:
+    own = {row.slug: row for row in EmailTemplate.objects.filter(app=app)}
+    return [
+        template_record(app, slug, own.get(slug)) | {"words": kind_label(slug)} for slug in SLUGS
+    ]
+
+
+def _plain(text: str) -> str:
+    """Normalise line breaks: forms send CRLF."""
+    return text.replace("\r\n", "\n")

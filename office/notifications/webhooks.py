@@ -1,0 +1,274 @@
+"""Webhooks in the back office: forms, actions and the latest deliveries."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from apps_config.models import App, Membership
+from bookings.graphs import GRAPHS
+from common.errors import NotFound
+from notifications.models import Delivery, Webhook
+from notifications.planning import KINDS, RESCHEDULED
+from notifications.webhooks.serializers import EVENTS, NewWebhookSerializer, WebhookSerializer
+from notifications.webhooks.services import (
+    change_webhook,
+    create_webhook,
+    delete_webhook,
+    rotate_secret,
+    send_test,
+)
+from office.base.api_forms import ChangesForm
+from office.base.labels import DELIVERY_COLOURS, state_words
+from office.base.model_admin import AppChoiceAdmin, AppFilter, HistoryAdmin, ServiceBackedAdmin
+from office.base.pages import OwnPage, keep_secret, kept_secret
+from office.base.scope import scope_of
+
+LATEST = 20
+COUNTED = 1000
+FIELDS = (
+    *("url", "method", "graph", "states", "kinds"),
+    *("expected_response_code", "active", "description"),
+)
+
+
+class WebhookForm(ChangesForm):
+    sent = FIELDS
+
+    url = forms.CharField(
+        label="Address",
+        help_text="Public, http or https. Every call is signed.",
+        widget=UnfoldAdminTextInputWidget,
+    )
+    graph = forms.ChoiceField(
+        label="Graph",
+        required=False,
+        help_text="Bookings of which kind it is told about.",
+        choices=[("", "any"), *((name, name) for name in GRAPHS)],
+        widget=UnfoldAdminSelectWidget,
+    )
+    states = forms.MultipleChoiceField(
+        label="States",
+        required=False,
+        help_text="When a booking comes into one of these. None ticked: always.",
+        choices=[(name, state_words(name)) for name in EVENTS],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
+    kinds = forms.MultipleChoiceField(
+        label="Kinds",
+        required=False,
+        help_text="Only calls of these kinds. None ticked: all but booking.updated.",
+        choices=[(name, name) for name in KINDS],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
+
+    class Meta:
+        model = Webhook
+        fields = ("app", *FIELDS)
+        labels = {"active": "Switched on", "expected_response_code": "Expected code"}
+        help_texts = {
+            "expected_response_code": "The only status that counts as success. Empty: any 2xx.",
+            "active": "Switched on again it starts with a clean slate.",
+            "description": "What it is for.",
+        }
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        given = self.cleaned_data
+        body = self.body()
+        if "graph" in body:
+            body["graph"] = body["graph"] or None
+        self.check((NewWebhookSerializer if self.is_new else WebhookSerializer)(data=body))
+        return given
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmin[Webhook]):
+    app_paths = ("app",)
+    fixed_fields = ("app",)
+    form = WebhookForm
+    list_display = ("url", "app", "shown_graph", "shown_state", "failures", "created_at")
+    list_filter = ("active", "graph", ("app", AppFilter))
+    list_select_related = ("app",)
+    search_fields = ("id", "url", "description", "app__slug")
+    ordering = ("-id",)
+    sortable_by = ()
+    autocomplete_fields = ("app",)
+    readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
+    fieldsets = (
+        (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
+        ("What it is told", {"fields": ("graph", "states", "kinds")}),
+        ("About it", {"fields": ("description", *readonly_fields)}),
+    )
+    add_fieldsets = (
+        (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
+        ("What it is told", {"fields": ("graph", "states", "kinds")}),
+    )
+    change_form_outer_before_template = "office/webhook_graphs.html"
+    change_form_outer_after_template = "office/webhook_log.html"
+    actions = ("switch_on", "switch_off")
+
+    class Media:
+        js = ("office/webhook.js",)
+
+    # --- List -------------------------------------------------------------------------------------
+    @display(description="graph")
+    def shown_graph(self, webhook: Webhook) -> str:
+        states = ", ".join(state_words(state) for state in webhook.states)
+        return f"{webhook.graph or 'any'}{f': {states}' if states else ''}"
+
+    @display(description="state", label={"on": "success", "off": "danger", "deleted": "warning"})
+    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
+        if webhook.deleted_at:
+            return "deleted", "deleted"
+        if webhook.active:
+            return "on", "on"
+        return "off", f"off: {webhook.disabled_reason}" if webhook.disabled_reason else "off"
+
+    # --- Permissions ------------------------------------------------------------------------------
+    def _may(self, request: HttpRequest, what: str, obj: Model | None) -> bool:
+        """Deleted webhooks can't be changed."""
+        return not getattr(obj, "deleted_at", None) and super()._may(request, what, obj)
+
+    def has_switch_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request)
+
+    # --- Saving -----------------------------------------------------------------------------------
+    def save_row(
+        self, request: HttpRequest, row: Webhook, form: WebhookForm, *, is_new: bool
+    ) -> Webhook:
+        if not is_new:
+            return change_webhook(row, form.given) if form.given else row
+        app: App = form.cleaned_data["app"]
+        scope = scope_of(request)
+        if not scope.is_staff and not scope.allows(app.pk, Membership.EDITOR):
+            raise PermissionDenied
+        saved, secret = create_webhook(app=app, given=form.given)
+        keep_secret(request, secret)
+        return saved
+
+    def response_add(
+        self, request: HttpRequest, obj: Webhook, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._show_secret(request, obj, kept_secret(request))
+
+    def _show_secret(self, request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
+        return self.show_secret(
+            request,
+            title="The webhook's secret",
+            heading=f"Signs the calls to {webhook.url}",
+            secret=secret,
+            back=self.url_of(webhook),
+        )
+
+    def delete_model(self, request: HttpRequest, obj: Webhook) -> None:
+        delete_webhook(obj, now=timezone.now())
+
+    def get_deleted_objects(
+        self, objs: Iterable[Webhook], request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
+        """Deleting only hides the webhook: nothing else is deleted."""
+        return [str(obj) for obj in objs], {}, set(), []
+
+    def get_actions(
+        self, request: HttpRequest
+    ) -> dict[str, tuple[Callable[..., str], str, str] | None]:
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    # --- Actions ----------------------------------------------------------------------------------
+    @admin.action(description="Switch on", permissions=["switch"])
+    def switch_on(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
+        self._set_active(request, webhooks, active=True)
+
+    @admin.action(description="Switch off", permissions=["switch"])
+    def switch_off(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
+        self._set_active(request, webhooks, active=False)
+
+    def _set_active(
+        self, request: HttpRequest, webhooks: QuerySet[Webhook], *, active: bool
+    ) -> None:
+        for webhook in webhooks:
+            if not webhook.deleted_at and not self.has_change_permission(request, webhook):
+                messages.error(request, f"{webhook}: you may look at it only.")
+                continue
+            try:
+                change_webhook(webhook, {"active": active})
+                self.message_user(request, f"{webhook} is {'on' if active else 'off'}.")
+            except NotFound:
+                self.message_user(request, f"{webhook} is deleted.", "ERROR")
+
+    def own_pages(self) -> Iterable[OwnPage]:
+        return (
+            ("<path:object_id>/test/", self.test, "test"),
+            ("<path:object_id>/rotate/", self.rotate, "rotate"),
+        )
+
+    @method_decorator(require_POST)
+    def test(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Send a test call."""
+        webhook = self.find_to_change(request, object_id)
+        delivery = send_test(webhook, now=timezone.now())
+        words = (
+            "A test call is on its way." if webhook.active else "It is off: the call is skipped."
+        )
+        messages.success(request, f"{words} Its page shows how it goes.")
+        return redirect("admin:notifications_delivery_change", delivery.pk)
+
+    def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST rotates the secret and shows the new one once."""
+        webhook = self.find_to_change(request, object_id)
+        if request.method == "POST":
+            _, secret = rotate_secret(webhook, now=timezone.now())
+            return self._show_secret(request, webhook, secret)
+        return self.ask_confirmation(
+            request,
+            webhook,
+            title="Give it a new secret?",
+            sentence="The new one is shown once. For a day the calls are signed with both, so"
+            " that the receiver can be changed meanwhile.",
+            button="Make a new secret",
+        )
+
+    # --- Page -------------------------------------------------------------------------------------
+    def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
+        own: dict[str, Any] = {
+            "graphs": {
+                name: [state for state in EVENTS if state in {*graph.steps.values(), RESCHEDULED}]
+                for name, graph in GRAPHS.items()
+            }
+        }
+        webhook = self.get_object(request, object_id) if object_id else None
+        if webhook:
+            own |= {
+                "log": self._latest(webhook),
+                "counts": self._counts(webhook),
+                "counted": COUNTED,
+                "may_call": self.has_change_permission(request, webhook),
+            }
+        return own
+
+    def _latest(self, webhook: Webhook) -> list[tuple[Delivery, str]]:
+        rows = Delivery.objects.filter(webhook=webhook).defer("body", "content").order_by("-id")
+        return [(row, DELIVERY_COLOURS[row.state]) for row in rows[:LATEST]]
+
+    def _counts(self, webhook: Webhook) -> list[tuple[str, int]]:
+        """Count the states of the latest COUNTED deliveries: counting all would take too long."""
+        rows = Delivery.objects.filter(webhook=webhook).order_by("-id")
+        return Counter(rows.values_list("state", flat=True)[:COUNTED]).most_common()

@@ -1,0 +1,191 @@
+"""Audit of deliveries: every planned delivery is stored, or was purged by retention.
+
+  created = the sum of all states + purged
+
+Each rule selects the rows that break it, in one statement and so in one snapshot, however busy the
+service is.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db.models import (
+    CharField,
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
+from django.db.models.functions import Coalesce
+
+from apps_config.models import EventNotification
+from bookings.graphs import CUSTOMER, OWNER
+from bookings.models import Booking, BookingNotification, Customer
+from notifications.models import Attempt, Delivery, Plan
+from notifications.outbox.overdue import overdue_deliveries
+
+# An expired lease this old should have been taken over by another worker.
+LOST_AFTER = timedelta(minutes=10)
+FINAL = tuple(state for state in Delivery.STATES if state not in Delivery.OPEN)
+PLANNED, UNPLANNED, PURGED = "planned", "unplanned", "purged"
+
+
+class AuditRule(NamedTuple):
+    """`broken(now, overdue)` selects the rows that break the rule; their `columns` are shown."""
+
+    fault: str
+    columns: tuple[str, ...]
+    broken: Callable[[datetime, timedelta], QuerySet]
+
+
+def count_column(rows: QuerySet) -> Coalesce:
+    """Return the number of rows per outer row, as a column."""
+    counted = rows.order_by().annotate(_one=Value(1)).values("_one").annotate(count=Count("pk"))
+    return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())
+
+
+def count_deliveries() -> dict[str, int]:
+    """Return the number of deliveries in each state, and planned, unplanned (tests, notices),
+    purged.
+
+    One statement: between two statements deliveries would be planned.
+    """
+
+    def one(name: str, rows: QuerySet, total: Sum | Count) -> QuerySet:
+        named = rows.order_by().annotate(_name=Value(name, output_field=CharField()))
+        return named.values_list("_name").annotate(_count=total)
+
+    states = Delivery.objects.order_by().values_list("state").annotate(_count=Count("id"))
+    rows = states.union(
+        one(PLANNED, Plan.objects.all(), Sum("planned")),
+        one(PURGED, Plan.objects.all(), Sum("purged")),
+        one(UNPLANNED, Delivery.objects.filter(change=None), Count("id")),
+        all=True,
+    )
+    names = (*Delivery.STATES, PLANNED, UNPLANNED, PURGED)
+    return dict.fromkeys(names, 0) | {name: count or 0 for name, count in rows}
+
+
+# --- The rules ------------------------------------------------------------------------------------
+def _miscounted(now: datetime, overdue: timedelta) -> QuerySet:
+    there = count_column(Delivery.objects.filter(change=OuterRef("change")))
+    return Plan.objects.annotate(there=there).exclude(planned=F("there") + F("purged"))
+
+
+def _planned_by_nobody(now: datetime, overdue: timedelta) -> QuerySet:
+    plan = Plan.objects.filter(change=OuterRef("change"))
+    return Delivery.objects.filter(~Exists(plan), change__isnull=False)
+
+
+def _not_ended(now: datetime, overdue: timedelta) -> QuerySet:
+    traces = Q(finished_at=None) | Q(next_at__isnull=False) | Q(lease_token__isnull=False)
+    return Delivery.objects.filter(traces, state__in=FINAL)
+
+
+def _not_open(now: datetime, overdue: timedelta) -> QuerySet:
+    traces = Q(next_at=None) | Q(finished_at__isnull=False)
+    traces |= Q(state=Delivery.SCHEDULED, lease_token__isnull=False)
+    traces |= Q(state=Delivery.SENDING, lease_token=None)
+    return Delivery.objects.filter(traces, state__in=Delivery.OPEN)
+
+
+def _delivered_by_nobody(now: datetime, overdue: timedelta) -> QuerySet:
+    success = Attempt.objects.filter(delivery=OuterRef("id"), error="")
+    return Delivery.objects.filter(~Exists(success), state=Delivery.DELIVERED)
+
+
+def _lost(now: datetime, overdue: timedelta) -> QuerySet:
+    return Delivery.objects.filter(state=Delivery.SENDING, next_at__lt=now - LOST_AFTER)
+
+
+def _overdue(now: datetime, overdue: timedelta) -> QuerySet:
+    rows = overdue_deliveries(now).filter(state=Delivery.SCHEDULED, next_at__lt=now - overdue)
+    return rows if overdue else rows.none()
+
+
+def _unknown(now: datetime, overdue: timedelta) -> QuerySet:
+    return Delivery.objects.exclude(state__in=Delivery.STATES, type__in=Delivery.TYPES)
+
+
+def _live_bookings() -> QuerySet:
+    """Return the bookings whose reminders must exist: live ones, which are still to be
+    completed.
+    """
+    return Booking.objects.filter(completes_at__isnull=False, deleted_at=None).order_by("id")
+
+
+def _reminders(booking: str, version: str) -> QuerySet:
+    return Delivery.objects.filter(
+        kind=Delivery.REMINDER, booking=OuterRef(booking), version=OuterRef(version)
+    )
+
+
+def _calls_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+    wanted = BookingNotification.objects.filter(booking=OuterRef("id"))
+    return (
+        _live_bookings()
+        .annotate(
+            wanted=count_column(wanted.filter(type=EventNotification.WEBHOOK)),
+            there=count_column(_reminders("id", "reschedules").filter(type=Delivery.WEBHOOK)),
+        )
+        .exclude(wanted=F("there"))
+    )
+
+
+def _owner_mails_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+    wanted = BookingNotification.objects.filter(booking=OuterRef("id"), recipient=OWNER)
+    there = _reminders("id", "reschedules").filter(type=Delivery.EMAIL, recipient=OWNER)
+    return (
+        _live_bookings()
+        .annotate(
+            wanted=count_column(wanted.filter(type=EventNotification.EMAIL)),
+            there=count_column(there),
+        )
+        .exclude(wanted=F("there"))
+    )
+
+
+def _customer_mails_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+    wanted = BookingNotification.objects.filter(
+        booking=OuterRef("booking"), recipient=CUSTOMER, type=EventNotification.EMAIL
+    )
+    there = _reminders("booking", "booking__reschedules").filter(
+        type=Delivery.EMAIL, customer=OuterRef("id")
+    )
+    return (
+        Customer.objects.filter(booking__in=_live_bookings().order_by())
+        .annotate(wanted=count_column(wanted), there=count_column(there))
+        .exclude(wanted=F("there"))
+        .order_by("booking", "id")
+    )
+
+
+_STANDING = ("id", "state", "next_at", "finished_at", "lease_token")
+AUDIT_RULES = (
+    AuditRule("wrong number of deliveries", ("change", "planned", "purged", "there"), _miscounted),
+    AuditRule("delivery of a change without a plan", ("id", "change", "state"), _planned_by_nobody),
+    AuditRule("unknown state or type", ("id", "state", "type"), _unknown),
+    AuditRule("final, but without an end", _STANDING, _not_ended),
+    AuditRule("open, but without a next attempt", _STANDING, _not_open),
+    AuditRule("delivered without a successful attempt", ("id",), _delivered_by_nobody),
+    AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost),
+    AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
+    AuditRule("calls not exactly once", ("id", "reschedules", "wanted", "there"), _calls_not_once),
+    AuditRule(
+        "reminders of the owner not exactly once",
+        ("id", "reschedules", "wanted", "there"),
+        _owner_mails_not_once,
+    ),
+    AuditRule(
+        "reminders of a customer not exactly once",
+        ("id", "booking", "wanted", "there"),
+        _customer_mails_not_once,
+    ),
+)

@@ -1,0 +1,423 @@
+"""Health checks for operators: each has a time limit, a finding and a fix.
+
+A check runs in its own thread, which is abandoned at the time limit: a server that accepts the
+connection and never answers blocks nothing.
+"""
+
+import contextlib
+import os
+import shutil
+import smtplib
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from celery import current_app
+from django.conf import settings
+from django.db import connection, connections
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from availability.all_day_rederivation import find_shifted
+from availability.staleness import is_stale
+from common.sql import accepts_writes, database_now
+from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
+from external_calendars.sync.health import (
+    SYNCED_AT,
+    connected_calendars,
+    in_first_sync,
+    least_synced,
+)
+from notifications.models import Delivery, Endpoint, Webhook
+from notifications.outbox.heartbeat import last_heartbeat
+from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
+from ops.reencryption import CURRENT, OLDER, UNREADABLE, scan_secrets
+
+NAMED = 3
+
+OK, WARN, FAIL = "ok", "WARN", "FAIL"
+MIN_POSTGRESQL = 15
+QUEUES = ("celery", *Delivery.TYPES)
+BEAT_IS_LATE = 90.0  # seconds: three heartbeats were missed
+LATE, TOO_LATE = 60.0, 600.0  # seconds that a delivery or a completion may be overdue
+MAX_SKEW = 2.0  # seconds between this machine's clock and the database's
+SECRETS_SECONDS = ALL_DAY_SECONDS = 2.0
+SOME_SPACE, MIN_SPACE = 10**9, 10**8  # bytes
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+FILES = "django.core.mail.backends.filebased.EmailBackend"
+
+
+class Finding(NamedTuple):
+    """The result of a check. `fix`: what to do if it is not ok, in one sentence."""
+
+    level: str
+    seen: str
+    fix: str = ""
+
+
+class Check(NamedTuple):
+    name: str
+    look: Callable[[], Finding]
+    fix: str  # for an unexpected error or a timeout
+    seconds: float = 5.0
+    needs_database: bool = True
+
+
+def run_all_checks() -> Iterator[tuple[str, Finding]]:
+    """Yield each check's name and finding. Without a database, checks that need it are skipped."""
+    database_is_there = True
+    for check in CHECKS:
+        if check.needs_database and not database_is_there:
+            yield check.name, Finding(WARN, "not checked", "Restore the database first.")
+            continue
+        finding = run_check(check)
+        if check.look is check_database and finding.level == FAIL:
+            database_is_there = False
+        yield check.name, finding
+
+
+def run_check(check: Check) -> Finding:
+    """Return the check's finding; an error or a timeout also gives one."""
+    found: list[Finding] = []
+
+    def look() -> None:
+        try:
+            found.append(check.look())
+        except Exception as error:
+            found.append(Finding(FAIL, first_line(error), check.fix))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(check.seconds)
+    return found[0] if found else Finding(FAIL, f"no answer in {check.seconds:g} s", check.fix)
+
+
+def first_line(error: Exception) -> str:
+    """Return the error's type and the first line of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]:.200}" if lines else type(error).__name__
+
+
+# --- Database -------------------------------------------------------------------------------------
+def check_database() -> Finding:
+    if not accepts_writes():
+        fix = "Free disk space, or set DATABASE_URL to the primary."
+        return Finding(FAIL, "read-only", fix)
+    if connection.vendor != "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT sqlite_version()")
+            (version,) = cursor.fetchone()
+        return Finding(OK, f"SQLite {version}, {settings.DATABASES['default']['NAME']}")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extname FROM pg_extension WHERE extname = 'btree_gist'")
+        has_extension = cursor.fetchone() is not None
+        cursor.execute("SHOW server_version_num")
+        major, minor = divmod(int(cursor.fetchone()[0]), 10_000)
+    seen = f"PostgreSQL {major}.{minor} on {connection.settings_dict['HOST'] or 'a local socket'}"
+    if major < MIN_POSTGRESQL:
+        return Finding(FAIL, seen, f"Upgrade PostgreSQL to {MIN_POSTGRESQL} or newer.")
+    if not has_extension:
+        fix = "Run CREATE EXTENSION btree_gist as a superuser, then manage.py migrate."
+        return Finding(FAIL, f"{seen}, without btree_gist", fix)
+    return Finding(OK, f"{seen}, with btree_gist")
+
+
+def check_migrations() -> Finding:
+    executor = MigrationExecutor(connection)
+    waiting = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if waiting:
+        first = waiting[0][0]
+        seen = f"{len(waiting)} not applied, the first is {first}"
+        return Finding(FAIL, seen, "Run manage.py migrate.")
+    return Finding(OK, "all applied")
+
+
+def check_clocks() -> Finding:
+    """Compare the clocks: the database's is read between two reads of this machine's."""
+    if connection.vendor != "postgresql":
+        return Finding(OK, "the database uses this machine's clock")
+    database_now()
+    before = timezone.now()
+    theirs = database_now()
+    ours = before + (timezone.now() - before) / 2
+    skew = (ours - theirs).total_seconds()
+    seen = f"this machine is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} the database"
+    if abs(skew) > MAX_SKEW:
+        return Finding(FAIL, seen, "Synchronise both clocks by NTP.")
+    return Finding(OK, seen)
+
+
+def check_transactions() -> Finding:
+    """A long transaction delays later changes in listings with `updated_since`."""
+    age, limit = oldest_transaction_age().total_seconds(), MAX_TRANSACTION_AGE.total_seconds()
+    if age <= limit:
+        return Finding(OK, f"no transaction is older than {readable_age(limit)}")
+    seen = f"the oldest is open for {readable_age(age)}: later changes are not listed"
+    return Finding(FAIL, seen, "Find its process in pg_stat_activity and end it.")
+
+
+# --- Processes ------------------------------------------------------------------------------------
+def check_broker() -> Finding:
+    with current_app.connection_for_write(connect_timeout=2) as broker:
+        if not settings.REDIS_URL:
+            return _check_folder(settings.QUEUE_DIR)
+        broker.connect()
+        return Finding(OK, broker.as_uri())
+
+
+def _check_folder(folder: Path) -> Finding:
+    if os.access(folder / "messages", os.W_OK | os.X_OK):
+        return Finding(OK, f"files in {folder}")
+    fix = "Make the folder writable for the service's user."
+    return Finding(FAIL, f"{folder} is not writable", fix)
+
+
+def check_beat() -> Finding:
+    seen_at = last_heartbeat()
+    fix = "Start one beat (celery -A scheduling beat) and a worker for the queue celery."
+    if seen_at is None:
+        return Finding(FAIL, "never seen", f"{fix} The first heartbeat takes 30 seconds.")
+    age = seconds_since(seen_at, database_now())
+    seen = f"last seen {readable_age(age)} ago"
+    return Finding(FAIL, seen, fix) if age > BEAT_IS_LATE else Finding(OK, seen)
+
+
+def check_workers() -> Finding:
+    answers = current_app.control.inspect(timeout=2.0).active_queues() or {}
+    taken = {queue["name"] for queues in answers.values() for queue in queues}
+    missing = [queue for queue in QUEUES if queue not in taken]
+    if not answers:
+        fix = "Start a worker (celery -A scheduling worker -O fair), or check its log."
+        return Finding(FAIL, "no worker answers", fix)
+    workers = "1 worker answers" if len(answers) == 1 else f"{len(answers)} workers answer"
+    if missing:
+        seen = f"{workers}, but none processes {', '.join(missing)}"
+        fix = f"Start a worker without -Q, or with -Q {','.join(missing)}."
+        return Finding(FAIL, seen, fix)
+    return Finding(OK, f"{workers}, processing {', '.join(sorted(taken))}")
+
+
+# --- Deliveries and completions -------------------------------------------------------------------
+def check_deliveries(kind: str) -> Finding:
+    now = database_now()
+    fix = f"Check that workers process the queue {kind}. If all are busy, start more."
+    return _late(oldest_overdue(kind, now), now, fix)
+
+
+def check_completions() -> Finding:
+    now = database_now()
+    fix = "Check that beat and a worker run, and read the worker's log."
+    return _late(oldest_uncompleted(now), now, fix)
+
+
+def _late(since: datetime | None, now: datetime, fix: str) -> Finding:
+    age = seconds_since(since, now)
+    if age <= LATE:
+        return Finding(
+            OK, f"the oldest has waited {readable_age(age)}" if age else "nothing is overdue"
+        )
+    level = FAIL if age > TOO_LATE else WARN
+    return Finding(level, f"the oldest is overdue by {readable_age(age)}", fix)
+
+
+def check_webhooks() -> Finding:
+    switched_off = Webhook.objects.filter(active=False, deleted_at=None)
+    count = switched_off.exclude(disabled_reason="").count()
+    if count:
+        fix = "Contact their owners. Enable them in the back office when the servers work again."
+        return Finding(WARN, f"{count} disabled after failures", fix)
+    return Finding(OK, "none is disabled after failures")
+
+
+def check_breakers() -> Finding:
+    paused = Endpoint.objects.filter(open_until__gt=database_now()).order_by("address")
+    addresses = list(paused.values_list("address", flat=True)[:4])
+    if addresses:
+        named = ", ".join(addresses[:3]) + (", ..." if len(addresses) > 3 else "")
+        fix = "Inform their owners. Retries are automatic."
+        return Finding(WARN, f"paused: {named}", fix)
+    return Finding(OK, "no server is paused")
+
+
+# --- Environment ----------------------------------------------------------------------------------
+def check_mail_server() -> Finding:
+    if settings.EMAIL_BACKEND == FILES:
+        return Finding(OK, f"skipped: e-mails are stored as files in {settings.EMAIL_FILE_PATH}")
+    if settings.EMAIL_BACKEND != SMTP:
+        return Finding(OK, f"skipped: {settings.EMAIL_BACKEND}")
+    server = smtplib.SMTP_SSL if settings.EMAIL_USE_SSL else smtplib.SMTP
+    with contextlib.closing(
+        server(settings.EMAIL_HOST, settings.EMAIL_PORT, timeout=3)
+    ) as connected:
+        code, _ = connected.ehlo()
+    seen = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT} answers EHLO with {code}"
+    if code != 250:
+        return Finding(FAIL, seen, "Check the log of the mail server.")
+    return Finding(OK, seen)
+
+
+def check_disk() -> Finding:
+    free = shutil.disk_usage(settings.VAR_DIR).free
+    seen = f"{free / 10**9:.1f} GB free in {settings.VAR_DIR}"
+    fix = "Free disk space, or move VAR_DIR to a larger disk."
+    if free < MIN_SPACE:
+        return Finding(FAIL, seen, fix)
+    return Finding(WARN, seen, fix) if free < SOME_SPACE else Finding(OK, seen)
+
+
+def check_public_url() -> Finding:
+    host = urlsplit(settings.PUBLIC_URL).hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    if is_local and not settings.DEBUG:
+        fix = "Set PUBLIC_URL to the public address: links in e-mails use it."
+        return Finding(WARN, settings.PUBLIC_URL, fix)
+    return Finding(OK, settings.PUBLIC_URL)
+
+
+def check_secret_key_file() -> Finding:
+    path = Path(settings.VAR_DIR) / "secret_key"
+    if not path.exists():
+        return Finding(OK, f"{len(settings.SECRET_KEY)} characters, from the environment")
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        return Finding(FAIL, f"{path} may be read by others ({mode:o})", f"Run chmod 600 {path}.")
+    is_used = path.read_text().strip() == settings.SECRET_KEY
+    return Finding(OK, f"{path}, readable only by its owner" if is_used else "from the environment")
+
+
+def check_stored_secrets() -> Finding:
+    """Check as many secrets as possible in SECRETS_SECONDS."""
+    ends = time.monotonic() + SECRETS_SECONDS
+    states: Counter[str] = Counter()
+    for found in scan_secrets():
+        states.update(secret.state for secret in found)
+        if time.monotonic() > ends:
+            break
+    count = states[CURRENT] + states[OLDER] + states[UNREADABLE]
+    if states[UNREADABLE]:
+        fix = "Add the missing key to ENCRYPTION_KEYS, or replace these secrets."
+        which = "manage.py reencrypt_secrets --dry-run lists them."
+        seen = f"{states[UNREADABLE]:,} of {count:,} can't be decrypted"
+        return Finding(FAIL, seen, f"{fix} {which}")
+    if not count:
+        return Finding(OK, "no secret is stored")
+    where = f"{states[OLDER]:,} use an older key" if states[OLDER] else "all use the first key"
+    return Finding(OK, f"{count:,} checked, {where}")
+
+
+def check_all_day_events() -> Finding:
+    """Check as many events as possible in ALL_DAY_SECONDS."""
+    ends = time.monotonic() + ALL_DAY_SECONDS
+    looked_at = shifted = 0
+    for count, events in find_shifted(timezone.now()):
+        looked_at, shifted = looked_at + count, shifted + len(events)
+        if time.monotonic() > ends:
+            break
+    if shifted:
+        seen = f"{shifted:,} of {looked_at:,} do not start and end at midnight"
+        fix = "A time zone has changed its rules: run manage.py rederive_all_day_events."
+        return Finding(WARN, seen, fix)
+    return Finding(OK, f"{looked_at:,} checked, all start and end at midnight")
+
+
+def check_calendars() -> Finding:
+    now = database_now()
+    behind = connected_calendars().filter(is_stale(now)).exclude(in_first_sync(now))
+    count = behind.count()
+    if not count:
+        return Finding(OK, _describe_connected(now))
+    rows = behind.annotate(at=SYNCED_AT).order_by("at", "pk")
+    names = rows.values_list("connection__problem", flat=True)[:NAMED]
+    causes = ", ".join(sorted({problem or "not synced" for problem in names}))
+    oldest = readable_age(seconds_since(least_synced(behind), now))
+    seen = f"{count} stale, the oldest for {oldest} ({causes})"
+    fix = "Check that workers process the queue calendar. The back office and GET /calendars show"
+    return Finding(WARN, seen, f"{fix} problems that the owners must fix.")
+
+
+def _describe_connected(now: datetime) -> str:
+    """Describe the calendars if none is stale except in its first sync."""
+    found, first = (
+        connected_calendars().count(),
+        connected_calendars().filter(in_first_sync(now)).count(),
+    )
+    if not found:
+        return "no calendar is connected"
+    if first:
+        return f"{found} connected, {first} in their first sync, the others up to date"
+    return f"{found} connected, all up to date"
+
+
+def readable_age(seconds: float) -> str:
+    """`45 s`, `12 min`, `3.5 h` or `4 days`."""
+    span = timedelta(seconds=seconds)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{span.days} days"
+
+
+CHECKS = (
+    Check(
+        "database",
+        check_database,
+        "Start the database, or fix DATABASE_URL.",
+        seconds=8,
+        needs_database=False,
+    ),
+    Check("migrations", check_migrations, "Run manage.py migrate."),
+    Check("clocks", check_clocks, "Check the database."),
+    Check("transactions", check_transactions, "Check the database."),
+    Check(
+        "broker",
+        check_broker,
+        "Start Redis, or fix REDIS_URL. Until then, workers poll and start seconds late.",
+        seconds=2,
+        needs_database=False,
+    ),
+    Check(
+        "workers",
+        check_workers,
+        "Restore the broker, then check that a worker runs.",
+        seconds=4,
+        needs_database=False,
+    ),
+    Check("beat", check_beat, "Check the database."),
+    *(
+        Check(
+            f"overdue {kind}s",
+            partial(check_deliveries, kind),
+            "Check the database: this query takes too long.",
+        )
+        for kind in Delivery.TYPES
+    ),
+    Check("completions", check_completions, "Check the database."),
+    Check("webhooks", check_webhooks, "Check the database."),
+    Check("breakers", check_breakers, "Check the database."),
+    Check(
+        "e-mail server",
+        check_mail_server,
+        "Start the mail server, or fix EMAIL_URL. E-mails are retried for three days.",
+        needs_database=False,
+    ),
+    Check("disk", check_disk, "Check the disk of VAR_DIR.", needs_database=False),
+    Check("public address", check_public_url, "Fix PUBLIC_URL.", needs_database=False),
+    Check("secret key", check_secret_key_file, "Check the file in VAR_DIR.", needs_database=False),
+    Check("stored secrets", check_stored_secrets, "Check the database."),
+    Check("all-day events", check_all_day_events, "Check the database."),
+    Check(
+        "calendars",
+        check_calendars,
+        "Check the database: this query takes too long.",
+    ),
+)

@@ -1,0 +1,16 @@
+from typing import Any
+
+from django.core.management.commands import migrate
+
+from common.sql import no_statement_timeout
+
+
+class Command(migrate.Command):
+    """Django's command without a statement timeout: an index of a large table takes minutes.
+
+    The lock timeout stays, because a transaction that waits for a table lock blocks all later ones.
+    """
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with no_statement_timeout():
+            super().handle(*args, **options)

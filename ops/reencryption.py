@@ -1,0 +1,110 @@
+"""Re-encrypt every stored secret with the first key, so that the other keys can be dropped.
+
+`SECRET_COLUMNS` names every column that `encrypt_text` writes. Each secret is updated by its own
+statement, on condition that it has not changed since it was read: no lock is held for longer, no
+deadlock is possible, and concurrent changes stay.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet
+from django.db.models.functions import Now
+
+from common.batching import iterate_batches
+from common.encryption import SecretUnreadable, decrypt_text, encrypt_text, is_under_first_key
+from external_calendars.models import Connection
+from notifications.models import Webhook
+
+BATCH = 500
+
+# Under the first key; under another key; under no known key and in use; under no known key, unused.
+CURRENT, OLDER, UNREADABLE, UNUSED = "current", "older", "unreadable", "unused"
+
+
+class SecretColumn(NamedTuple):
+    """`what`: the name of a row for operators. `in_use`: rows whose secret is still read."""
+
+    what: str
+    model: type[Model]
+    name: str
+    in_use: Q
+
+    def rows(self) -> QuerySet:
+        """Return the rows with a secret, annotated with `is_in_use`."""
+        is_in_use = ExpressionWrapper(self.in_use, output_field=BooleanField())
+        rows = self.model._base_manager.exclude(**{self.name: ""})
+        return rows.only(self.name).annotate(is_in_use=is_in_use)
+
+
+class StoredSecret(NamedTuple):
+    """A row's secret, as it was read."""
+
+    column: SecretColumn
+    pk: Any
+    token: str
+    state: str
+
+    def __str__(self) -> str:
+        return f"{self.column.what} {self.pk}: {self.column.name}"
+
+
+_CALENDARS_IN_USE = Q(calendar__deleted_at=None, calendar__resource__deleted_at=None)
+SECRET_COLUMNS = [
+    SecretColumn("webhook", Webhook, "secret", Q(deleted_at=None)),
+    SecretColumn(
+        "webhook",
+        Webhook,
+        "previous_secret",
+        Q(deleted_at=None, previous_until__gt=Now()),
+    ),
+    SecretColumn("calendar", Connection, "address", _CALENDARS_IN_USE),
+    SecretColumn("calendar", Connection, "password", _CALENDARS_IN_USE),
+]
+
+
+def count_secrets() -> int:
+    return sum(column.rows().count() for column in SECRET_COLUMNS)
+
+
+def scan_secrets(*, batch: int = BATCH) -> Iterator[Sequence[StoredSecret]]:
+    """Yield all secrets, one query per batch; changes nothing."""
+    for column in SECRET_COLUMNS:
+        for rows in iterate_batches(column.rows(), batch):
+            yield [_read(column, row) for row in rows]
+
+
+def reencrypt_secrets(*, batch: int = BATCH) -> Iterator[Sequence[StoredSecret]]:
+    """Re-encrypt OLDER secrets with the first key; yield all secrets as they were before.
+
+    May be stopped at any point and repeated.
+    """
+    for found in scan_secrets(batch=batch):
+        yield [_reencrypt(secret) for secret in found]
+
+
+def _read(column: SecretColumn, row: Model) -> StoredSecret:
+    token = getattr(row, column.name)
+    try:
+        state = CURRENT if is_under_first_key(token) else OLDER
+    except SecretUnreadable:
+        state = UNREADABLE if vars(row)["is_in_use"] else UNUSED
+    return StoredSecret(column, row.pk, token, state)
+
+
+def _reencrypt(secret: StoredSecret) -> StoredSecret:
+    """Re-encrypt an OLDER secret. If it has changed since it was read, read it again: a process
+    that does not know the first key yet may have written it.
+    """
+    column = secret.column
+    while secret.state == OLDER:
+        fresh = encrypt_text(decrypt_text(secret.token))
+        # Without a join: it would become a subquery, which is not re-evaluated behind a lock.
+        read = column.model._base_manager.filter(pk=secret.pk, **{column.name: secret.token})
+        if read.update(**{column.name: fresh}):
+            break
+        row = column.rows().filter(pk=secret.pk).first()
+        if row is None:
+            break
+        secret = _read(column, row)
+    return secret

@@ -1,0 +1,3 @@
+from tests.notifications.conftest import mails
+
+__all__ = ["mails"]

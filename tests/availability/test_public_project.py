@@ -1,0 +1,317 @@
+"""What a booking page is told: GET /projects/embed/:id and /projects/hosted/:slug (section 4)."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps_config.models import Credential
+from apps_config.services import archive_app
+from tests.availability.test_projects import FULL
+from tests.world import NOW, Answer, Caller, Tenant
+
+MakeTenant = Callable[..., Tenant]
+pytestmark = pytest.mark.usefixtures("clock")
+
+NOT_FOUND = {"error": "Project not found.", "code": "not_found", "model": "Project"}
+FIELDS = {
+    "name": {"title": "Name", "required": True},
+    "email": {"title": "E-mail", "format": "email", "required": True},
+}
+LOCALIZATION = {
+    "submit_button": "Book",
+    "success_message": "Thank you. A message to %s is on its way.",
+}
+
+
+def page(project: Any, **given: Any) -> dict[str, Any]:
+    """The configuration of a project of which only the name was given."""
+    return {
+        "id": project["id"],
+        "slug": "check-up",
+        "name": "Check-up",
+        "booking": {"graph": "instant"},
+        "customer_fields": FIELDS,
+        "ui": {"localization": LOCALIZATION},
+        **given,
+    }
+
+
+def hosted(slug: str, **headers: str) -> Answer:
+    """GET /projects/hosted/:slug without any key."""
+    return Answer(Client().get(f"/v2/projects/hosted/{slug}", headers=headers))
+
+
+def make_full(tenant: Tenant) -> tuple[Any, list[str]]:
+    ids = [tenant.make_resource(name, meta={"secret": 1})["id"] for name in "AB"]
+    return tenant.make_project(*ids[::-1], **FULL), ids[::-1]
+
+
+WHOLE = {
+    **{
+        key: FULL[key]
+        for key in ("slug", "name", "availability", "availability_constraints", "booking")
+    },
+    "customer_fields": {
+        "name": {"title": "Your name", "required": True, "readonly": False, "split_name": True},
+        "email": FIELDS["email"],
+        "insurer": FULL["customer_fields"]["insurer"],
+    },
+    "ui": {
+        "theme": {"colour": "red"},
+        "localization": LOCALIZATION | {"submit_button": "Book"},
+    },
+    "reservation_time": 90,
+}
+
+
+# --- GET /projects/embed/:id ----------------------------------------------------------------------
+def test_an_embedded_page_of_a_name(tenant: Tenant) -> None:
+    project = tenant.make_project()
+
+    answer = tenant.widget().get(f"/projects/embed/{project['id']}")
+
+    assert (answer.status, answer.json) == (200, {"data": page(project)})
+    assert answer.headers["Cache-Control"] == "private, max-age=60"
+
+
+def test_an_embedded_page_with_everything(tenant: Tenant) -> None:
+    """No policies, no meta, no reminders: they are not shown, and calls have secret addresses."""
+    project, ids = make_full(tenant)
+
+    answers = [
+        caller.get(f"/projects/embed/{project['id']}")
+        for caller in (tenant, tenant.widget(), tenant.member("ada@example.com", "viewer"))
+    ]
+
+    expected = {"id": project["id"], **WHOLE, "resources": ids}
+    assert [(answer.status, answer.json) for answer in answers] == [(200, {"data": expected})] * 3
+
+
+def test_empty_values_are_left_out_at_any_depth(tenant: Tenant) -> None:
+    project = tenant.make_project(
+        availability={"length": None, "mode": "mutual"},
+        booking={"what": "Cut", "where": "", "description": ""},
+        ui={"avatar": "", "show": False, "nested": {"deeper": {}, "list": []}, "count": 0},
+        customer_fields={"note": {"title": "", "required": False}},
+    )
+
+    answer = tenant.widget().get(f"/projects/embed/{project['id']}")
+
+    assert answer.data == page(
+        project,
+        availability={"mode": "mutual"},
+        booking={"graph": "instant", "what": "Cut"},
+        ui={"show": False, "count": 0, "localization": LOCALIZATION},
+        customer_fields={**FIELDS, "note": {"required": False}},
+    )
+
+
+def test_the_projects_words_win(tenant: Tenant) -> None:
+    own = {"submit_button": "Reserve", "other": "Words"}
+    project = tenant.make_project(
+        ui={"localization": own},
+        booking={"graph": "confirm_decline"},
+        customer_fields={"email": {"title": "Address"}},
+    )
+
+    answer = tenant.widget().get(f"/projects/embed/{project['id']}")
+
+    assert answer.data == page(
+        project,
+        ui={"localization": LOCALIZATION | own},
+        booking={"graph": "confirm_decline"},
+        customer_fields={**FIELDS, "email": {**FIELDS["email"], "title": "Address"}},
+    )
+
+
+def test_deleted_resources_are_not_offered(tenant: Tenant) -> None:
+    ada, bob = (tenant.make_resource(name)["id"] for name in ("Ada", "Bob"))
+    project = tenant.make_project(ada, bob)
+    tenant.delete(f"/resources/{ada}")
+
+    answer = tenant.widget().get(f"/projects/embed/{project['id']}")
+
+    assert answer.data == page(project, resources=[bob])
+
+
+@pytest.mark.parametrize("kind", ["unknown", "foreign", "deleted"])
+def test_no_page_of_what_is_not_here(tenant: Tenant, make_tenant: MakeTenant, kind: str) -> None:
+    gone = tenant.make_project()
+    tenant.delete(f"/projects/{gone['id']}")
+    ids = {
+        "unknown": str(uuid.uuid4()),
+        "foreign": make_tenant().make_project(slug="theirs")["id"],
+        "deleted": gone["id"],
+    }
+
+    answer = tenant.widget().get(f"/projects/embed/{ids[kind]}")
+
+    assert (answer.status, answer.error) == (404, NOT_FOUND)
+
+
+def test_what_the_page_is_told_can_be_asked_for(tenant: Tenant) -> None:
+    """Pages of this family send a project's own values along: that is no loosening."""
+    given = {key: FULL[key] for key in ("availability", "availability_constraints")}
+    project = tenant.make_project(tenant.make_resource()["id"], **given)
+    widget = tenant.widget()
+    told = widget.get(f"/projects/embed/{project['id']}").data
+
+    answers = [
+        widget.post("/availability", {"project_id": told["id"], **more})
+        for more in (
+            {},
+            {
+                **told["availability"],
+                "resources": told["resources"],
+                "constraints": told["availability_constraints"],
+            },
+        )
+    ]
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert answers[0].json == answers[1].json != {"data": []}
+
+
+# --- GET /projects/hosted/:slug -------------------------------------------------------------------
+def test_a_hosted_page_carries_a_key(tenant: Tenant) -> None:
+    project, ids = make_full(tenant)
+    widget = tenant.post("/credentials", {"kind": "widget"}).data["key"]
+
+    answer = hosted(project["slug"])
+
+    expected = {"id": project["id"], **WHOLE, "resources": ids, "app_key": widget}
+    assert (answer.status, answer.json) == (200, {"data": expected})
+    assert answer.headers["Cache-Control"] == "public, max-age=60"
+    assert Caller(widget).get(f"/projects/embed/{project['id']}").status == 200
+
+
+def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
+    tenant.make_project()
+
+    answers = [hosted("check-up") for _ in range(2)]
+
+    made = Credential.objects.get(kind="widget")
+    assert [answer.data["app_key"] for answer in answers] == [made.public_text] * 2
+    assert (made.app_id, made.description) == (tenant.app.id, "Hosted pages")
+
+
+def test_the_newest_key_that_is_valid_is_shown(tenant: Tenant, clock: Any) -> None:
+    tenant.make_project()
+    keys = []
+    for expires_at in (None, None, "2026-11-20T09:31:00Z", None):
+        body = {"kind": "widget", "expires_at": expires_at}
+        keys.append(tenant.post("/credentials", body).data)
+        clock.shift(1)
+    tenant.delete(f"/credentials/{keys[3]['id']}")
+
+    before = hosted("check-up").data["app_key"]
+    clock.shift(60)
+
+    assert (before, hosted("check-up").data["app_key"]) == (keys[2]["key"], keys[1]["key"])
+
+
+def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
+    tenant.make_project()
+    first = hosted("check-up").data["app_key"]
+    tenant.delete(f"/credentials/{Credential.objects.get(kind='widget').id}")
+
+    second = hosted("check-up").data["app_key"]
+
+    assert (first != second, Caller(second).post("/bookings", {}).status) == (True, 422)
+
+
+@pytest.mark.parametrize("kind", ["unknown", "deleted", "archived"])
+def test_no_hosted_page_of_what_is_gone(tenant: Tenant, kind: str) -> None:
+    project = tenant.make_project()
+    if kind == "deleted":
+        tenant.delete(f"/projects/{project['id']}")
+    if kind == "archived":
+        archive_app(tenant.app, now=NOW)
+
+    answer = hosted("unknown" if kind == "unknown" else "check-up")
+
+    assert (answer.status, answer.error) == (404, NOT_FOUND)
+    assert not Credential.objects.filter(kind="widget").exists()
+
+
+def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
+    tenant = make_tenant(mode="test")
+    tenant.make_project()
+
+    answer = hosted("check-up")
+
+    assert answer.headers["Service-TestMode"] == "true"
+    assert answer.data["app_key"].startswith("test_widget_key_")
+
+
+def test_queries_are_strict_and_browsers_may_read(tenant: Tenant) -> None:
+    tenant.make_project()
+
+    strict = hosted("check-up?x=1")
+    browser = hosted("check-up", Origin="https://www.example.com")
+
+    assert (strict.status, strict.json["errors"]) == (
+        422,
+        {"x": ["Is not a known query parameter."]},
+    )
+    assert browser.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_the_number_of_queries_does_not_grow(
+    tenant: Tenant, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    tenant.widget()
+    for count in (1, 4):
+        ids = [tenant.make_resource(f"R{number}")["id"] for number in range(count)]
+        rules = [{"allow_hours": {"start": hour, "end": hour + 1}} for hour in range(count)]
+        tenant.make_project(*ids, slug=f"with-{count}", availability_constraints=rules)
+
+    for count in (1, 4):
+        with django_assert_num_queries(5):
+            assert len(hosted(f"with-{count}").data["resources"]) == count
+
+
+# --- reservation_time, graphs ---------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (0, "Ensure this value is greater than or equal to 1."),
+        (3601, "Ensure this value is less than or equal to 3600."),
+        ("30", "Must be an integer."),
+        (1.0, "Must be an integer."),
+    ],
+)
+def test_reservation_time_has_bounds(tenant: Tenant, given: Any, fault: str) -> None:
+    answer = tenant.post("/projects", {"name": "A", "reservation_time": given})
+
+    assert (answer.status, answer.json["errors"]) == (422, {"reservation_time": [fault]})
+
+
+def test_reservation_time_is_set_kept_and_cleared(tenant: Tenant) -> None:
+    project = tenant.make_project(reservation_time=3600)
+    path = f"/projects/{project['id']}"
+
+    seen = [
+        tenant.put(path, body).data["reservation_time"]
+        for body in ({}, {"reservation_time": 1}, {"name": "B"}, {"reservation_time": None})
+    ]
+
+    assert (project["reservation_time"], seen) == (3600, [3600, 1, 1, None])
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "instant",
+        "confirm_decline",
+        "instant_payment",
+        "group_owner",
+        "group_customer",
+        "group_customer_payment",
+    ],
+)
+def test_every_graph_can_be_a_projects(tenant: Tenant, graph: str) -> None:
+    assert tenant.make_project(booking={"graph": graph})["booking"] == {"graph": graph}

@@ -1,0 +1,453 @@
+"""Links in mails: a page that changes nothing, and one button (api.md section 5, "Mail links")."""
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from bookings.action_links import action_url
+from bookings.models import Booking
+from tests.bookings.booking_drafts import NINE, span, steps
+from tests.world import STAMP, Tenant, at
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+POLICY = re.compile(
+    r"default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none';"
+    r" frame-ancestors 'none'; form-action 'self'(.*)"
+)
+
+
+class Page:
+    """What a link answers."""
+
+    def __init__(self, response: Any) -> None:
+        self.status = response.status_code
+        self.headers = response.headers
+        self.html = response.content.decode()
+
+    @property
+    def said(self) -> list[str]:
+        """Its visible words: heading, sentences, labels and values, button."""
+        body = self.html.partition("<body>")[2]
+        return [word.strip() for word in re.split(r"<[^>]*>", body) if word.strip()]
+
+
+class Desk:
+    """A booking on Monday at nine of a resource in Berlin, by a customer in Los Angeles."""
+
+    def __init__(self, tenant: Tenant, graph: str = "confirm_decline", **given: Any) -> None:
+        self.tenant = tenant
+        self.resource = tenant.make_resource("Ada", timezone="Europe/Berlin")["id"]
+        customer = {
+            "name": "Marty <b>McFly</b>",
+            "email": "marty@example.com",
+            "timezone": "America/Los_Angeles",
+        }
+        where = given.pop("place", {"resource_id": self.resource})
+        answer = tenant.book(graph=graph, customer=customer, **where, **{**NINE, **given})
+        self.booking = answer.data
+        self.client = Client()
+
+    @property
+    def row(self) -> Booking:
+        return Booking.objects.select_related("event").get(id=self.booking["id"])
+
+    def link(self, action: str) -> str:
+        """The path and query of a fresh link."""
+        parts = urlsplit(action_url(self.row, action, self.row.event.end))
+        return f"{parts.path}?{parts.query}"
+
+    def open(self, link: str) -> Page:
+        return Page(self.client.get(link))
+
+    def press(self, link: str) -> Page:
+        return Page(self.client.post(link))
+
+
+DETAILS_OF_OWNER = [
+    *("What", "Meeting", "When", "Monday, 23 November 2026, 10:00 – 11:00 (Europe/Berlin)"),
+    *("Resource", "Ada", "Customer", "Marty &lt;b&gt;McFly&lt;/b&gt;"),
+]
+DETAILS_OF_CUSTOMER = [
+    *("What", "Meeting", "When", "Monday, 23 November 2026, 01:00 – 02:00 (America/Los_Angeles)"),
+    *("With", "Ada"),
+]
+
+
+# --- The link -------------------------------------------------------------------------------------
+def test_link_is_absolute_and_the_same_each_time(tenant: Tenant, settings: Any) -> None:
+    settings.PUBLIC_URL = "https://booking.example.com"
+    settings.SECRET_KEY = "k" * 50
+    row = Desk(tenant).row
+
+    link = action_url(row, "confirm", row.event.end)
+
+    address, _, signature = link.partition("?signature=")
+    assert address == f"https://booking.example.com/v2/bookings/{row.id}/external_action/confirm"
+    assert re.fullmatch(r"1795428000\.[\w-]{43}", signature)
+    assert action_url(row, "confirm", row.event.end) == link
+
+
+# --- Looking --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("action", "question", "button", "details"),
+    [
+        ("confirm", "Confirm this booking?", "Confirm the booking", DETAILS_OF_OWNER),
+        ("decline", "Decline this booking?", "Decline the booking", DETAILS_OF_OWNER),
+        ("cancel_by_customer", "Cancel this booking?", "Cancel the booking", DETAILS_OF_CUSTOMER),
+    ],
+)
+def test_page_shows_the_booking_and_changes_nothing(
+    tenant: Tenant, action: str, question: str, button: str, details: list[str]
+) -> None:
+    desk = Desk(tenant)
+    before = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data
+
+    page = desk.open(desk.link(action))
+    head = desk.client.head(desk.link(action))
+
+    assert (page.status, page.said) == (200, [tenant.app.name, question, *details, button])
+    assert (head.status_code, head.content) == (200, b"")
+    assert tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data == before
+    assert page.html.count("<button") == page.html.count("<form") == 1
+    assert '<form method="post">' in page.html
+
+
+def test_page_lets_nothing_in_and_is_kept_nowhere(tenant: Tenant) -> None:
+    page = Desk(tenant).open(Desk(tenant, **span("11:00", "12:00")).link("confirm"))
+
+    headers = dict(page.headers)
+    assert POLICY.fullmatch(headers["Content-Security-Policy"])[1] == ""
+    assert {name: headers[name] for name in headers if name in EXPECTED_HEADERS} == EXPECTED_HEADERS
+    assert "Set-Cookie" not in headers
+    assert re.findall(r"(?:src|href|action)=\"([^\"]*)", page.html) == [
+        "data:,",
+        "/static/bookings/page.css",
+    ]
+    assert '<meta name="robots" content="noindex, nofollow">' in page.html
+
+
+EXPECTED_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex, nofollow",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def test_path_works_with_a_slash_too(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    page = desk.open(desk.link("confirm").replace("?", "/?"))
+
+    assert page.status == 200
+
+
+def test_parameters_of_trackers_do_no_harm(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+
+    assert desk.open(f"{desk.link('confirm')}&utm_source=mail").status == 200
+
+
+# --- Pressing -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("action", "actor", "state", "done"),
+    [
+        ("confirm", "owner", "confirmed", "The booking is confirmed"),
+        ("decline", "owner", "declined", "The booking is declined"),
+        (
+            "cancel_by_customer",
+            "customer",
+            "cancelled_by_customer",
+            "The booking is cancelled",
+        ),
+    ],
+)
+def test_button_carries_the_action_out(
+    tenant: Tenant, action: str, actor: str, state: str, done: str
+) -> None:
+    desk = Desk(tenant)
+
+    page = desk.press(desk.link(action))
+
+    details = DETAILS_OF_CUSTOMER if actor == "customer" else DETAILS_OF_OWNER
+    assert (page.status, page.said) == (
+        200,
+        [tenant.app.name, done, "You can close this page.", *details],
+    )
+    log = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data["logs"][-1]
+    assert log == {
+        "from_state": "tentative",
+        "to_state": state,
+        "action": action,
+        "actor": actor,
+        "source": "link",
+        "message": "",
+        "created_at": STAMP,
+    }
+
+
+def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    desk.press(link)
+
+    pages = [desk.press(link), desk.open(link)]
+
+    assert [(page.status, page.said[:3]) for page in pages] == [
+        (409, [tenant.app.name, "This is done already", "The booking is confirmed."])
+    ] * 2
+    assert "<button" not in pages[1].html
+    assert steps(tenant, desk.booking) == [
+        ("initialized", "create", "tentative"),
+        ("tentative", "confirm", "confirmed"),
+    ]
+
+
+@pytest.mark.parametrize("action", ["confirm", "decline", "cancel_by_customer"])
+def test_nothing_works_after_a_cancellation(tenant: Tenant, action: str) -> None:
+    desk = Desk(tenant)
+    link = desk.link(action)
+    tenant.put(f"/bookings/{desk.booking['id']}/cancel")
+
+    pages = [desk.open(link), desk.press(link)]
+
+    assert [(page.status, page.said[1:3]) for page in pages] == [
+        (409, ["This can&#x27;t be done any more", "The booking was cancelled."])
+    ] * 2
+    assert desk.row.state == "cancelled"
+
+
+def test_taken_time_can_not_be_confirmed(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    tenant.book(resource_id=desk.resource, **NINE)
+
+    page = desk.press(link)
+
+    assert (page.status, page.said[1:3]) == (
+        409,
+        ["The time is taken", "It was given to another booking in the meantime."],
+    )
+    assert desk.row.state == "tentative"
+
+
+def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
+    resource = tenant.make_resource("Ada")["id"]
+    project = tenant.make_project(resource, settings={"min_cancel_time": "1 day"})["id"]
+    desk = Desk(tenant, graph="instant", place={"project_id": project})
+    link = desk.link("cancel_by_customer")
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "desk@example.com"}})
+    clock.move_to(at("2026-11-22 09:00:01"))
+
+    page = desk.press(link)
+
+    assert (page.status, page.said[1:3]) == (
+        409,
+        [
+            "It is too late for this",
+            "It has to be done at least 1 day before the start. Please get in touch instead.",
+        ],
+    )
+    assert page.said[-2:] == ["Contact", "desk@example.com"]
+    assert desk.row.state == "confirmed"
+
+
+def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
+    resource = tenant.make_resource("Ada")["id"]
+    project = tenant.make_project(
+        resource, availability={"length": "1 hour", "buffer": "30 minutes"}
+    )["id"]
+    desk = Desk(tenant, place={"project_id": project})
+    calendar = tenant.get(f"/resources/{resource}?include=calendars").data["calendars"][0]["id"]
+    tenant.make_event(calendar, "2026-11-23T10:10:00Z", "2026-11-23T10:20:00Z")
+
+    page = desk.press(desk.link("confirm"))
+
+    assert (page.status, page.said[1]) == (409, "The time is not available any more")
+    assert "<li>" in page.html
+    assert desk.row.state == "tentative"
+
+
+# --- Links that do not hold -----------------------------------------------------------------------
+def forged(link: str, old: str, new: str) -> str:
+    assert old in link
+    return link.replace(old, new)
+
+
+def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
+    desk, other = Desk(tenant), Desk(tenant, **span("11:00", "12:00"))
+    link = desk.link("cancel_by_customer")
+    broken = [
+        forged(link, "cancel_by_customer", "confirm"),
+        forged(link, desk.booking["id"], other.booking["id"]),
+        forged(link, "signature=1795428000", "signature=1895428000"),
+        forged(link, "signature=1795428000.", "signature="),
+        link[:-1],
+        link.partition("?")[0],
+        f"{link.partition('?')[0]}?signature=",
+        f"{link.partition('?')[0]}?signature=%F0%9F%98%80.é",
+    ]
+
+    pages = [page for one in broken for page in (desk.open(one), desk.press(one))]
+
+    said = [
+        "This link does not work",
+        "It is incomplete, or was changed on the way. Please open it from the mail again.",
+    ]
+    assert [(page.status, page.said) for page in pages] == [(403, said)] * 16
+    assert (desk.row.state, other.row.state) == ("tentative", "tentative")
+
+
+@pytest.mark.parametrize(
+    ("now", "status"), [("2026-11-23 09:59:59", 200), ("2026-11-23 10:00:00", 403)]
+)
+def test_link_holds_until_the_end_of_the_event(
+    tenant: Tenant, clock: Any, now: str, status: int
+) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    clock.move_to(at(now))
+
+    pages = [desk.open(link), desk.press(link)]
+
+    assert [page.status for page in pages] == [status] * 2
+    if status == 403:
+        assert pages[1].said[:3] == [
+            tenant.app.name,
+            "This link has expired",
+            "It worked until the end of the time that was booked.",
+        ]
+        assert desk.row.state == "tentative"
+
+
+def test_link_of_before_a_move_expires_when_it_said(tenant: Tenant, clock: Any) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    tenant.post(f"/bookings/{desk.booking['id']}/reschedule", span("14:00", "15:00"))
+    clock.move_to(at("2026-11-23 10:00:00"))
+
+    assert desk.open(link).status == 403
+    assert desk.open(desk.link("confirm")).status == 200
+
+
+def test_unknown_action_and_hidden_booking_are_not_found(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link("decline")
+    unknown = [forged(link, "decline", name) for name in ("complete", "fly", "cancel")]
+    unknown += [forged(link, desk.booking["id"], one) for one in ("x", desk.booking["id"][:-3])]
+    desk.press(link)
+    tenant.delete(f"/bookings/{desk.booking['id']}")
+
+    pages = [desk.open(one) for one in [*unknown, link]]
+
+    said = ["Nothing was found here", "There is no such booking, or it was removed."]
+    assert [(page.status, page.said) for page in pages] == [(404, said)] * 6
+
+
+def test_links_of_an_archived_app_end(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    tenant.delete(f"/apps/{tenant.app.slug}")
+
+    assert desk.press(link).status == 404
+
+
+def test_other_methods_and_unreadable_requests_are_answered_by_pages(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+
+    answers = [
+        desk.client.put(link),
+        desk.client.get(f"{link}&x=%FF"),
+        desk.client.post(link, b"x" * 300_000, content_type="text/plain"),
+    ]
+
+    assert [(answer.status_code, answer["Content-Type"]) for answer in answers] == [
+        (405, "text/html; charset=utf-8"),
+        (400, "text/html; charset=utf-8"),
+        (413, "text/html; charset=utf-8"),
+    ]
+    assert answers[0]["Allow"] == "GET, POST, HEAD, OPTIONS"
+    assert desk.row.state == "tentative"
+
+
+def test_trouble_is_a_page_too(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    monkeypatch.setattr("bookings.views.email_links.apply_action", lambda **_: 1 / 0)
+    desk.client.raise_request_exception = False
+
+    page = desk.press(link)
+
+    assert (page.status, page.said) == (
+        500,
+        ["Something went wrong on our side", "Nothing was changed. Please try again later."],
+    )
+
+
+# --- Redirects ------------------------------------------------------------------------------------
+ALLOWED = "https://www.example.com/thanks"
+
+
+@pytest.mark.parametrize(
+    ("redirect", "expected"),
+    [
+        (ALLOWED, ALLOWED),
+        (f"{ALLOWED}?state=done&x=1", f"{ALLOWED}?state=done&x=1"),
+        (f"{ALLOWED}#part", f"{ALLOWED}#part"),
+        (f"{ALLOWED}/", None),
+        (f"{ALLOWED}/more", None),
+        ("https://www.example.com/", None),
+        ("http://www.example.com/thanks", None),
+        ("https://www.example.com.evil.example/thanks", None),
+        ("https://www.example.com@evil.example/thanks", None),
+        ("https://evil.example/?https://www.example.com/thanks", None),
+        ("//www.example.com/thanks", None),
+        ("/thanks", None),
+        ("javascript:alert(1)", None),
+        (f"{ALLOWED}?a\r\nSet-Cookie: x=y", None),
+        (f"{ALLOWED}\\@evil.example", None),
+        ("", None),
+    ],
+)
+def test_redirects_to_addresses_of_the_app_only(
+    tenant: Tenant, redirect: str, expected: str | None
+) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"redirect_urls": [f"{ALLOWED}?old=1"]}})
+    desk = Desk(tenant)
+    link = desk.link("confirm")
+    query = {"signature": link.partition("signature=")[2], "redirect": redirect}
+
+    shown = Page(desk.client.get(link.partition("?")[0], query))
+    page = Page(desk.client.post(link.partition("?")[0], query_params=query))
+
+    assert shown.status == 200
+    origin = " https://www.example.com" if expected else ""
+    assert POLICY.fullmatch(shown.headers["Content-Security-Policy"])[1] == origin
+    assert (page.status, page.headers.get("Location")) == (303 if expected else 200, expected)
+    assert desk.row.state == "confirmed"
+
+
+def test_redirects_only_after_success(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"redirect_urls": [ALLOWED]}})
+    desk = Desk(tenant)
+    link = f"{desk.link('confirm')}&redirect={ALLOWED}"
+    desk.press(link)
+
+    page = desk.press(link)
+
+    assert (page.status, page.headers.get("Location")) == (409, None)
+
+
+def test_a_percent_sign_beside_other_letters_is_readable(client: Client) -> None:
+    """The page behind the path answers, in its own language."""
+    answer = client.get("/v2/bookings/%C2%B5%25/external_action/confirm")
+
+    assert answer.status_code == 404
+    assert b'<html lang="en" dir="ltr">' in answer.content

@@ -1,0 +1,165 @@
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.urls("tests.common.urlconf")
+
+ID = "0190a5b8-0000-7000-8000-00000000000f"
+JSON_BODY = {"content_type": "application/json"}
+
+
+@pytest.fixture
+def client():
+    return Client(raise_request_exception=False, headers={"X-Request-Id": "r1"})
+
+
+def refusal(error, code, **fields):
+    return {"error": error, "code": code, **fields, "request_id": "r1"}
+
+
+NOT_JSON = "The service answers in application/json only."
+NOT_UTF8 = "The body must be application/json in UTF-8."
+NOT_ENCODED = "The body must be sent without a Content-Encoding."
+NOT_LOGGED_IN = refusal("Valid credentials are needed.", "unauthenticated")
+
+
+# A refused or broken request closes connections that are past use: the process may hold one.
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("method", "path", "options", "status", "body"),
+    [
+        ("get", f"/v2/things/{ID}", {}, 404,
+         refusal("Thing not found.", "not_found", model="Thing")),
+        ("get", "/v2/nowhere", {}, 404, refusal("Page not found.", "not_found", model="Page")),
+        ("get", "/v2/closed", {}, 401, NOT_LOGGED_IN),
+        ("post", "/v2/closed", {}, 405,
+         refusal("The method POST is not allowed here.", "method_not_allowed")),
+        ("patch", "/v2/things", {}, 405,
+         refusal("The method PATCH is not allowed here.", "method_not_allowed")),
+        ("trace", "/v2/things", {}, 405,
+         refusal("The method TRACE is not allowed here.", "method_not_allowed")),
+        ("get", "/v2/things", {"headers": {"Accept": "text/html"}}, 406,
+         refusal(NOT_JSON, "not_acceptable")),
+        ("get", "/v2/things?a=%FF", {}, 400,
+         refusal("The query string is not valid UTF-8.", "malformed")),
+        ("get", "/v2/things?" + "a&" * 1001, {}, 400,
+         refusal("The request is malformed.", "malformed")),
+        ("get", "/v2/things?limit=0", {}, 422,
+         refusal("limit: Must be one integer from 1 to 1000.", "invalid",
+                 errors={"limit": ["Must be one integer from 1 to 1000."]})),
+        ("get", "/v2/taken", {}, 409,
+         refusal("The time is taken.", "slot_taken", conflicts=[{"start": "a", "end": "b"}])),
+        ("get", "/v2/broken", {}, 500, refusal("Something went wrong on our side.", "internal")),
+        ("get", "/v2/locked", {}, 503, refusal("The service is busy, try again.", "unavailable")),
+        ("post", "/v2/ask", {"data": "<a/>", "content_type": "text/xml"}, 415,
+         refusal(NOT_UTF8, "unsupported_media_type")),
+        ("post", "/v2/ask", {"data": "{}", "content_type": "application/json; charset=utf-16"}, 415,
+         refusal(NOT_UTF8, "unsupported_media_type")),
+        ("post", "/v2/ask", {"data": {"a": "b"}}, 415, refusal(NOT_UTF8, "unsupported_media_type")),
+        ("post", "/v2/ask",
+         {"data": "{}", "headers": {"Content-Encoding": "gzip"}, **JSON_BODY}, 415,
+         refusal(NOT_ENCODED, "unsupported_media_type")),
+        ("post", "/v2/ask", {"data": "[1, 1", **JSON_BODY}, 400,
+         refusal("The body is not valid JSON: Expecting ',' delimiter: line 1 column 6 (char 5).",
+                 "malformed")),
+        ("post", "/v2/ask", {"data": " " * 262_145, **JSON_BODY}, 413,
+         refusal("The body is larger than 256 kB.", "too_large")),
+        ("post", "/v2/things",
+         {"data": {"name": "a\n", "parent": 5, "times": [{}, {"start": 1}]}, **JSON_BODY}, 422,
+         refusal("name: May not contain control characters or line breaks.", "invalid",
+                 errors={"name": ["May not contain control characters or line breaks."],
+                         "parent": ["Must be a UUID."],
+                         "times.0.start": ["This field is required."],
+                         "times.1.start": ["Must be a string."]})),
+    ],
+)  # fmt: skip
+def test_refusals_whole(client, method, path, options, status, body):
+    response = getattr(client, method)(path, **options)
+
+    assert (response.status_code, response.json()) == (status, body)
+    assert response["Content-Type"] == "application/json"
+    assert response["Content-Length"] == str(len(response.content))
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer"),
+    [
+        ({"data": '{"a": [1]}', **JSON_BODY}, {"a": [1]}),
+        ({"data": "[]", **JSON_BODY}, []),
+        ({"data": "", **JSON_BODY}, {}),
+        ({"data": "", "content_type": "text/plain"}, {}),
+        ({"data": '{"a": 1}', "content_type": ""}, {"a": 1}),
+        ({"data": "[]", "headers": {"Content-Encoding": "Identity"}, **JSON_BODY}, []),
+        ({"data": "", "headers": {"Content-Encoding": "gzip"}, **JSON_BODY}, {}),
+    ],
+)
+def test_bodies(client, sent, answer):
+    response = client.post("/v2/ask", **sent)
+
+    assert (response.status_code, response.json()) == (200, answer)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", "x", "gzip;q=0"])
+def test_encoded_body_names_the_encoding_that_is_accepted(client, encoding):
+    sent = {"data": '{"name": "a"}', "headers": {"Content-Encoding": encoding}, **JSON_BODY}
+
+    response = client.post("/v2/things", **sent)
+
+    assert (response.status_code, response.headers["Accept-Encoding"]) == (415, "identity")
+
+
+def test_created(client):
+    response = client.post("/v2/things", {"name": "a"}, **JSON_BODY)
+
+    assert (response.status_code, response.json()) == (201, {"data": {"name": "a"}})
+
+
+def test_deleted(client):
+    response = client.delete(f"/v2/things/{ID}")
+
+    assert (response.status_code, response.content) == (204, b"")
+    assert sorted(response.headers) == [
+        "Cross-Origin-Opener-Policy",
+        "Referrer-Policy",
+        "Service-Request-Id",
+        "Vary",
+        "X-Content-Type-Options",
+        "X-Frame-Options",
+    ]
+
+
+def test_head_is_get_without_body(client):
+    head, get = client.head("/v2/things"), client.get("/v2/things")
+
+    assert (head.status_code, head.content, dict(head.headers)) == (200, b"", dict(get.headers))
+
+
+def test_options_tells_methods_without_credentials(client):
+    response = client.options("/v2/closed")
+
+    assert (response.status_code, response.content) == (200, b"")
+    assert response["Allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_method_not_allowed_tells_methods(client):
+    assert client.put("/v2/things")["Allow"] == "GET, POST, HEAD, OPTIONS"
+
+
+def test_unauthenticated_asks_for_basic(client):
+    response = client.get("/v2/closed")
+
+    assert response["WWW-Authenticate"] == 'Basic realm="api", charset="UTF-8"'
+
+
+def test_errors_are_decorated_too(client):
+    assert client.get("/v2/closed")["X-Decorated"] == "yes"
+
+
+def test_host_not_allowed(client, settings):
+    settings.ALLOWED_HOSTS = ["good.example"]
+
+    response = client.get("/v2/things", headers={"Host": "evil.example"})
+
+    assert (response.status_code, response.json()) == (
+        400,
+        refusal("The request is malformed.", "malformed"),
+    )

@@ -1,0 +1,239 @@
+"""Bookings as entries of a calendar elsewhere: what is written, and what of others is kept."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from common.ical.parse import UnreadableCalendar
+from external_calendars.mirror.compose import (
+    ForeignObject,
+    MirroredEvent,
+    RemoteEvent,
+    compose_event,
+    has_uid,
+    read_remote_event,
+    replace_event,
+    update_event,
+)
+from notifications.mail.invitations import Guest
+from tests.external_calendars.mirrored import change, shown
+from tests.world import at
+
+UID = "0193a4c2-0000-7000-8000-000000000030@bookings.example.com"
+ADA, MARTY, ANN = (
+    Guest(name, f"{name.split()[0].lower()}@example.com")
+    for name in ("Ada Lovelace", "Marty McFly", "Ann Lee")
+)
+ENTRY = MirroredEvent(
+    uid=UID,
+    sequence=0,
+    stamp=at("2026-11-20 09:30"),
+    start=at("2026-11-23 08:00"),
+    end=at("2026-11-23 08:30"),
+    what="Check-up; yearly",
+    where="Harbour Street 5",
+    description="Bring your card.\n\nMarty McFly\n+1 555 0100",
+    organizer=ADA,
+    guests=[MARTY],
+    known=frozenset({"marty@example.com"}),
+)
+TEXT = """\
+BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//Scheduling and booking service//EN
+CALSCALE:GREGORIAN
+BEGIN:VEVENT
+SUMMARY:Check-up\\; yearly
+DTSTART:20261123T080000Z
+DTEND:20261123T083000Z
+DTSTAMP:20261120T093000Z
+UID:0193a4c2-0000-7000-8000-000000000030@bookings.example.com
+SEQUENCE:0
+ATTENDEE;CN="Marty McFly";CUTYPE=INDIVIDUAL;PARTSTAT=NEEDS-ACTION;ROLE=REQ
+ -PARTICIPANT;RSVP=TRUE:mailto:marty@example.com
+DESCRIPTION:Bring your card.\\n\\nMarty McFly\\n+1 555 0100
+LOCATION:Harbour Street 5
+ORGANIZER;CN="Ada Lovelace":mailto:ada@example.com
+STATUS:CONFIRMED
+TRANSP:OPAQUE
+END:VEVENT
+END:VCALENDAR
+""".replace("\n", "\r\n")
+ALARM = "BEGIN:VALARM\r\nACTION:DISPLAY\r\nDESCRIPTION:Now\r\nTRIGGER:-PT15M\r\nEND:VALARM\r\n"
+
+
+def entry(**given: Any) -> MirroredEvent:
+    return replace(ENTRY, **given)
+
+
+def test_compose() -> None:
+    assert compose_event(ENTRY) == TEXT
+
+
+def test_compose_whole_days_without_guests() -> None:
+    text = compose_event(
+        entry(
+            start=date(2026, 11, 23),
+            end=date(2026, 11, 25),
+            where="",
+            description="",
+            guests=[],
+            organizer=None,
+        )
+    )
+
+    lines = text.splitlines()
+    assert lines[4:-2] == [
+        "BEGIN:VEVENT",
+        "SUMMARY:Check-up\\; yearly",
+        "DTSTART;VALUE=DATE:20261123",
+        "DTEND;VALUE=DATE:20261125",
+        "DTSTAMP:20261120T093000Z",
+        f"UID:{UID}",
+        "SEQUENCE:0",
+        "STATUS:CONFIRMED",
+        "TRANSP:OPAQUE",
+    ]
+
+
+def test_what_says_so_already_is_not_written() -> None:
+    later = entry(stamp=at("2026-11-21 10:00"), sequence=4)
+
+    assert update_event(TEXT, later) is None
+
+
+def test_another_spelling_of_the_same_time_is_the_same() -> None:
+    text = TEXT.replace("DTSTART:20261123T080000Z", "DTSTART;TZID=Europe/Berlin:20261123T090000")
+    text = text.replace("DTEND:20261123T083000Z", "DURATION:PT30M")
+
+    assert update_event(text, ENTRY) is None
+
+
+def test_what_others_added_stays() -> None:
+    """An alarm, a category, a guest of the owner's own, and what the customer has answered."""
+    text = TEXT.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED")
+    text = text.replace(
+        "END:VEVENT",
+        f"CATEGORIES:Work\r\nATTENDEE:mailto:bob@example.com\r\nX-COLOR:red\r\n{ALARM}END:VEVENT",
+    )
+
+    new = update_event(
+        text, entry(start=at("2026-11-24 08:00"), end=at("2026-11-24 08:30"), sequence=1)
+    )
+
+    assert new is not None
+    assert shown(new) == (
+        UID,
+        at("2026-11-24 08:00"),
+        at("2026-11-24 08:30"),
+        "Check-up; yearly",
+        ["bob@example.com", "marty@example.com"],
+    )
+    assert ALARM in new
+    assert {"CATEGORIES:Work", "X-COLOR:red", "SEQUENCE:1"} <= set(new.splitlines())
+    assert "PARTSTAT=ACCEPTED" in new.replace("\r\n ", "")
+
+
+@pytest.mark.parametrize(
+    ("there", "own", "move", "expected"),
+    [(0, 1, True, 1), (5, 1, True, 6), (5, 1, False, 5), (5, 9, False, 9)],
+)
+def test_the_sequence_rises(there: int, own: int, move: bool, expected: int) -> None:
+    text = TEXT.replace("SEQUENCE:0", f"SEQUENCE:{there}")
+    changes = {"start": at("2026-11-23 07:00")} if move else {"what": "Other"}
+
+    new = update_event(text, entry(sequence=own, **changes))
+
+    assert new is not None
+    assert f"SEQUENCE:{expected}\r\n" in new
+
+
+def test_guests_come_and_go() -> None:
+    known = frozenset({"marty@example.com", "ann@example.com"})
+
+    new = update_event(TEXT, entry(guests=[ANN], known=known))
+    none = update_event(TEXT, entry(guests=[], organizer=None))
+
+    assert new is not None and none is not None
+    assert shown(new).guests == ["ann@example.com"]
+    assert shown(none).guests == []
+
+
+def test_what_was_made_to_repeat_is_one_event_again() -> None:
+    exception = "BEGIN:VEVENT\r\nUID:{}\r\nRECURRENCE-ID:20261124T080000Z\r\nSUMMARY:Else\r\n"
+    exception += "DTSTART:20261124T090000Z\r\nEND:VEVENT\r\n"
+    text = TEXT.replace("STATUS", "RRULE:FREQ=DAILY;COUNT=3\r\nEXDATE:20261125T080000Z\r\nSTATUS")
+    text = text.replace("END:VCALENDAR", exception.format(UID) + "END:VCALENDAR")
+
+    new = update_event(text, ENTRY)
+
+    assert new is not None
+    assert shown(new) == shown(TEXT)
+    assert "RRULE" not in new and "EXDATE" not in new
+
+
+def test_renewed_nothing_is_kept() -> None:
+    text = TEXT.replace("SEQUENCE:0", "SEQUENCE:7").replace(
+        "END:VEVENT", f"ATTENDEE:mailto:gone@example.com\r\n{ALARM}END:VEVENT"
+    )
+
+    assert replace_event(text, entry(sequence=2)) == TEXT.replace("SEQUENCE:0", "SEQUENCE:7")
+
+
+@pytest.mark.parametrize("text", ["", "hello", "BEGIN:VCALENDAR", "BEGIN:VEVENT\r\nEND:VCALENDAR"])
+def test_garbage(text: str) -> None:
+    with pytest.raises(UnreadableCalendar):
+        update_event(text, ENTRY)
+    assert has_uid(text, UID) is False
+
+
+def test_another_event() -> None:
+    with pytest.raises(ForeignObject):
+        update_event(TEXT, entry(uid="other"))
+    assert (has_uid(TEXT, "other"), has_uid(TEXT, UID)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, RemoteEvent(at("2026-11-23 08:00"), at("2026-11-23 08:30"), False, False)),
+        (
+            {"dtstart": date(2026, 11, 24), "dtend": date(2026, 11, 25)},
+            RemoteEvent(date(2026, 11, 24), date(2026, 11, 25), False, False),
+        ),
+        (
+            {"dtstart": datetime(2026, 11, 24, 9), "dtend": datetime(2026, 11, 24, 10)},
+            RemoteEvent(datetime(2026, 11, 24, 9), datetime(2026, 11, 24, 10), False, False),
+        ),
+        (
+            {"rrule": {"freq": "daily", "count": 2}},
+            RemoteEvent(at("2026-11-23 08:00"), at("2026-11-23 08:30"), True, False),
+        ),
+        (
+            {"status": "CANCELLED"},
+            RemoteEvent(at("2026-11-23 08:00"), at("2026-11-23 08:30"), False, True),
+        ),
+    ],
+)
+def test_read_standing(values: dict[str, Any], expected: RemoteEvent) -> None:
+    assert read_remote_event(change(TEXT, **values), UID) == expected
+
+
+def test_read_standing_with_a_zone_of_its_own() -> None:
+    """Outlook names its zones, and says what it means by them."""
+    zone = """\
+BEGIN:VTIMEZONE
+TZID:Harbour Time
+BEGIN:STANDARD
+DTSTART:16010101T000000
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0200
+END:STANDARD
+END:VTIMEZONE
+BEGIN:VEVENT""".replace("\n", "\r\n")
+    text = TEXT.replace("BEGIN:VEVENT", zone)
+    text = text.replace("DTSTART:20261123T080000Z", "DTSTART;TZID=Harbour Time:20261123T100000")
+
+    assert read_remote_event(text, UID).start == datetime(2026, 11, 23, 8, tzinfo=UTC)

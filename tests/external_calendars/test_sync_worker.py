@@ -1,0 +1,144 @@
+"""Several calendars at once, several workers at once: on a real database, in real threads."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from availability.models import Calendar, Event
+from external_calendars import tasks
+from external_calendars.models import Connection
+from external_calendars.providers.base import ProviderError
+from external_calendars.sync import worker
+from external_calendars.sync.leases import SYNC_WAKEUP
+from external_calendars.sync.worker import sync_due_calendars
+from notifications.outbox import poller
+from tests.external_calendars.icalendars import one
+from tests.external_calendars.memory import Memory, connect, memory
+from tests.world import Tenant
+
+__all__ = ["memory"]
+
+# SQLite's database of the tests is in memory: threads that share it do not wait for each other.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+
+
+@pytest.fixture
+def busy(memory: Memory) -> Memory:
+    """Thirty events, handed out by ten."""
+    for number in range(30):
+        memory.put(f"/{number}", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid=f"{number}"))
+    memory.batch = 10
+    return memory
+
+
+def test_one_round_looks_at_all_that_are_due(tenant: Tenant, busy: Memory) -> None:
+    theirs = [connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob", "Cid")]
+    Connection.objects.filter(pk=theirs[2].pk).update(next_at=None)
+
+    assert sync_due_calendars() == 2
+
+    in_step = Calendar.objects.exclude(synced_at=None).values_list("id", flat=True)
+    assert set(in_step) == {theirs[0].pk, theirs[1].pk}
+    assert Event.objects.count() == 60
+    assert sync_due_calendars() == 0
+
+
+def test_a_slow_server_holds_up_no_other(tenant: Tenant, busy: Memory) -> None:
+    """The first waits until the second is in step."""
+    ada, bob = (connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob"))
+    waiting = threading.Event()
+    fetch = busy.fetch
+
+    def slow(access: Any, hrefs: Any, *, deadline: float) -> Any:
+        if threading.current_thread() is first[0]:
+            assert waiting.wait(20)
+        yield from fetch(access, hrefs, deadline=deadline)
+        if threading.current_thread() is not first[0]:
+            waiting.set()
+
+    first: list[threading.Thread] = []
+    look = busy.list_changes
+
+    def noted(*args: Any, **given: Any) -> Any:
+        first.append(threading.current_thread())
+        return look(*args, **given)
+
+    busy.list_changes, busy.fetch = noted, slow  # type: ignore[method-assign]
+
+    assert sync_due_calendars() == 2
+    assert Calendar.objects.exclude(synced_at=None).count() == 2
+    assert {ada.pk, bob.pk} == set(Event.objects.values_list("calendar", flat=True))
+
+
+def test_two_workers_and_one_calendar(tenant: Tenant, busy: Memory) -> None:
+    connect(tenant.make_resource()["id"])
+    barrier = threading.Barrier(2, timeout=20)
+
+    def work() -> int:
+        try:
+            barrier.wait()
+            return sync_due_calendars()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(work) for _ in range(2)]
+        assert sorted(one.result() for one in found) == [0, 1]
+
+    assert busy.asked() == ["look", "fetch 10", "fetch 10", "fetch 10"]
+    assert Event.objects.count() == 30
+
+
+def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
+    tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = connect(tenant.make_resource()["id"])
+    monkeypatch.setattr(worker, "MAX_SECONDS", 0.0)
+    assert sync_due_calendars() == 0
+    stop = threading.Event()
+    busy.before_batch = stop.set
+    monkeypatch.setattr(worker, "MAX_SECONDS", 20.0)
+
+    assert sync_due_calendars(stopping=stop.is_set) == 1
+
+    assert Event.objects.count() == 10
+    there.refresh_from_db()
+    assert (there.done, there.total, there.lease_token) == (10, 30, None)
+    assert sync_due_calendars() == 1
+    assert Event.objects.count() == 30
+
+
+def test_the_task_and_the_sweep(
+    tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks, "publish_wakeup", sent.append)
+    there = connect(tenant.make_resource()["id"])
+
+    tasks.look_at_calendars()
+    tasks.look_at_calendars()
+
+    assert sent == [SYNC_WAKEUP]
+    assert list(poller.polls) == [poller.Poll("calendar", tasks.sweep_calendars)]
+    busy.put("/31", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="31"))
+    tasks.sweep_calendars()
+    assert Event.objects.count() == 30
+    Connection.objects.filter(pk=there.pk).update(next_at="2026-01-01T00:00:00Z")
+    tasks.sweep_calendars()
+    assert Event.objects.count() == 31
+
+
+def test_one_in_trouble_among_others(tenant: Tenant, busy: Memory) -> None:
+    good, bad = (connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob"))
+    Connection.objects.filter(pk=bad.pk).update(address="damaged")
+
+    assert sync_due_calendars() == 2
+
+    bad.refresh_from_db()
+    assert (bad.problem, bad.failures) == ("secret_unreadable", 1)
+    assert Event.objects.filter(calendar=good.pk).count() == 30
+    busy.trouble = ProviderError("unreachable")
+    assert sync_due_calendars() == 0

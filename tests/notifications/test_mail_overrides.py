@@ -1,0 +1,370 @@
+"""What every kind of mail says: whole subjects, whole texts."""
+
+import re
+from typing import Any
+
+import pytest
+
+from bookings.action_links import action_url
+from notifications.mail import SLUGS, Letter, compose_mail
+from tests.notifications.mails import BOOKING_ID, html_of, make_letter
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+BERLIN = "Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
+OLD = "Friday, 20 November 2026, 15:00 – 15:30 (Europe/Berlin)"
+MOVED = {"old_start": "2026-11-20T14:00:00+00:00", "old_end": "2026-11-20T14:30:00+00:00"}
+CUSTOMERS = f"""\
+What:     Check-up
+When:     {BERLIN}
+Where:    Harbour Street 5
+With:     Ada Lovelace
+Details:  Bring your card."""
+CUSTOMERS_MOVED = f"""\
+What:      Check-up
+New time:  {BERLIN}
+Old time:  {OLD}
+Where:     Harbour Street 5
+With:      Ada Lovelace
+Details:   Bring your card."""
+OWNERS = f"""\
+What:      Check-up
+When:      {BERLIN}
+Where:     Harbour Street 5
+Resource:  Ada Lovelace
+Customer:  Marty McFly
+           marty@example.com
+           +1 555 0100
+Details:   Bring your card."""
+OWNERS_MOVED = OWNERS.replace("When:    ", "New time:").replace(
+    "\nWhere:", f"\nOld time:  {OLD}\nWhere:", 1
+)
+HELLO = "Hello Marty McFly,"
+CHOICE = "Confirm:\n<confirm>\n\nDecline:\n<decline>"
+CANCEL = "Cancel the booking:\n<cancel_by_customer>"
+SORRY = "> We are ill.\n>\n> Sorry!"
+ILL = {"message": "We are ill.\n\nSorry!"}
+
+# slug -> facts, subject, paragraphs of the text.
+SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
+    "tentative_owner": (
+        {},
+        f"Please confirm: Check-up, {BERLIN}",
+        [
+            "A booking waits for your answer",
+            "Hello,",
+            "Marty McFly asks for this time. It is not agreed until you confirm it.",
+            OWNERS,
+            CHOICE,
+        ],
+    ),
+    "tentative_customer": (
+        {},
+        f"Request received: Check-up, {BERLIN}",
+        [
+            "We have received your request",
+            HELLO,
+            "It is not confirmed yet. You will get another mail as soon as it is decided.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
+    "confirmed_customer": (
+        {},
+        f"Confirmed: Check-up, {BERLIN}",
+        [
+            "Your booking is confirmed",
+            HELLO,
+            "We look forward to seeing you. An invitation for your calendar is attached.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
+    "confirmed_owner": (
+        {},
+        f"Confirmed: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking is confirmed",
+            "Hello,",
+            "Marty McFly has booked this time. An invitation for your calendar is attached.",
+            OWNERS,
+        ],
+    ),
+    "declined_customer": (
+        ILL,
+        f"Declined: Check-up, {BERLIN}",
+        [
+            "Your request could not be accepted",
+            HELLO,
+            "We are sorry: this time is not possible. You are welcome to ask for another one.",
+            SORRY,
+            CUSTOMERS,
+        ],
+    ),
+    "cancelled_customer": (
+        ILL,
+        f"Cancelled: Check-up, {BERLIN}",
+        [
+            "Your booking was cancelled",
+            HELLO,
+            "We are sorry: it does not take place.",
+            SORRY,
+            CUSTOMERS,
+        ],
+    ),
+    "cancelled_owner": (
+        {},
+        f"Cancelled: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking was cancelled",
+            "Hello,",
+            "The booking of Marty McFly does not take place.",
+            OWNERS,
+        ],
+    ),
+    "cancelled_by_customer_owner": (
+        {},
+        f"Cancelled by the customer: Check-up, {BERLIN}",
+        [
+            "A customer has cancelled",
+            "Hello,",
+            "Marty McFly has cancelled this booking. The time is free again.",
+            OWNERS,
+        ],
+    ),
+    "cancelled_by_customer_customer": (
+        {},
+        f"You have cancelled: Check-up, {BERLIN}",
+        [
+            "Your cancellation has arrived",
+            HELLO,
+            "You have cancelled this booking. There is nothing more to do.",
+            CUSTOMERS,
+        ],
+    ),
+    "unpaid_customer": (
+        {},
+        f"Not booked: Check-up, {BERLIN}",
+        [
+            "Your booking was not paid in time",
+            HELLO,
+            "The time was kept for you only until then. You are welcome to book again.",
+            CUSTOMERS,
+        ],
+    ),
+    "rescheduled_customer": (
+        MOVED,
+        f"New time: Check-up, {BERLIN}",
+        [
+            "Your booking has a new time",
+            HELLO,
+            "Please note when it takes place now.",
+            CUSTOMERS_MOVED,
+            CANCEL,
+        ],
+    ),
+    "rescheduled_owner": (
+        MOVED,
+        f"New time: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking has a new time",
+            "Hello,",
+            "The booking of Marty McFly was moved.",
+            OWNERS_MOVED,
+        ],
+    ),
+    "updated_customer": (
+        {},
+        f"Updated: Check-up, {BERLIN}",
+        [
+            "Your booking was updated",
+            HELLO,
+            "Please note the new details. The time is unchanged.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
+    "updated_owner": (
+        {},
+        f"Updated: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking was updated",
+            "Hello,",
+            "The booking of Marty McFly has new details. The time is unchanged.",
+            OWNERS,
+        ],
+    ),
+    "reminder_customer": (
+        {},
+        f"Reminder: Check-up, {BERLIN}",
+        [
+            "A reminder of your booking",
+            HELLO,
+            "Here is once more what was agreed.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
+    "reminder_owner": (
+        {"subject": "Tomorrow: {{ what }}"},
+        "Tomorrow: {{ what }}",
+        [
+            "A reminder of a booking",
+            "Hello,",
+            "Here is once more what was agreed with Marty McFly.",
+            OWNERS,
+        ],
+    ),
+}
+
+
+def with_links(text: str, letter: Letter) -> str:
+    return re.sub(r"<(\w+)>", lambda found: action_url(letter.booking, found[1], letter.end), text)
+
+
+def test_every_kind_is_told() -> None:
+    assert tuple(SAID) == SLUGS
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_subject_and_text(slug: str) -> None:
+    facts, subject, paragraphs = SAID[slug]
+    letter = make_letter(slug, **facts)
+
+    message = compose_mail(letter)
+
+    assert message.subject == subject
+    assert message.body == with_links("\n\n".join([*paragraphs, "Harbour Dental"]) + "\n", letter)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_html_says_the_same(slug: str) -> None:
+    facts, _, paragraphs = SAID[slug]
+    letter = make_letter(slug, **facts)
+
+    html = html_of(compose_mail(letter))
+
+    heading, greeting, sentence, *_ = paragraphs
+    assert f">{heading}</h1>" in html
+    assert (f">{greeting}</p>" in html, f">{sentence}</p>" in html) == (True, True)
+    assert "Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)</td>" in html
+    links = re.findall(r'href="([^"]*)"', html)
+    assert links == re.findall(r"^https?://\S+$", compose_mail(letter).body, re.MULTILINE)
+    assert "{{" not in html
+    assert re.findall(r"<(?:script|link|img|iframe|form)|@import|url\(", html) == []
+
+
+# --- Buttons --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("slug", "graph", "state", "actions"),
+    [
+        ("tentative_owner", "confirm_decline", "tentative", ["confirm", "decline"]),
+        ("tentative_owner", "confirm_decline", "confirmed", []),
+        ("tentative_owner", "instant_payment", "tentative", []),
+        ("tentative_customer", "confirm_decline", "tentative", ["cancel_by_customer"]),
+        ("tentative_customer", "confirm_decline", "declined", []),
+        ("confirmed_customer", "instant", "confirmed", ["cancel_by_customer"]),
+        ("confirmed_customer", "instant", "completed", []),
+        ("confirmed_customer", "instant_payment", "paid", ["cancel_by_customer"]),
+        ("confirmed_customer", "group_customer", "confirmed", ["cancel_by_customer"]),
+        ("confirmed_owner", "instant", "confirmed", []),
+        ("rescheduled_owner", "confirm_decline", "tentative", ["confirm", "decline"]),
+        ("rescheduled_owner", "confirm_decline", "confirmed", []),
+        ("rescheduled_customer", "instant", "confirmed", ["cancel_by_customer"]),
+        ("reminder_customer", "instant", "confirmed", ["cancel_by_customer"]),
+        ("reminder_owner", "instant", "confirmed", []),
+        ("cancelled_customer", "instant", "confirmed", []),
+    ],
+)
+def test_offers_what_the_graph_allows(
+    slug: str, graph: str, state: str, actions: list[str]
+) -> None:
+    html = html_of(compose_mail(make_letter(slug, graph=graph, state=state)))
+
+    prefix = f"/v2/bookings/{BOOKING_ID}/external_action/"
+    assert re.findall(rf"{prefix}(\w+)\?signature", html) == actions
+
+
+@pytest.mark.parametrize(
+    ("slug", "given", "offered"),
+    [
+        ("tentative_customer", {"state": "tentative"}, True),
+        ("confirmed_customer", {"graph": "instant"}, True),
+        ("confirmed_customer", {"graph": "instant_payment", "state": "paid"}, True),
+        ("rescheduled_customer", {"reschedules": 19, **MOVED}, True),
+        ("reminder_customer", {}, True),
+        ("confirmed_customer", {"project": None}, False),
+        ("confirmed_customer", {"graph": "group_customer"}, False),
+        ("confirmed_customer", {"state": "completed"}, False),
+        ("confirmed_customer", {"times": 3, "until": "2026-12-07T08:00:00+00:00"}, False),
+        ("cancelled_customer", {}, False),
+        ("confirmed_owner", {}, False),
+    ],
+)
+def test_offers_another_time_where_a_project_has_rules_for_it(
+    slug: str, given: dict[str, Any], offered: bool
+) -> None:
+    letter = make_letter(slug, **{"project": "Check-up", **given})
+
+    message = compose_mail(letter)
+
+    link = action_url(letter.booking, "reschedule", letter.end)
+    choice = f"Choose another time:\n{link}\n\nCancel the booking:\n"
+    assert (choice in message.body) is offered
+    assert (f"/book/bookings/{BOOKING_ID}/reschedule" in html_of(message)) is offered
+
+
+def test_offers_nothing_once_the_event_is_over(clock: Any) -> None:
+    letter = make_letter("reminder_customer")
+    clock.move_to(letter.end)
+
+    message = compose_mail(letter)
+
+    assert ("external_action" in message.body, "external_action" in html_of(message)) == (
+        False,
+        False,
+    )
+
+
+# --- Facts ----------------------------------------------------------------------------------------
+def test_facts_of_the_change_go_before_the_bookings_own() -> None:
+    message = compose_mail(
+        make_letter(
+            "cancelled_customer",
+            start="2026-11-24T10:00:00+00:00",
+            end="2026-11-24T11:00:00+00:00",
+            what="Cleaning",
+            where="",
+            description="",
+        )
+    )
+
+    when = "Tuesday, 24 November 2026, 11:00 – 12:00 (Europe/Berlin)"
+    assert message.subject == f"Cancelled: Cleaning, {when}"
+    assert message.body.split("\n\n")[3:] == [
+        f"What:  Cleaning\nWhen:  {when}\nWith:  Ada Lovelace",
+        "Harbour Dental\n",
+    ]
+
+
+def test_several_customers_are_all_told_to_the_owner() -> None:
+    letter = make_letter("confirmed_owner")
+    second = type(letter.customers[0])(name="Doc Brown", email="doc@example.com")
+    letter = Letter(
+        **{name: getattr(letter, name) for name in Letter.__slots__}
+        | {"customers": [*letter.customers, second]}
+    )
+
+    message = compose_mail(letter)
+
+    assert message.subject.startswith("Confirmed: Check-up with Marty McFly, Doc Brown, Monday")
+    assert "Customer:  Doc Brown\n           doc@example.com\n" in message.body
+
+
+def test_lines_of_a_description_are_kept() -> None:
+    description = "One\r\nTwo\u2028\n\nThree"
+
+    message = compose_mail(make_letter("confirmed_customer", description=description))
+
+    assert "Details:  One\n          Two\n\n          Three\n" in message.body
+    assert "One<br>\nTwo<br>\n<br>\n<br>\nThree</td>" in html_of(message)

@@ -1,0 +1,3 @@
+from tests.notifications.conftest import hooks, mails
+
+__all__ = ["hooks", "mails"]

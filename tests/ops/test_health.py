@@ -1,0 +1,163 @@
+"""/healthz and /readyz: what a load balancer is told when something is missing."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from notifications.models import Delivery, Endpoint
+from notifications.webhooks.services import create_webhook, send_test
+from tests.live import LiveCaller, Rows
+from tests.services import PostgreSQL, Service
+from tests.world import Tenant
+
+READY = {"status": "ok", "database": "ok", "migrations": "ok", "oldest_overdue_seconds": 0}
+UNREACHABLE = {
+    "status": "unavailable",
+    "database": "unreachable",
+    "migrations": "unknown",
+    "oldest_overdue_seconds": None,
+}
+NOT_MIGRATED = UNREACHABLE | {"database": "ok", "migrations": "not applied"}
+
+
+def test_healthz_looks_at_nothing() -> None:
+    # No database is allowed in this test.
+    response = Client().get("/healthz", headers={"Accept": "text/html"})
+
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+def test_readyz_counts_what_waits_to_be_completed(clock: Any, tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    span = {"start": "2026-11-20 10:00:00", "end": "2026-11-20 11:00:00"}
+    assert tenant.book(resource_id=resource["id"], **span).status == 201
+
+    Delivery.objects.all().delete()
+
+    before = Client().get("/readyz").json()
+    # It is due an hour after its end.
+    clock.move_to("2026-11-20 13:30:00+00:00")
+    after = Client().get("/readyz").json()
+
+    assert (before, after) == (READY, READY | {"oldest_overdue_seconds": 5400})
+
+
+def test_readyz_counts_what_waits_to_be_sent(clock: Any, tenant: Tenant) -> None:
+    """Its mails are due at once; a call to a server whose breaker is open is not overdue."""
+    resource = tenant.make_resource()
+    span = {"start": "2026-11-23 10:00:00", "end": "2026-11-23 11:00:00"}
+    assert tenant.book(resource_id=resource["id"], **span).status == 201
+    address = "https://example.com:443"
+    webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})
+    send_test(webhook, now=timezone.now())
+    Delivery.objects.filter(webhook=webhook).update(next_at=timezone.now() - timedelta(hours=1))
+    Endpoint.objects.create(
+        address=address, failures=10, open_until=timezone.now() + timedelta(hours=1)
+    )
+
+    overdue = [Client().get("/readyz").json()]
+    clock.shift(90)
+    overdue.append(Client().get("/readyz").json())
+    Endpoint.objects.all().delete()
+    overdue.append(Client().get("/readyz").json())
+
+    assert overdue == [READY | {"oldest_overdue_seconds": age} for age in (0, 90, 3690)]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405), ("DELETE", 405)])
+def test_health_is_only_read(db: None, path: str, method: str, status: int) -> None:
+    response = Client().generic(method, path)
+
+    assert response.status_code == status
+    if status == 405:
+        assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
+        assert response.json()["code"] == "method_not_allowed"
+
+
+def test_missing_migration_makes_it_unready(start_service: Callable[..., Service]) -> None:
+    service = start_service(workers=1)
+    caller, rows = LiveCaller(service.url), Rows(service)
+    last = "id = (SELECT max(id) FROM django_migrations WHERE app = 'bookings')"
+
+    ready = caller.get("/readyz")
+    with rows.cursor() as cursor:
+        cursor.execute(f"UPDATE django_migrations SET app = 'gone' WHERE {last}")
+        cursor.connection.commit()
+    missing = caller.get("/readyz")
+
+    assert (ready.status, ready.json) == (200, READY)
+    assert (missing.status, missing.json) == (503, NOT_MIGRATED)
+    assert missing.headers["Retry-After"] == "5"
+    assert caller.get("/healthz").status == 200
+
+
+# --- A database that is not there -----------------------------------------------------------------
+def check_outage(service: Service, bring_back: Callable[[], None]) -> None:
+    """The service without its database, and with it again."""
+    caller = LiveCaller(service.url, "live_api_key_00000000_" + "x" * 43)
+
+    unready, refused, alive = (caller.get(path) for path in ("/readyz", "/v2/app", "/healthz"))
+    bring_back()
+    after = [caller.get("/readyz").json, caller.get("/v2/app").code]
+
+    assert (unready.status, unready.json) == (503, UNREACHABLE)
+    assert unready.headers["Retry-After"] == "5"
+    assert refused.code == "503 unavailable"
+    assert refused.headers["Retry-After"] == "1"
+    assert alive.status == 200
+    assert after == [READY, "401 unauthenticated"]
+    assert "Traceback" not in service.log("web")
+
+
+@pytest.fixture
+def make_service(tmp_path: Path) -> Iterator[Callable[[str], Service]]:
+    """`make_service(url)`: a service that is not started yet."""
+    made = []
+
+    def make(url: str) -> Service:
+        folder = tmp_path / "service"
+        folder.mkdir()
+        made.append(Service(folder, url, {}))
+        return made[-1]
+
+    yield make
+    for service in made:
+        service.stop()
+
+
+@pytest.mark.postgresql
+@pytest.mark.skipif(not PostgreSQL.is_installed(), reason="PostgreSQL is not installed")
+def test_a_server_that_dies_makes_it_unready(make_service: Callable[[str], Service]) -> None:
+    server = PostgreSQL()
+    server.start()
+    service = make_service(server.url)
+    service.manage("migrate", "--verbosity", "0")
+    service.start_web(workers=1)
+    assert LiveCaller(service.url).get("/readyz").json == READY
+
+    server.kill()
+    check_outage(service, server.start)
+
+    service.stop()
+    server.stop()
+
+
+@pytest.mark.sqlite
+def test_a_file_that_is_missing_makes_it_unready(
+    make_service: Callable[[str], Service], tmp_path: Path
+) -> None:
+    place = tmp_path / "data"
+    service = make_service(f"sqlite:///{place / 'db.sqlite3'}")
+    service.start_web(workers=1)
+
+    def bring_back() -> None:
+        place.mkdir()
+        service.manage("migrate", "--verbosity", "0")
+
+    check_outage(service, bring_back)

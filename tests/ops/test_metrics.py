@@ -1,0 +1,338 @@
+"""/metrics: what Prometheus reads, parsed by its own parser."""
+
+import math
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+
+from notifications.models import Attempt, Delivery, Endpoint, Webhook
+from notifications.outbox.heartbeat import record_heartbeat
+from notifications.webhooks.services import create_webhook
+from ops import metrics
+from tests.live import LiveCaller
+from tests.queries import Queries
+from tests.services import Service
+from tests.world import Tenant
+
+LABELS = ("type", "kind", "state", "result", "quantile", "problem")
+Figures = dict[tuple[str, ...], float]
+EMPTY = {
+    **{
+        (name, kind): 0
+        for name in ("deliveries_open", "deliveries_due", "deliveries_oldest_due_seconds")
+        for kind in Delivery.TYPES
+    },
+    **{
+        ("delivery_attempts", kind, result): 0
+        for kind in Delivery.TYPES
+        for result in ("ok", "failed", "lost")
+    },
+    ("webhook_endpoints_open",): 0,
+    ("webhooks_disabled",): 0,
+    ("calendars_sync_age_seconds",): 0,
+    ("transaction_age_seconds",): 0,
+    ("beat_age_seconds",): math.inf,
+}
+FAMILIES = (
+    "deliveries_open",
+    "deliveries_due",
+    "deliveries_oldest_due_seconds",
+    "deliveries_total",
+    "delivery_attempts",
+    "delivery_lag_seconds",
+    "webhook_endpoints_open",
+    "webhooks_disabled",
+    "calendars_connected",
+    "calendars_sync_age_seconds",
+    "transaction_age_seconds",
+    "bookings_total",
+    "beat_age_seconds",
+)
+
+
+@pytest.fixture(autouse=True)
+def _always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "FRESH_SECONDS", 0)
+
+
+def parsed(text: str) -> Figures:
+    """(name, *label values, in the order of LABELS) -> value."""
+    return {
+        (sample.name, *(sample.labels[name] for name in LABELS if name in sample.labels)): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def figures() -> Figures:
+    response = Client().get("/metrics")
+    assert response.status_code == 200
+    return parsed(response.content.decode())
+
+
+@pytest.fixture
+def make_delivery(tenant: Tenant) -> Iterator[Callable[..., Delivery]]:
+    """A webhook delivery that is due in an hour, unless told otherwise (moments as timedeltas)."""
+
+    def make(**values: Any) -> Delivery:
+        now = timezone.now()
+        given = {"due_at": timedelta(hours=1), **values}
+        moments = {name: now + span for name, span in given.items() if isinstance(span, timedelta)}
+        given |= moments
+        if "finished_at" not in given:
+            given.setdefault("next_at", given["due_at"])
+        return Delivery.objects.create(
+            **{
+                "app": tenant.app,
+                "type": "webhook",
+                "kind": "test",
+                "endpoint": "https://example.com:443",
+                "expires_at": now + timedelta(days=3),
+                "created_at": now,
+                **given,
+            }
+        )
+
+    return make
+
+
+def attempt(delivery: Delivery, *, ago: float, seconds: float = 0.1, error: str = "") -> None:
+    at = timezone.now() - timedelta(seconds=ago)
+    Attempt.objects.create(delivery=delivery, at=at, seconds=seconds, error=error)
+
+
+# --- The text -------------------------------------------------------------------------------------
+def test_the_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
+    make_delivery(type="email", kind='a"b\\c', state="failed", finished_at=timedelta(hours=-1))
+
+    lines = Client().get("/metrics").content.decode().splitlines()
+
+    place = lines.index("# TYPE deliveries_total gauge")
+    assert lines[place - 1 : place + 2] == [
+        "# HELP deliveries_total Deliveries finished in the last 24 hours, by final state.",
+        "# TYPE deliveries_total gauge",
+        'deliveries_total{kind="a\\"b\\\\c",state="failed",type="email"} 1.0',
+    ]
+
+
+def test_an_empty_service(db: None) -> None:
+    response = Client().get("/metrics", headers={"Accept": "text/plain"})
+
+    text = response.content.decode()
+    assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert parsed(text) == EMPTY
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert tuple(families) == FAMILIES
+    assert {family.type for family in families.values()} == {"gauge"}
+    assert all(family.documentation for family in families.values())
+
+
+# --- The figures ----------------------------------------------------------------------------------
+def test_what_waits(make_delivery: Callable[..., Delivery]) -> None:
+    late = timedelta(seconds=-100)
+    make_delivery()
+    make_delivery(next_at=late)
+    make_delivery(next_at=timedelta(seconds=-40))
+    make_delivery(type="email", kind="reminder", endpoint="", next_at=timedelta(seconds=-10))
+    make_delivery(type="calendar", kind="confirmed", next_at=timedelta(seconds=-50))
+    make_delivery(endpoint="https://down.example:443", next_at=timedelta(hours=-2))
+    Endpoint.objects.create(
+        address="https://down.example:443",
+        failures=11,
+        open_until=timezone.now() + timedelta(minutes=2),
+    )
+    Endpoint.objects.create(address="https://slow.example:443", is_slow=True)
+    make_delivery(state="sending", next_at=timedelta(seconds=30), lease_token=uuid.uuid4())
+
+    found = figures()
+
+    ages = {key: found.pop(key) for key in list(found) if "oldest" in key[0]}
+    assert found == {
+        **{key: value for key, value in EMPTY.items() if "oldest" not in key[0]},
+        ("deliveries_open", "webhook"): 5,
+        ("deliveries_open", "email"): 1,
+        ("deliveries_due", "webhook"): 3,
+        ("deliveries_due", "email"): 1,
+        ("deliveries_open", "calendar"): 1,
+        ("deliveries_due", "calendar"): 1,
+        ("webhook_endpoints_open",): 1,
+    }
+    assert [math.floor(age / 10) for age in ages.values()] == [1, 10, 5]
+
+
+def test_what_was_finished(make_delivery: Callable[..., Delivery]) -> None:
+    for hours, state in ((1, "delivered"), (2, "delivered"), (3, "failed"), (25, "delivered")):
+        make_delivery(state=state, due_at=timedelta(0), finished_at=timedelta(hours=-hours))
+    make_delivery(
+        type="email",
+        kind="confirmed",
+        state="skipped",
+        due_at=timedelta(0),
+        finished_at=timedelta(minutes=-1),
+    )
+
+    assert figures() == EMPTY | {
+        ("deliveries_total", "webhook", "test", "delivered"): 2,
+        ("deliveries_total", "webhook", "test", "failed"): 1,
+        ("deliveries_total", "email", "confirmed", "skipped"): 1,
+    }
+
+
+def test_tries_and_their_lag(make_delivery: Callable[..., Delivery]) -> None:
+    """Of three: one at its first try, one at its second; one whose worker was lost."""
+    for lag in (1, 2, 60):
+        delivery = make_delivery(due_at=timedelta(seconds=-600 - lag), next_at=timedelta(hours=1))
+        if lag == 60:
+            attempt(delivery, ago=600, seconds=40, error="The worker was lost.")
+        else:
+            attempt(delivery, ago=600, error="Answered 500." if lag == 2 else "")
+    attempt(Delivery.objects.order_by("due_at")[1], ago=300)
+    old = make_delivery(due_at=timedelta(hours=-3), next_at=timedelta(hours=1))
+    attempt(old, ago=7200, error="Answered 500.")
+    again = make_delivery(due_at=timedelta(seconds=-60), next_at=timedelta(hours=1))
+    attempt(again, ago=600)
+
+    found = figures()
+
+    lags = {key: found.pop(key) for key in list(found) if key[0] == "delivery_lag_seconds"}
+    assert found == EMPTY | {
+        ("deliveries_open", "webhook"): 5,
+        ("delivery_attempts", "webhook", "ok"): 3,
+        ("delivery_attempts", "webhook", "failed"): 1,
+        ("delivery_attempts", "webhook", "lost"): 1,
+    }
+    assert {key: round(value) for key, value in lags.items()} == {
+        ("delivery_lag_seconds", "webhook", "0.5"): 2,
+        ("delivery_lag_seconds", "webhook", "0.99"): 60,
+    }
+
+
+def test_bookings_webhooks_and_beat(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    for day in (23, 24):
+        span = {"start": f"2027-03-{day} 10:00:00", "end": f"2027-03-{day} 11:00:00"}
+        assert tenant.book(resource_id=resource["id"], **span).status == 201
+    span = {"start": "2027-03-25 10:00:00", "end": "2027-03-25 11:00:00"}
+    tenant.book(resource_id=resource["id"], graph="confirm_decline", **span)
+    Delivery.objects.all().delete()
+    webhooks = [
+        create_webhook(app=tenant.app, given={"url": "https://example.com/"})[0] for _ in range(4)
+    ]
+    own, gone = webhooks[1].id, webhooks[2].id
+    Webhook.objects.exclude(id=webhooks[0].id).update(active=False, disabled_reason="Gone.")
+    Webhook.objects.filter(id=own).update(disabled_reason="")
+    Webhook.objects.filter(id=gone).update(deleted_at=timezone.now())
+    record_heartbeat()
+
+    found = figures()
+
+    assert 0 <= found.pop(("beat_age_seconds",)) < 30
+    assert found == {key: value for key, value in EMPTY.items() if "beat" not in key[0]} | {
+        ("bookings_total", "confirmed"): 2,
+        ("bookings_total", "tentative"): 1,
+        ("webhooks_disabled",): 1,
+    }
+
+
+def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery]) -> None:
+    counts = []
+    for rows in (1, 5):
+        for _ in range(rows):
+            attempt(make_delivery(next_at=timedelta(seconds=-1)), ago=1)
+        with Queries(connection) as captured:
+            figures()
+        counts.append(len(captured))
+
+    assert counts[0] == counts[1] <= 15
+
+
+def test_nothing_personal_is_told(tenant: Tenant) -> None:
+    resource = tenant.make_resource("Ada Lovelace", email="ada@example.com")
+    span = {"start": "2027-03-23 10:00:00", "end": "2027-03-23 11:00:00"}
+    assert tenant.book(resource_id=resource["id"], **span).status == 201
+
+    text = Client().get("/metrics").content.decode()
+
+    assert [word for word in ("@", "Ada", "Marty", tenant.app.slug) if word in text] == []
+
+
+def test_asked_often_it_answers_the_same(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "FRESH_SECONDS", 60)
+    monkeypatch.setattr(metrics, "cached_metrics", metrics.CachedMetrics())
+    first = figures()
+    with Queries(connection) as captured:
+        again = figures()
+
+    assert (first, len(captured)) == (again, 0)
+
+
+def test_who_waits_too_long_is_sent_away(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "PATIENCE", 0)
+    with metrics.cached_metrics._lock:
+        response = Client().get("/metrics")
+
+    assert (response.status_code, response.json()["code"]) == (503, "unavailable")
+
+
+# --- Who may read ---------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        (None, 401),
+        ("Bearer wrong", 401),
+        ("Bearer", 401),
+        ("Basic c2VjcmV0LXRva2Vu", 401),
+        ("secret-token", 401),
+        ("Bearer sécret", 401),
+        ("Bearer secret-token", 200),
+    ],
+)
+def test_a_token_is_needed_where_one_is_set(
+    db: None, settings: Any, given: str | None, status: int
+) -> None:
+    settings.METRICS_TOKEN = "secret-token"
+
+    response = Client().get("/metrics", headers={"Authorization": given} if given else {})
+
+    assert response.status_code == status
+    if status == 401:
+        assert response.headers["WWW-Authenticate"] == 'Bearer realm="metrics"'
+        assert response.json() | {"request_id": ""} == {
+            "error": "The metrics token is required.",
+            "code": "unauthenticated",
+            "request_id": "",
+        }
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405)])
+def test_it_is_only_read(db: None, method: str, status: int) -> None:
+    assert Client().generic(method, "/metrics").status_code == status
+
+
+def test_the_beat_leaves_its_mark(start_service: Callable[..., Service]) -> None:
+    service = start_service(workers=1, METRICS_TOKEN="secret-token")
+    service.start_worker()
+    service.start_beat()
+    caller = LiveCaller(service.url)
+    refused = caller.get("/metrics")
+    service.run("from notifications.tasks import mark_beat; mark_beat.delay()")
+    headers = {"Authorization": "Bearer secret-token"}
+
+    assert refused.status == 401
+    for _ in range(60):
+        answer = caller.call("GET", "/metrics", headers=headers)
+        age = parsed(answer.content.decode())[("beat_age_seconds",)]
+        if age < math.inf:
+            break
+        time.sleep(0.5)
+    assert 0 <= age < 30
