@@ -5,13 +5,16 @@
 
 import io
 import subprocess
+import sys
 import tarfile
 import uuid
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.live import CUSTOMER, LiveApp, Rows
 from tests.services import ROOT, Service
@@ -27,14 +30,35 @@ def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.fixture(scope="module")
 def previous_release(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """Its code in a folder; None where the history does not reach so far."""
+    """Its code and packages in a folder; None where the history does not reach so far."""
     archive = git("archive", COMMIT)
     if archive.returncode:
         return None
     folder = tmp_path_factory.mktemp("previous-release")
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
         tar.extractall(folder, filter="data")
+    install_missing_packages(folder)
     return folder
+
+
+def install_missing_packages(folder: Path) -> None:
+    """Beside the code in `folder`, what it requires in a version that this checkout lacks."""
+    missing = [
+        str(requirement).partition(";")[0].strip()
+        for line in (folder / "requirements.txt").read_text().splitlines()
+        if (requirement := Requirement(line)).marker is None or requirement.marker.evaluate()
+        if not is_installed(requirement)
+    ]
+    if missing:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+        subprocess.run([*pip, "--target", str(folder), *missing], check=True)
+
+
+def is_installed(requirement: Requirement) -> bool:
+    try:
+        return requirement.specifier.contains(metadata.version(requirement.name))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 @pytest.fixture
