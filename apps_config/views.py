@@ -2,13 +2,13 @@
 
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from apps_config.models import Account, App, Credential, Membership
 from apps_config.records import AppRecord, EventNotificationRecord
 from apps_config.serializers import AppSerializer, NewAppSerializer
 from apps_config.services import archive_app, change_app, create_app
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Forbidden, NotFound
 from common.openapi.generator import data_object, describe_endpoint, page_of

@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import path
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from scheduling import urls
 
 handler404 = urls.handler404

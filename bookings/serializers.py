@@ -29,7 +29,7 @@ from common.api.fields import (
     ZoneField,
     array_as_object,
 )
-from common.api.request_body import read_values_as
+from common.api.validated_input import read_values_as
 from common.durations import elapsed_seconds
 from common.errors import Invalid
 from common.ical.rrule import MAX_LENGTH

@@ -6,9 +6,9 @@ from common.sql import database_now
 
 @shared_task
 def complete_ended_bookings() -> None:
-    services.complete_ended_bookings(now=database_now())
+    services.complete_ended(now=database_now())
 
 
 @shared_task
 def time_out_payments() -> None:
-    services.time_out_payments(now=database_now())
+    services.time_out_unpaid(now=database_now())

@@ -24,7 +24,7 @@ class RateWindow:
         """Count a hit. Returns (allowed, remaining hits, seconds until the window ends)."""
         now = time.time() if now is None else now
         with self.lock:
-            count = self.count(key, now) + 1
+            count = self.hits(key, now) + 1
             if key not in self.counts and len(self.counts) >= MAX_KEYS:
                 # Drop the oldest key to bound memory; its count starts anew.
                 del self.counts[next(iter(self.counts))]
@@ -39,9 +39,9 @@ class RateWindow:
         """Whether the next hit would be refused; counts nothing."""
         now = time.time() if now is None else now
         with self.lock:
-            return bool(self.limit) and self.count(key, now) >= self.limit
+            return bool(self.limit) and self.hits(key, now) >= self.limit
 
-    def count(self, key: str, now: float) -> int:
+    def hits(self, key: str, now: float) -> int:
         """Hits of the key in the window of `now`; drops the counts of older windows."""
         window = int(now // WINDOW)
         if window != self.window:

@@ -8,6 +8,5 @@ class ExternalCalendarsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing these modules registers the free/busy check and the mirroring of bookings.
-        # A module that does not exist is ignored: tests/external_calendars/test_mirror.py notices.
-        mirror = ("mirror.delivery_planning", "mirror.writer", "mirror.records")
-        autodiscover_modules("freebusy", *mirror, "personal_data")
+        autodiscover_modules("freebusy", "personal_data")
+        autodiscover_modules("mirror.delivery_planning", "mirror.writer", "mirror.records")

@@ -3,14 +3,14 @@ import time
 from celery import shared_task
 
 from common.sql import database_now
+from external_calendars.sync.advance_window import delete_old_events, expand_further
 from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
-from external_calendars.sync.materialise import delete_old_events, expand_further
 from external_calendars.sync.worker import MAX_RUN, sync_due_calendars
 from notifications.outbox.poller import NEGLECTED, Poll, polls
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import publish_wakeup
 
-LAY_OUT_SECONDS = 20.0  # of one task
+EXPAND_SECONDS = 20.0  # of one task
 
 
 @shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
@@ -24,7 +24,7 @@ def look_at_calendars() -> None:
 def lay_out_calendars() -> None:
     """Daily: expand recurring events further, and delete old events."""
     now = database_now()
-    ends = time.monotonic() + LAY_OUT_SECONDS
+    ends = time.monotonic() + EXPAND_SECONDS
     for work in (expand_further, delete_old_events):
         for _ in work(now):
             if is_stopping():

@@ -8,7 +8,7 @@ from django.conf import settings
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
 from notifications.outbox import (
-    heartbeat,
+    beat_heartbeat,
     poller,  # noqa: F401  # its signals make every worker sweep
     retention,
 )
@@ -28,7 +28,7 @@ def pump(kind: str) -> None:
 
 @shared_task
 def mark_beat() -> None:
-    heartbeat.record_heartbeat()
+    beat_heartbeat.record_heartbeat()
 
 
 @shared_task

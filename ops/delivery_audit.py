@@ -96,7 +96,7 @@ def _not_open(now: datetime, overdue: timedelta) -> QuerySet:
     return Delivery.objects.filter(traces, state__in=Delivery.OPEN)
 
 
-def _delivered_by_nobody(now: datetime, overdue: timedelta) -> QuerySet:
+def _delivered_without_success(now: datetime, overdue: timedelta) -> QuerySet:
     success = Attempt.objects.filter(delivery=OuterRef("id"), error="")
     return Delivery.objects.filter(~Exists(success), state=Delivery.DELIVERED)
 
@@ -174,7 +174,7 @@ AUDIT_RULES = (
     AuditRule("unknown state or type", ("id", "state", "type"), _unknown),
     AuditRule("final, but without an end", _STANDING, _not_ended),
     AuditRule("open, but without a next attempt", _STANDING, _not_open),
-    AuditRule("delivered without a successful attempt", ("id",), _delivered_by_nobody),
+    AuditRule("delivered without a successful attempt", ("id",), _delivered_without_success),
     AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost),
     AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
     AuditRule("calls not exactly once", ("id", "reschedules", "wanted", "there"), _calls_not_once),

@@ -36,7 +36,7 @@ from external_calendars.sync.health import (
     least_synced,
 )
 from notifications.models import Delivery, Endpoint, Webhook
-from notifications.outbox.heartbeat import last_heartbeat
+from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
 from ops.reencryption import CURRENT, OLDER, UNREADABLE, scan_secrets
 

@@ -25,7 +25,7 @@ from common.sql import database_now
 from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
-from notifications.outbox.heartbeat import last_heartbeat
+from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, seconds_since
 from notifications.outbox.queue import LEASE
 

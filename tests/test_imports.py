@@ -202,3 +202,19 @@ def test_layers_import_downwards() -> None:
 )
 def test_bad_imports_are_caught(module: str, source: str, faults: list[str]) -> None:
     assert find_faults(source, module) == faults
+
+
+def test_modules_that_register_themselves_exist() -> None:
+    """`autodiscover_modules` imports what is there and ignores any other name."""
+    discovered = {
+        f"{path.parent.name}.{constant.value}"
+        for path in ROOT.glob("*/apps.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "autodiscover_modules"
+        for constant in call.args
+        if isinstance(constant, ast.Constant)
+    }
+
+    files = {name: ROOT / f"{name.replace('.', '/')}.py" for name in discovered}
+    assert files
+    assert [name for name, file in files.items() if not file.exists()] == []

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from access.passwords import find_password_owners
+from access.password_login import find_password_owners
 from access.serializers import LogInSerializer, NewCredentialSerializer
 from apps_config.authentication import clear_failed_login, count_failed_login
-from apps_config.endpoints import PublicView, TenantView
+from apps_config.base_views import PublicView, TenantView
 from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
 from availability.models import Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
 from availability.views.base import found_or_404
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.service_headers import service_header
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid, Unauthenticated
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of

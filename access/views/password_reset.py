@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.response import Response
 
 from access.password_reset import MAX_PASSWORD_MAILS, request_password_reset
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
@@ -14,7 +14,7 @@ from bookings.formatting import to_one_line
 from bookings.public_pages import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.json_parser import read_body
-from common.api.request_body import read_body_as, read_values_as
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.components import text_response

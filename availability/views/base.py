@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.models import Calendar, Event, EventQuerySet, Resource
 from availability.records import RESOURCE_INCLUDES
 from common.errors import NotFound
@@ -31,14 +31,14 @@ class ResourceScopedView(TenantView):
 
     resource_methods = EVERY_METHOD
 
-    def resources(self) -> QuerySet[Resource]:
+    def readable_resources(self) -> QuerySet[Resource]:
         return self._own(Resource.objects.for_app(self.app), "id")
 
-    def calendars(self) -> QuerySet[Calendar]:
+    def readable_calendars(self) -> QuerySet[Calendar]:
         calendars = Calendar.objects.for_app(self.app).select_related("connection")
         return self._own(calendars, "resource_id")
 
-    def events(self) -> EventQuerySet:
+    def readable_events(self) -> EventQuerySet:
         events = Event.objects.for_app(self.app).select_related("calendar", "resource")
         return self._own(events, "resource_id")
 

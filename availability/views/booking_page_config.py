@@ -4,7 +4,7 @@ import uuid
 
 from rest_framework.response import Response
 
-from apps_config.endpoints import PublicView
+from apps_config.base_views import PublicView
 from apps_config.services import public_key
 from availability.models import Project
 from availability.public_project import (

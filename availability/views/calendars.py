@@ -10,8 +10,8 @@ from availability.serializers.resources import CalendarSerializer, NewCalendarSe
 from availability.services import change_calendar, create_calendar, delete_calendar
 from availability.views.base import BY_NAME, ResourceScopedView, found_or_404
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as
 from common.api.search_conditions import CALENDAR_SEARCH, filter_by_search
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
@@ -30,7 +30,9 @@ class CalendarsView(ResourceScopedView):
     )
     def get(self, request: ApiRequest) -> Response:
         terms = self.query.search(CALENDAR_SEARCH)
-        rows = self.listed(filter_by_search(self.calendars(), terms, CALENDAR_SEARCH), BY_NAME)
+        rows = self.listed(
+            filter_by_search(self.readable_calendars(), terms, CALENDAR_SEARCH), BY_NAME
+        )
         return self.list_page(request, rows, CalendarRecord.of)
 
     @describe_endpoint(
@@ -42,7 +44,7 @@ class CalendarsView(ResourceScopedView):
     )
     def post(self, request: ApiRequest) -> Response:
         given = read_body_as(NewCalendarSerializer, request)
-        resource = self.resources().filter(id=given["resource_id"]).first()
+        resource = self.readable_resources().filter(id=given["resource_id"]).first()
         if resource is None:
             raise Invalid.at("resource_id", "There is no such resource.")
         calendar = create_calendar(resource=resource, given=given)
@@ -76,4 +78,4 @@ class CalendarView(ResourceScopedView):
         return Response(status=204)
 
     def _find(self, calendar_id: uuid.UUID) -> Calendar:
-        return found_or_404(self.calendars().filter(id=calendar_id).first(), "Calendar")
+        return found_or_404(self.readable_calendars().filter(id=calendar_id).first(), "Calendar")

@@ -15,8 +15,8 @@ from availability.serializers.events import (
 from availability.services import change_event, create_event, delete_event
 from availability.views.base import STAMPS, ResourceScopedView, found_or_404
 from common.api.ordering import BOUND, order_query
-from common.api.request_body import read_body_as
 from common.api.search_conditions import EVENT_SEARCH, filter_by_search
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
@@ -42,7 +42,7 @@ class EventsView(ResourceScopedView):
     def get(self, request: ApiRequest) -> Response:
         start, end = self._range()
         terms = self.query.search(EVENT_SEARCH)
-        rows = filter_by_search(self.events().overlapping(start, end), terms, EVENT_SEARCH)
+        rows = filter_by_search(self.readable_events().overlapping(start, end), terms, EVENT_SEARCH)
         rows = self.listed(rows, ORDERS)
         return self.list_page(request, rows, lambda row: EventRecord.of(row, self.zone))
 
@@ -67,7 +67,9 @@ class EventsView(ResourceScopedView):
     )
     def post(self, request: ApiRequest) -> Response:
         calendar_id = read_body_as(EventCalendarSerializer, request)["calendar_id"]
-        calendar = self.calendars().select_related("resource").filter(id=calendar_id).first()
+        calendar = (
+            self.readable_calendars().select_related("resource").filter(id=calendar_id).first()
+        )
         if calendar is None:
             raise Invalid.at("calendar_id", "There is no such calendar.")
         given = read_body_as(NewEventSerializer, request, zone=calendar.resource.timezone)
@@ -112,4 +114,4 @@ class EventView(ResourceScopedView):
         return Response(status=204)
 
     def _find(self, event_id: uuid.UUID) -> Event:
-        return found_or_404(self.events().filter(id=event_id).first(), "Event")
+        return found_or_404(self.readable_events().filter(id=event_id).first(), "Event")

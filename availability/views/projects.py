@@ -6,7 +6,7 @@ from collections.abc import Collection
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.models import Project, Resource
 from availability.records import (
     PROJECT_EXAMPLE,
@@ -35,8 +35,8 @@ from availability.services import (
 )
 from availability.views.base import BY_NAME, RESOURCE_INCLUDE, found_or_404
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as, read_values_as
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.openapi.components import ID
 from common.openapi.generator import data_object, describe_endpoint, include_of, page_of, search_of

@@ -18,8 +18,8 @@ from availability.serializers.resources import NewResourceSerializer, ResourceSe
 from availability.services import change_resource, create_resource, delete_resource
 from availability.views.base import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView, found_or_404
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.instants import find_zone
 from common.openapi.components import text_response
@@ -44,7 +44,9 @@ class ResourcesView(ResourceScopedView):
     def get(self, request: ApiRequest) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         terms = self.query.search(RESOURCE_SEARCH)
-        rows = self.listed(filter_by_search(self.resources(), terms, RESOURCE_SEARCH), BY_NAME)
+        rows = self.listed(
+            filter_by_search(self.readable_resources(), terms, RESOURCE_SEARCH), BY_NAME
+        )
         rows = with_resource_includes(rows, includes)
         return self.list_page(request, rows, lambda row: ResourceRecord.of(row, include=includes))
 
@@ -71,7 +73,7 @@ class ResourcesView(ResourceScopedView):
         includes = {*self.query.include(RESOURCE_INCLUDES), "calendars"}
         given = read_body_as(NewResourceSerializer, request)
         resource, api_token = create_resource(app=self.app, given=given)
-        row = with_resource_includes(self.resources(), includes).get(id=resource.id)
+        row = with_resource_includes(self.readable_resources(), includes).get(id=resource.id)
         record = ResourceRecord.of(row, include=includes) | {"api_token": api_token}
         return Response({"data": record}, status=201)
 
@@ -105,7 +107,9 @@ class ResourceView(ResourceScopedView):
     )
     def put(self, request: ApiRequest, resource_id: uuid.UUID) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
-        resource = found_or_404(self.resources().filter(id=resource_id).first(), "Resource")
+        resource = found_or_404(
+            self.readable_resources().filter(id=resource_id).first(), "Resource"
+        )
         change_resource(resource, read_body_as(ResourceSerializer, request))
         return self._answer(resource_id, includes)
 
@@ -116,12 +120,14 @@ class ResourceView(ResourceScopedView):
         status=204,
     )
     def delete(self, request: ApiRequest, resource_id: uuid.UUID) -> Response:
-        resource = found_or_404(self.resources().filter(id=resource_id).first(), "Resource")
+        resource = found_or_404(
+            self.readable_resources().filter(id=resource_id).first(), "Resource"
+        )
         delete_resource(resource, now=self.now)
         return Response(status=204)
 
     def _answer(self, resource_id: uuid.UUID, includes: Collection[str]) -> Response:
-        rows = with_resource_includes(self.resources(), includes)
+        rows = with_resource_includes(self.readable_resources(), includes)
         row = found_or_404(rows.filter(id=resource_id).first(), "Resource")
         return Response({"data": ResourceRecord.of(row, include=includes)})
 
@@ -140,7 +146,7 @@ class ResourceZoneView(ResourceScopedView):
         path={"email": text_response("Upper or lower case.", examples=[RESOURCE_EXAMPLE["email"]])},
     )
     def get(self, request: ApiRequest, email: str) -> Response:
-        resource = found_or_404(with_email(self.resources(), email).first(), "Resource")
+        resource = found_or_404(with_email(self.readable_resources(), email).first(), "Resource")
         offset = find_zone(resource.timezone).utcoffset(self.now) or timedelta()
         hours = offset.total_seconds() / 3600
         shown = int(hours) if hours.is_integer() else hours

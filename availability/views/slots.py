@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.core.slots import Slot
 from availability.legacy_findtime import (
     ALL_SOLUTIONS,
@@ -38,7 +38,7 @@ from availability.slot_rendering import (
     write_slots,
 )
 from common.api.fields import array_as_object
-from common.api.request_body import read_body_as, read_values_as
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.durations import DurationError, resolve_time
 from common.errors import Invalid

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 
-from apps_config.endpoints import add_test_mode_header
+from apps_config.base_views import add_test_mode_header
 from apps_config.services import public_key
 from availability.booking_policies import policy_query
 from availability.models import Project

@@ -8,7 +8,7 @@ from bookings.privacy.customer_list import CUSTOMER_SEARCH, PEOPLE_ORDERS, list_
 from bookings.privacy.erase import Erasure, erase_person
 from bookings.privacy.export import write_export
 from bookings.privacy.person import Person
-from bookings.privacy.personal_data import PersonalData, on_erasure, personal_data_parts
+from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
 from bookings.privacy.redactor import Redactor
 from bookings.privacy.retention import due_for_erasure, erase_due_bookings
 

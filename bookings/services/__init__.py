@@ -23,10 +23,10 @@ from bookings.services.seats import NewSeat, create_seat
 from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
 from bookings.services.transitions import (
     apply_action,
-    complete_ended_bookings,
+    complete_ended,
     delete_booking,
     target_of,
-    time_out_payments,
+    time_out_unpaid,
 )
 from bookings.target import BookingTarget
 
@@ -47,7 +47,7 @@ __all__ = [
     "apply_action",
     "change_booking",
     "check_may_move",
-    "complete_ended_bookings",
+    "complete_ended",
     "create_booking",
     "create_seat",
     "create_series",
@@ -59,7 +59,7 @@ __all__ = [
     "reschedule_booking",
     "reschedule_once",
     "target_of",
-    "time_out_payments",
+    "time_out_unpaid",
 ]
 
 

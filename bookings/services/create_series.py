@@ -10,7 +10,6 @@ from typing import Any
 from django.db import transaction
 
 from availability.booking_policies import first_own_calendars
-from availability.checks import NO_RESOURCE, RequestRefusal, check_requests, restrict_to_resources
 from availability.event_time import (
     NotAvailable,
     SlotTaken,
@@ -20,6 +19,12 @@ from availability.event_time import (
     lock_resources_of_calendars,
     span_record,
     write_events,
+)
+from availability.free_time_checks import (
+    NO_RESOURCE,
+    RequestRefusal,
+    check_requests,
+    restrict_to_resources,
 )
 from availability.models import Calendar
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource
@@ -67,10 +72,10 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     with every occurrence in conflict; Invalid for a rule that can't be used.
     """
     candidates = target.choices(enforced=new.enforce_availability)
-    choices = _choices(new, target, candidates)
+    choices = _resource_choices(new, target, candidates)
     target.elsewhere = _live_busy(choices, new, target)
     if target.elsewhere:
-        choices = _choices(new, target, candidates)
+        choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
         if target.project and not lock_project(target.project.id):
             raise Invalid.at("project_id", "The project no longer exists.")
@@ -97,7 +102,7 @@ def _live_busy(
     return fetch_live_busy_for([_time_request(new, target, time) for time in times], resource_ids)
 
 
-def _choices(
+def _resource_choices(
     new: NewSeries, target: BookingTarget, candidates: AvailabilityQuery
 ) -> list[_ResourceChoice]:
     """Return the choices of resources, best first; checked without a lock."""

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from django.db import transaction
 
 from availability.booking_policies import first_own_calendars
-from availability.checks import check_request, choose_free_resources
 from availability.event_time import (
     NotAvailable,
     SlotTaken,
@@ -22,6 +21,7 @@ from availability.event_time import (
     lock_project,
     lock_resources_of_calendars,
 )
+from availability.free_time_checks import check_request, choose_free_resources
 from availability.holds import use_hold
 from availability.models import Calendar
 from bookings.services.errors import alternatives_on_refusal

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps_config.models import App
-from availability.checks import find_first_refusal
 from availability.event_time import (
     NotAvailable,
     SlotTaken,
@@ -22,6 +21,7 @@ from availability.event_time import (
     lock_resources,
     write_times,
 )
+from availability.free_time_checks import find_first_refusal
 from availability.models import Calendar, Event
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
@@ -266,12 +266,12 @@ def delete_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
         booking.save(update_fields=["deleted_at", "updated_at"])
 
 
-def complete_ended_bookings(*, now: datetime) -> int:
+def complete_ended(*, now: datetime) -> int:
     """Complete live bookings that ended an hour ago; return their number."""
     return _act_when_due("completes_at", "complete", now)
 
 
-def time_out_payments(*, now: datetime) -> int:
+def time_out_unpaid(*, now: datetime) -> int:
     """Time out bookings whose payment is overdue; return their number."""
     return _act_when_due("expires_at", TIMEOUT, now)
 

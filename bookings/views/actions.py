@@ -23,7 +23,7 @@ from bookings.serializers import (
 from bookings.services import SCOPES, THIS, apply_action, reschedule_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
-from common.api.request_body import read_body_as, read_values_as
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 from common.openapi.components import text_response

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.event_time import NotAvailable
 from availability.slot_rendering import public_reason_record, reason_record
 from bookings.models import Booking

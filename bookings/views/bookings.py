@@ -30,7 +30,7 @@ from common.api.fields import array_as_object
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
 from common.api.pagination import Page, list_envelope
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.components import FLAG, ID, text_response

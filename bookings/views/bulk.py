@@ -28,7 +28,7 @@ from bookings.services.bulk import BulkResult, create_bulk, run_bulk
 from bookings.views.actions import read_message
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
-from common.api.request_body import read_body_as, read_values_as
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.errors import Internal, Invalid, Refusal
 from common.openapi.generator import data_list, describe_endpoint

@@ -3,7 +3,7 @@
 from django.http import StreamingHttpResponse
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from bookings.models import Booking
 from bookings.privacy import (
     CUSTOMER_SEARCH,
@@ -17,7 +17,7 @@ from bookings.records import ErasedRecord, PersonExportRecord, PersonRecord
 from bookings.serializers import AddressSerializer
 from common.api.ordering import order_query, read_order
 from common.api.pagination import Page, list_envelope
-from common.api.request_body import read_body_as, read_values_as
+from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of

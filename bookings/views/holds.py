@@ -15,7 +15,7 @@ from bookings.hold_input import (
 )
 from bookings.services import hold_time
 from bookings.views.base import BookingScopedView
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 from common.openapi.generator import data_object, describe_endpoint

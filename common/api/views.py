@@ -63,7 +63,7 @@ class ApiView(APIView):
         self.args, self.kwargs = args, kwargs
         self.request = ApiRequest(request)
         try:
-            response = render_json_response(self.answer(self.request, *args, **kwargs))
+            response = render_json_response(self.handle_request(self.request, *args, **kwargs))
         except Exception as exc:
             context = {"request": self.request, "view": self}
             response = render_json_response(exception_response(exc, context))
@@ -72,7 +72,7 @@ class ApiView(APIView):
             response.content = b""
         return response
 
-    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def handle_request(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         handler = self.handler_of(request.method or "")
         if request.method == "OPTIONS":
             return handler(request, *args, **kwargs)

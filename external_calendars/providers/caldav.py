@@ -18,7 +18,11 @@ from external_calendars.providers.base import (
     RemoteObject,
     compare_etags,
 )
-from external_calendars.providers.caldav_collection import BATCH_BYTES, CalDavCollection, etag_at
+from external_calendars.providers.caldav_collection_reader import (
+    BATCH_BYTES,
+    CalDavCollection,
+    etag_at,
+)
 from external_calendars.providers.caldav_discovery import find_calendar
 from external_calendars.providers.http_session import HttpSession, provider_error
 from external_calendars.providers.urls import (

@@ -9,7 +9,7 @@ from availability.records import CalendarRecord
 from availability.services import change_calendar
 from availability.views import calendars
 from availability.views.base import ResourceScopedView, found_or_404
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint
@@ -43,7 +43,7 @@ def refuse_key(request: ApiRequest) -> None:
         raise Invalid.at("Idempotency-Key", "Not supported when connecting a calendar.")
 
 
-class CalendarsView(calendars.CalendarsView):
+class ConnectableCalendarsView(calendars.CalendarsView):
     @describe_endpoint(
         summary="Create or connect a calendar",
         description="With a `provider` other than `service`, the service connects the calendar: it"
@@ -70,7 +70,7 @@ class CalendarsView(calendars.CalendarsView):
             return super().post(request)
         refuse_key(request)
         given = read_body_as(ConnectSerializer, request)
-        resource = self.resources().filter(id=given["resource_id"]).first()
+        resource = self.readable_resources().filter(id=given["resource_id"]).first()
         if resource is None:
             raise Invalid.at("resource_id", "There is no such resource.")
         calendar = connect_calendar(
@@ -84,7 +84,7 @@ class CalendarsView(calendars.CalendarsView):
         return Response({"data": CalendarRecord.of(calendar)}, status=201)
 
 
-class CalendarView(calendars.CalendarView):
+class ConnectableCalendarView(calendars.CalendarView):
     @describe_endpoint(
         summary="Change a calendar",
         description="With `address`, `username` or `password`, the service reconnects the"
@@ -131,10 +131,10 @@ class ConnectedView(ResourceScopedView):
     """Base of the endpoints of connected calendars."""
 
     def find_calendar(self, calendar_id: uuid.UUID) -> Calendar:
-        return found_or_404(self.calendars().filter(id=calendar_id).first(), "Calendar")
+        return found_or_404(self.readable_calendars().filter(id=calendar_id).first(), "Calendar")
 
 
-class TestView(ConnectedView):
+class TestConnectionView(ConnectedView):
     query_like = True
 
     @describe_endpoint(

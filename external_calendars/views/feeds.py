@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.renderers import StaticHTMLRenderer
 from rest_framework.response import Response
 
-from apps_config.endpoints import PublicView
+from apps_config.base_views import PublicView
 from common.api.views import ApiRequest
 from common.openapi.components import TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint

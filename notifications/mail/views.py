@@ -4,9 +4,9 @@ from typing import Any
 
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from bookings.models import Booking
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 from common.openapi.components import text_response
@@ -94,11 +94,11 @@ class PreviewView(TemplateScopedView):
     def post(self, request: ApiRequest, template_slug: str) -> Response:
         self.check_slug(template_slug)
         given = read_body_as(PreviewSerializer, request)
-        booking = self._find_booking(given.pop("booking_id", None))
+        booking = self._named_booking(given.pop("booking_id", None))
         words = preview_mail(self.app, template_slug, given, booking, now=self.now)
         return Response({"data": words._asdict()})
 
-    def _find_booking(self, booking_id: Any) -> Booking | None:
+    def _named_booking(self, booking_id: Any) -> Booking | None:
         if booking_id is None:
             return None
         rows = Booking.objects.for_app(self.app).select_related(

@@ -5,7 +5,7 @@ import uuid
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.views.base import found_or_404
 from common.api.filters import apply_filters
 from common.api.ordering import order_query

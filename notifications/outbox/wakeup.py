@@ -47,7 +47,7 @@ class WakeUpThread:
         self._wanted: set[WakeUp] = set()
         self._process = 0
 
-    def ask(self, wake_ups: Iterable[WakeUp]) -> None:
+    def enqueue(self, wake_ups: Iterable[WakeUp]) -> None:
         with self._lock:
             self._wanted.update(wake_ups)
             if self._process != os.getpid():  # threads do not survive a fork
@@ -80,7 +80,7 @@ wake_up_thread = WakeUpThread()
 
 def wake_up_after_commit(*wake_ups: WakeUp) -> None:
     """Publish the wake-ups once the transaction is committed."""
-    transaction.on_commit(lambda: wake_up_thread.ask(wake_ups))
+    transaction.on_commit(lambda: wake_up_thread.enqueue(wake_ups))
 
 
 def wake_dispatchers_after_commit(rows: Iterable[Delivery]) -> None:

@@ -4,10 +4,10 @@ import uuid
 
 from rest_framework.response import Response
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from availability.views.base import found_or_404
 from common.api.ordering import order_query
-from common.api.request_body import read_body_as
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.openapi.generator import data_list, data_object, describe_endpoint
 from notifications.models import Webhook
@@ -122,7 +122,7 @@ class RotateView(WebhookScopedView):
         return Response({"data": WebhookRecord.of(webhook) | {"secret": secret}})
 
 
-class TestView(WebhookScopedView):
+class TestDeliveryView(WebhookScopedView):
     @describe_endpoint(
         summary="Send a test call",
         description="A delivery of the kind `test`. Its body is the app's newest booking, or an"

@@ -130,7 +130,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         return self.get_fields(request, obj) if obj else ()
 
     def may_revoke(self, request: HttpRequest, key: Credential) -> bool:
-        owner = self.app_id_of(key)
+        owner = self.app_id_of_row(key)
         return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
 
     # --- Issuing ----------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         if request.method == "POST":
             if not may_change:
                 raise PermissionDenied
-            form = self._take(request, app)
+            form = self._carry_out_post(request, app)
             if form is None:
                 return HttpResponseRedirect(self._next_page(request, app))
         members = app.memberships.select_related("account").order_by("account__email")
@@ -94,7 +94,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             return reverse("admin:apps_config_membership_of", args=[app.pk])
         return reverse("admin:index")
 
-    def _take(self, request: HttpRequest, app: App) -> NewMemberForm | None:
+    def _carry_out_post(self, request: HttpRequest, app: App) -> NewMemberForm | None:
         """Perform the POSTed action; return the form if it is invalid."""
         try:
             if "add" in request.POST:

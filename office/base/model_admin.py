@@ -62,7 +62,7 @@ class TenantScopedAdmin(BaseModelAdmin, Generic[Row]):
         scope = scope_of(request)
         if scope.is_staff:
             return super().has_view_permission(request, obj)
-        return bool(self.app_paths) and scope.allows(self.app_id_of(obj), self.seen_by)
+        return bool(self.app_paths) and scope.allows(self.app_id_of_row(obj), self.seen_by)
 
     # Django asks an inline with its parent's row.
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
@@ -84,9 +84,9 @@ class TenantScopedAdmin(BaseModelAdmin, Generic[Row]):
         return least is not None and self._member_may(request, obj, least)
 
     def _member_may(self, request: HttpRequest, obj: models.Model | None, least: str) -> bool:
-        return bool(self.app_paths) and scope_of(request).allows(self.app_id_of(obj), least)
+        return bool(self.app_paths) and scope_of(request).allows(self.app_id_of_row(obj), least)
 
-    def app_id_of(self, obj: models.Model | None) -> uuid.UUID | None:
+    def app_id_of_row(self, obj: models.Model | None) -> uuid.UUID | None:
         """Return the app of a row; None without a row of this admin's model.
 
         Django asks an inline with its parent's row, whose page has already been checked.

@@ -65,7 +65,7 @@ def visible_projects(request: HttpRequest) -> QuerySet[Project]:
     return Project.objects.filter(scope_of(request).rows("app"), deleted_at=None)
 
 
-def find_visible_resources(request: HttpRequest, ids: Sequence[uuid.UUID]) -> list[Resource]:
+def get_visible_resources_or_404(request: HttpRequest, ids: Sequence[uuid.UUID]) -> list[Resource]:
     """Return these resources, of one app, in the given order: one query. Raises Http404 for
     others.
     """

@@ -95,7 +95,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 if name not in NOT_BY_HAND
             ],
             outcome=state_words(booking.outcome or ""),
-            outcomes=_outcomes(booking) if may_act else [],
+            outcomes=_outcome_buttons(booking) if may_act else [],
             zone=place,
             start_value=_field_value(event.start, place),
             end_value=_field_value(event.end, place),
@@ -214,7 +214,7 @@ def _occurrences(booking: Booking) -> list[Booking]:
     return list(booking.series.bookings.select_related("event").order_by("event__start"))
 
 
-def _outcomes(booking: Booking) -> list[tuple[str, str]]:
+def _outcome_buttons(booking: Booking) -> list[tuple[str, str]]:
     """Return the outcome buttons of a started booking, without the current outcome."""
     takes_place = GRAPHS[booking.graph].takes_place(booking.state)
     if booking.event.start > timezone.now() or not (takes_place or booking.outcome):

@@ -16,7 +16,7 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.serializers import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
-from common.api.request_body import read_values_as
+from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
 from common.instants import format_instant, parse_instant
 from office.base.local_time import local_text, parse_day, parse_moment, parse_zone, span_text
@@ -28,7 +28,7 @@ from office.base.permissions import (
     RequiredPermission,
     actor_of,
     editor_caller_of,
-    find_visible_resources,
+    get_visible_resources_or_404,
     has_permission,
     json_view,
     read_ids,
@@ -104,7 +104,7 @@ def _chosen_resources(request: HttpRequest) -> list[Resource]:
     """Return the resources in the query, else the last used ones, else the first one by name."""
     ids = [identifier for text in request.GET.getlist("resources") for identifier in read_ids(text)]
     if ids:
-        return find_visible_resources(request, ids[:MAX_SIDE_BY_SIDE])
+        return get_visible_resources_or_404(request, ids[:MAX_SIDE_BY_SIDE])
     reach = visible_resources(request)
     if "app" in request.GET:
         reach = reach.filter(app__slug=request.GET["app"])
@@ -153,7 +153,7 @@ def _projects_of(app: App | None) -> list[Project]:
 @json_view("GET", "HEAD")
 def read_events(request: HttpRequest) -> dict[str, Any]:
     """?start&end (days, the end exclusive) &resources=id,id&zone (none: each resource's own)"""
-    resources = find_visible_resources(request, read_ids(request.GET.get("resources", "")))
+    resources = get_visible_resources_or_404(request, read_ids(request.GET.get("resources", "")))
     app = resources[0].app
     zone = request.GET.get("zone") or None
     shown = CalendarRange(

@@ -213,7 +213,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "reconnect": self.reconnect,
             "try": self.try_out,
             "look": self.look,
-            "primary": self.primary,
+            "primary": self.set_primary,
             "disconnect": self.disconnect,
             "feed": self.feed,
             "revoke-feed": self.revoke_feed,
@@ -243,7 +243,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         return self.back_to(calendar)
 
     @method_decorator(require_POST)
-    def primary(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def set_primary(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Set whether bookings are written to the calendar: `primary` is yes or no."""
         calendar = self.find_connected(request, object_id)
         is_primary = request.POST.get("primary") == "yes"

@@ -21,7 +21,7 @@ from availability.query_input import parse_availability_query
 from availability.search import AvailabilityQuery, Explanation, explain_query, rules_from_rows
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
-from common.api.request_body import read_values_as
+from common.api.validated_input import read_values_as
 from common.instants import to_datetime
 from office.base.local_time import parse_zone, time_text
 

@@ -30,7 +30,7 @@ from office.base.pages import find_row
 from office.base.permissions import (
     SEE,
     editor_caller_of,
-    find_visible_resources,
+    get_visible_resources_or_404,
     json_view,
     read_json_object,
     require,
@@ -120,7 +120,7 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
         return EditedRules(resource, project, zone)
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
-        (resource,) = find_visible_resources(request, [_id(body["resource_id"])])
+        (resource,) = get_visible_resources_or_404(request, [_id(body["resource_id"])])
         resource.timezone = parse_zone("timezone", zone or resource.timezone)
         return EditedRules(resource, None, resource.timezone)
     return EditedRules(None, None, parse_zone("timezone", zone or "UTC"))

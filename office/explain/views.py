@@ -15,7 +15,7 @@ from office.base.local_time import monday_of, parse_day, parse_moment, today_in
 from office.base.pages import find_row
 from office.base.permissions import (
     editor_caller_of,
-    find_visible_resources,
+    get_visible_resources_or_404,
     show_page,
     visible_projects,
     visible_resources,
@@ -53,7 +53,7 @@ def show_resource(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
 
 
 def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
-    (resource,) = find_visible_resources(request, [resource_id])
+    (resource,) = get_visible_resources_or_404(request, [resource_id])
     if resource.id not in last_used_resources(request):
         remember_resources(request, [resource])
     now = timezone.now()
@@ -82,7 +82,7 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
         "office/why.html",
         title="Why not?",
         resource=resource,
-        resources=_choices(request, resource),
+        resources=_resource_choices(request, resource),
         project=project,
         projects=projects.order_by("name", "id")[:LISTED],
         days=days,
@@ -104,7 +104,7 @@ def _find_project(request: HttpRequest, resource: Resource) -> Project | None:
     return find_row(visible_projects(request).filter(app_id=resource.app_id), text)
 
 
-def _choices(request: HttpRequest, resource: Resource) -> list[dict[str, Any]]:
+def _resource_choices(request: HttpRequest, resource: Resource) -> list[dict[str, Any]]:
     rows = list(visible_resources(request).order_by("name", "id")[:LISTED])
     rows = rows if resource in rows else [resource, *rows]
     several = len({row.app_id for row in rows}) > 1

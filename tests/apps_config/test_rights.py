@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from django.urls import URLPattern, get_resolver
 
-from apps_config.endpoints import TenantView
+from apps_config.base_views import TenantView
 from apps_config.models import Membership
 from tests.external_calendars.fake_provider import Shelf, shelf
 from tests.world import Answer, Caller, Tenant

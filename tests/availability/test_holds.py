@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from availability import holds, tasks
-from availability.checks import check_request
 from availability.event_time import SlotTaken, TimeRequest
+from availability.free_time_checks import check_request
 from availability.holds import (
     HoldExpired,
     extend_hold,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from apps_config.models import App
 from bookings.models import Booking
-from bookings.services import complete_ended_bookings
+from bookings.services import complete_ended
 from tests.bookings.race_clients import Request, call
 from tests.bookings.race_tenant import CUSTOMER, DAY, run_program
 from tests.services import Service
@@ -127,7 +127,7 @@ class Client:
 
     def sweep(self) -> str:
         """The timer, in some hour of the first morning that is booked."""
-        complete_ended_bookings(now=DAY + timedelta(hours=self.random.uniform(0, 12)))
+        complete_ended(now=DAY + timedelta(hours=self.random.uniform(0, 12)))
         return "ok"
 
     def span(self) -> dict[str, str]:

@@ -13,8 +13,8 @@ from bookings import tasks
 from bookings.models import Booking
 from bookings.services import (
     Transition,
-    complete_ended_bookings,
-    time_out_payments,
+    complete_ended,
+    time_out_unpaid,
     transition_log,
     transitions,
 )
@@ -46,7 +46,7 @@ def states() -> list[str]:
 def test_one_hour_after_the_end(tenant: Tenant, ada: Any, booking: Any, clock: Any) -> None:
     clock.move_to(DUE)
 
-    done = complete_ended_bookings(now=DUE)
+    done = complete_ended(now=DUE)
 
     found = whole(tenant, booking)
     assert (done, found["state"], found["completed"]) == (1, "completed", True)
@@ -64,18 +64,18 @@ def test_one_hour_after_the_end(tenant: Tenant, ada: Any, booking: Any, clock: A
 
 
 def test_not_before(booking: Any) -> None:
-    assert (complete_ended_bookings(now=DUE - SECOND), states()) == (0, ["confirmed"])
+    assert (complete_ended(now=DUE - SECOND), states()) == (0, ["confirmed"])
 
 
 def test_only_once(tenant: Tenant, booking: Any) -> None:
-    done = [complete_ended_bookings(now=DUE) for _ in range(2)]
+    done = [complete_ended(now=DUE) for _ in range(2)]
 
     assert done == [1, 0]
     assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
 
 
 def test_also_long_after(booking: Any) -> None:
-    assert complete_ended_bookings(now=DUE + timedelta(days=400)) == 1
+    assert complete_ended(now=DUE + timedelta(days=400)) == 1
 
 
 # --- What -----------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_what_is_live_and_nothing_else(
     for action in actions:
         act(tenant, booking, action)
 
-    done = complete_ended_bookings(now=DUE)
+    done = complete_ended(now=DUE)
 
     assert (done, states()) == (int(final == "completed"), [final])
 
@@ -108,14 +108,14 @@ def test_what_is_live_and_nothing_else(
 def test_by_hand_before_its_time(tenant: Tenant, booking: Any) -> None:
     act(tenant, booking, "complete")
 
-    assert complete_ended_bookings(now=DUE) == 0
+    assert complete_ended(now=DUE) == 0
     assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
 
 
 def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
 
-    done = [complete_ended_bookings(now=DUE + timedelta(hours=n)) for n in (0, 1, 2)]
+    done = [complete_ended(now=DUE + timedelta(hours=n)) for n in (0, 1, 2)]
 
     assert done == [0, 0, 1]
 
@@ -132,7 +132,7 @@ def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
     monkeypatch.setattr(transitions, "lock_booking", lock_late)
     clock.move_to(DUE)
 
-    done = complete_ended_bookings(now=DUE)
+    done = complete_ended(now=DUE)
 
     assert (done, states()) == (0, ["confirmed"])
 
@@ -142,7 +142,7 @@ def test_a_draft_that_was_moved_and_confirmed(tenant: Tenant, ada: Any) -> None:
     tenant.post(f"/bookings/{draft['id']}/reschedule", span("11:00", "12:00"))
     act(tenant, draft, "confirm")
 
-    done = [complete_ended_bookings(now=DUE + timedelta(hours=n)) for n in (0, 2)]
+    done = [complete_ended(now=DUE + timedelta(hours=n)) for n in (0, 2)]
 
     assert done == [0, 1]
 
@@ -153,7 +153,7 @@ def test_what_may_overlap_and_what_accompanies(tenant: Tenant) -> None:
     tenant.book(project_id=project, **NINE)
     tenant.book(resource_id=resources[1], settings={"allow_double_bookings": True}, **NINE)
 
-    done = complete_ended_bookings(now=DUE)
+    done = complete_ended(now=DUE)
 
     assert (done, [taken(tenant, resource) for resource in resources]) == (2, [[], []])
 
@@ -162,14 +162,14 @@ def test_bookings_of_every_app(tenant: Tenant, make_tenant: Any, booking: Any) -
     other = make_tenant()
     other.book(resource_id=other.make_resource()["id"], **NINE)
 
-    assert complete_ended_bookings(now=DUE) == 2
+    assert complete_ended(now=DUE) == 2
 
 
 def test_what_was_removed_stays_so(tenant: Tenant, booking: Any) -> None:
     act(tenant, booking, "complete")
     tenant.delete(f"/bookings/{booking['id']}")
 
-    assert complete_ended_bookings(now=DUE) == 0
+    assert complete_ended(now=DUE) == 0
 
 
 def test_one_that_cannot_be_completed_holds_up_no_other(
@@ -184,7 +184,7 @@ def test_one_that_cannot_be_completed_holds_up_no_other(
 
     monkeypatch.setattr(transition_log, "on_transition", [listen, *transition_log.on_transition])
 
-    assert complete_ended_bookings(now=DUE) == 1
+    assert complete_ended(now=DUE) == 1
     assert sorted(states()) == ["completed", "confirmed"]
 
 
@@ -202,7 +202,7 @@ def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
     monkeypatch.setattr(transitions, "BATCH", 2)
     monkeypatch.setattr(transition_log, "on_transition", [listen, *transition_log.on_transition])
 
-    done = [complete_ended_bookings(now=DUE), time_out_payments(now=DUE)]
+    done = [complete_ended(now=DUE), time_out_unpaid(now=DUE)]
 
     assert done == [1, 1]
     assert states() == [*["confirmed", "tentative"] * 2, "completed", "unpaid"]
@@ -218,7 +218,7 @@ def test_the_task_works_off_batch_after_batch(
         tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))
     clock.move_to(at(f"{MONDAY} 06:00"))
 
-    tasks.complete_ended_bookings()
+    tasks.complete_ended()
 
     assert states() == ["completed"] * 4 + ["confirmed"]
 
@@ -232,7 +232,7 @@ def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) 
     assert booked.status == 201
     clock.move_to(end + timedelta(days=3650))
 
-    tasks.complete_ended_bookings()
+    tasks.complete_ended()
 
     assert states() == ["confirmed"]
 
@@ -240,6 +240,6 @@ def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) 
 def test_the_task_where_nothing_is_due(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "database_now", timezone.now)
 
-    tasks.complete_ended_bookings()
+    tasks.complete_ended()
 
     assert states() == ["confirmed"]

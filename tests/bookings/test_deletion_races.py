@@ -247,7 +247,7 @@ def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
 
     monkeypatch.setattr(transitions, "lock_booking", lock_after_others)
 
-    done = transitions.complete_ended_bookings(now=DAY + timedelta(days=1))
+    done = transitions.complete_ended(now=DAY + timedelta(days=1))
 
     assert done == 1
     assert tenant.get(f"/bookings/{made[1]}").data["state"] == "completed"

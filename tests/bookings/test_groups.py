@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bookings.models import Booking
-from bookings.services import complete_ended_bookings, time_out_payments
+from bookings.services import complete_ended, time_out_unpaid
 from tests.availability.queries import refusal
 from tests.bookings.booking_drafts import (
     MARTY,
@@ -562,7 +562,7 @@ def test_the_timer_completes_a_group_once_in_either_order(
     early.update(completes_at=DUE - timedelta(seconds=5))
     clock.move_to(DUE)
 
-    done = [complete_ended_bookings(now=DUE) for _ in range(2)]
+    done = [complete_ended(now=DUE) for _ in range(2)]
 
     assert done == ([1, 0] if first == "owner" else [2, 0])
     assert states(tenant, group, seat) == ["completed", "completed"]
@@ -842,7 +842,7 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
     assert (paid.status, paid.json) == (
         *(200, {"data": answered(seat, "paid", "group_customer_payment")}),
     )
-    assert time_out_payments(now=NOW + timedelta(days=1)) == 0
+    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
 
 
@@ -850,7 +850,7 @@ def test_a_seat_that_is_not_paid_is_free_again(tenant: Tenant, ada: Any) -> None
     group = make_group(tenant, ada, max_seats=1)
     seat = paid_seat(tenant, group)
 
-    done = [time_out_payments(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
+    done = [time_out_unpaid(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
 
     assert (done, states(tenant, seat)) == ([0, 1, 0], ["unpaid"])
     assert taken(tenant, ada["id"]) == ["09:00-10:00"]
@@ -868,7 +868,7 @@ def test_a_cancelled_group_cancels_seats_paid_or_not(
     act(tenant, group, "cancel")
 
     assert states(tenant, seat) == ["cancelled_by_owner"]
-    assert time_out_payments(now=NOW + timedelta(days=1)) == 0
+    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
 
 
 def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group: Any) -> None:
@@ -878,7 +878,7 @@ def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group:
     act(tenant, group, "complete")
 
     assert states(tenant, group, seat) == ["completed", "tentative"]
-    assert time_out_payments(now=NOW + timedelta(minutes=5)) == 1
+    assert time_out_unpaid(now=NOW + timedelta(minutes=5)) == 1
     assert states(tenant, seat) == ["unpaid"]
 
 

@@ -13,8 +13,8 @@ from availability.models import Calendar, Event
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS, ProviderError
 from external_calendars.sync import run, store
+from external_calendars.sync.advance_window import delete_old_events, expand_further
 from external_calendars.sync.leases import LEASE, claim_connections
-from external_calendars.sync.materialise import delete_old_events, expand_further
 from tests.external_calendars.icalendars import calendar, one
 from tests.external_calendars.memory import (
     Memory,

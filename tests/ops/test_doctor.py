@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint, Heartbeat, Webhook
-from notifications.outbox.heartbeat import record_heartbeat
+from notifications.outbox.beat_heartbeat import record_heartbeat
 from notifications.webhooks.services import create_webhook, disable_webhook, send_test
 from ops import doctor
 from ops.doctor import Check, Finding, run_check
@@ -87,7 +87,9 @@ def test_a_service_that_runs(start_service: Callable[..., Service], broker: str)
     redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
     service = start_service(workers=1, REDIS_URL=redis)
     service.start_worker()
-    service.run("from notifications.outbox.heartbeat import record_heartbeat; record_heartbeat()")
+    service.run(
+        "from notifications.outbox.beat_heartbeat import record_heartbeat; record_heartbeat()"
+    )
 
     code, levels, said = ask(service)
     service.kill("worker", 15)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
-from notifications.outbox.heartbeat import record_heartbeat
+from notifications.outbox.beat_heartbeat import record_heartbeat
 from notifications.webhooks.services import create_webhook
 from ops import metrics
 from tests.live import LiveCaller

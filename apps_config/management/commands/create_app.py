@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps_config.models import Account, App
 from apps_config.serializers import NewAppSerializer
 from apps_config.services import create_app
-from common.api.request_body import read_values_as
+from common.api.validated_input import read_values_as
 from common.errors import Refusal
 
 

@@ -49,14 +49,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         path, now = Path(settings.VAR_DIR) / "demo.json", timezone.now()
         with transaction.atomic():
-            seed = read_seed(path) or make_demo(now)
+            seed = read_earlier_seed(path) or make_demo(now)
             seed["free_slot"] = find_free_slot(seed["project_id"], now)
             _write_private(path, json.dumps(seed, indent=2))
         if not options["quiet"]:
             self.stdout.write(path.read_text())
 
 
-def read_seed(path: Path) -> dict[str, Any] | None:
+def read_earlier_seed(path: Path) -> dict[str, Any] | None:
     """Return the stored seed of an earlier start; None if its keys are not in this database."""
     if not path.exists():
         return None

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from external_calendars.providers import caldav_collection
+from external_calendars.providers import caldav_collection_reader
 from external_calendars.providers.base import (
     ChangeSet,
     PreconditionFailed,
@@ -197,7 +197,7 @@ def test_objects_come_in_batches_and_the_gone_are_left_out(server):
 
 
 def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, monkeypatch):
-    monkeypatch.setattr(caldav_collection, "BATCH_BYTES", 4000)
+    monkeypatch.setattr(caldav_collection_reader, "BATCH_BYTES", 4000)
     calendar = server.make_calendar()
     calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(8)})
     calendar.put("3.ics", event_text("u3", what="x" * 5000))

@@ -239,7 +239,7 @@ def test_changes_without_end_are_given_up(fake, monkeypatch):
         return Answer(207, f"{body}</multistatus>".encode())
 
     fake.answer = answer
-    monkeypatch.setattr("external_calendars.providers.caldav_collection.MAX_PAGES", 20)
+    monkeypatch.setattr("external_calendars.providers.caldav_collection_reader.MAX_PAGES", 20)
 
     assert outcome(fake, "look")[0] == "bad_answer"
     assert len(fake.calls) == 20
