@@ -65,10 +65,10 @@ class BookingScopedView(TenantView):
         if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
             raise NotFound("Booking")
 
-    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def handle_request(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Render the reasons of NotAvailable, which depend on the caller."""
         try:
-            return super().answer(request, *args, **kwargs)
+            return super().handle_request(request, *args, **kwargs)
         except NotAvailable as refusal:
             self.write_reasons(refusal)
             raise
