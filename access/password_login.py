@@ -4,7 +4,7 @@ from django.contrib.auth.hashers import check_password
 
 from apps_config.models import Account, App
 from availability.models import Resource
-from availability.resource_email import with_email
+from availability.resources_by_email import with_email
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from apps_config.models import App
 from availability.models import Resource
-from availability.resource_email import with_email
+from availability.resources_by_email import with_email
 from common.ids import least_id, new_id
 from common.updated_at import transaction_start
 from notifications.models import Delivery

@@ -128,7 +128,7 @@ def _newest_widget_key(app: App, now: datetime) -> str | None:
     return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
 
 
-def revoke_log_in_tokens(**holder: Any) -> None:
+def revoke_log_in_tokens_of(**holder: Any) -> None:
     """Delete all log-in tokens of a holder whose password has changed."""
     Credential.objects.filter(description=LOG_IN_DESCRIPTION, **holder).delete()
 

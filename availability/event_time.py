@@ -145,7 +145,7 @@ def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
 _FIND_PROJECT = "SELECT 1 FROM availability_project WHERE id = %s AND deleted_at IS NULL"
 
 
-def lock_project(project_id: uuid.UUID) -> bool:
+def lock_project_against_deletion(project_id: uuid.UUID) -> bool:
     """Block a deletion of the project until the end of the transaction; False if it is deleted
     already.
 

@@ -164,7 +164,7 @@ class _ResourceChecker:
             if busy_item.start < span.end + buffer and busy_item.end > span.start - buffer
         ]
         obstacles = Obstacles(
-            {self.resource.id: near}, {self.resource.id: self._closed(time_request)}
+            {self.resource.id: near}, {self.resource.id: self._days_at_limit(time_request)}
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
@@ -179,7 +179,7 @@ class _ResourceChecker:
             return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
         return NotAvailable(reasons)
 
-    def _closed(self, time_request: TimeRequest) -> list[tuple[int, int]]:
+    def _days_at_limit(self, time_request: TimeRequest) -> list[tuple[int, int]]:
         most = self.query.terms.max_per_day
         if most is None:
             return []

@@ -56,7 +56,7 @@ class SlotParameters:
         start, end = _moment(self.earliest, now, zone), _moment(self.latest, now, zone)
         return int(start.timestamp()), int(end.timestamp())
 
-    def offered_from(self, start: int, end: int, zone: str) -> int:
+    def rounded_range_start(self, start: int, end: int, zone: str) -> int:
         """The start of the range of offered slots.
 
         A relative `from` is rounded up to the wall clock's full hour, but not past `to`, so that

@@ -135,13 +135,13 @@ class AvailabilityQuery:
             raise Invalid.at("to", "Must be after `from`.")
         if is_too_long(start, end, zone):
             raise Invalid.at("to", "Must be at most 366 days after `from`.")
-        return TimeSpan(self.terms.offered_from(start, end, zone), end)
+        return TimeSpan(self.terms.rounded_range_start(start, end, zone), end)
 
     def _narrowed(self, asked: TimeSpan, bounds: SlotParameters, zone: str) -> TimeSpan:
         """The intersection of the requested range and the range of `bounds`; may be empty."""
         least, most = self._read_span(bounds, zone)
-        least = bounds.offered_from(least, most, zone)
-        start = min(max(self.terms.offered_from(*asked, zone), least), most)
+        least = bounds.rounded_range_start(least, most, zone)
+        start = min(max(self.terms.rounded_range_start(*asked, zone), least), most)
         return TimeSpan(start, max(start, min(asked.end, most)))
 
     @cached_property

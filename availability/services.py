@@ -13,7 +13,12 @@ from django.utils.text import slugify
 
 from apps_config.history import record_history
 from apps_config.models import App, Credential
-from apps_config.services import issue_key, replace_notifications, revoke_key, revoke_log_in_tokens
+from apps_config.services import (
+    issue_key,
+    replace_notifications,
+    revoke_key,
+    revoke_log_in_tokens_of,
+)
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.zones import day_start
 from availability.event_time import lock_resources, lock_resources_of_calendars
@@ -102,7 +107,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         resource.meta = merge_free(resource.meta, given.get("meta", {}), path="meta")
         if password is not None:
             resource.password = password
-            revoke_log_in_tokens(resource=resource)
+            revoke_log_in_tokens_of(resource=resource)
         _save_resource(resource)
         if "availability_constraints" in given:
             replace_constraints(given["availability_constraints"], resource=resource)
@@ -123,7 +128,7 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         )
         is_replaced = rows.update(password=password, updated_at=transaction_start()) == 1
         if is_replaced:
-            revoke_log_in_tokens(resource=resource)
+            revoke_log_in_tokens_of(resource=resource)
     return is_replaced
 
 

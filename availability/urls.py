@@ -1,6 +1,12 @@
 from django.urls import URLPattern, path
 
-from availability.views import booking_page_config, events, projects, resources, slots
+from availability.views import (
+    availability_queries,
+    booking_page_config,
+    events,
+    projects,
+    resources,
+)
 
 
 def resource_paths(name: str) -> list[URLPattern]:
@@ -26,12 +32,12 @@ urlpatterns = [
         "projects/<uuid:project_id>/resources/<uuid:resource_id>",
         projects.ProjectResourceView.as_view(),
     ),
-    path("availability", slots.AvailabilityView.as_view()),
-    path("availability/dates", slots.DatesView.as_view()),
-    path("availability/count", slots.CountView.as_view()),
-    path("availability/explain", slots.ExplainView.as_view()),
-    path("unavailable/slots", slots.UnavailableView.as_view()),
-    path("findtime", slots.FindtimeView.as_view()),
-    path("findtime/bulk", slots.FindtimeManyView.as_view()),
-    path("findtime/team", slots.FindtimeManyView.as_view()),
+    path("availability", availability_queries.AvailabilityView.as_view()),
+    path("availability/dates", availability_queries.DatesView.as_view()),
+    path("availability/count", availability_queries.CountView.as_view()),
+    path("availability/explain", availability_queries.ExplainView.as_view()),
+    path("unavailable/slots", availability_queries.UnavailableView.as_view()),
+    path("findtime", availability_queries.FindtimeView.as_view()),
+    path("findtime/bulk", availability_queries.FindtimeManyView.as_view()),
+    path("findtime/team", availability_queries.FindtimeManyView.as_view()),
 ]

@@ -2,7 +2,7 @@
 four clients at once against one (P14), a series against one booking, and the changes of a long
 series against its making (P23).
 
-The in-process half is benchmarks.creation_rows, run in the service's environment.
+The in-process half is benchmarks.create_booking_vs_inserts, run in the service's environment.
 """
 
 import contextlib
@@ -150,7 +150,7 @@ def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) 
 def measure_database(url: str, folder: Path, name: str, target: float) -> list[Goal]:
     stage = Stage(url, folder)
     try:
-        rates = stage.script("benchmarks.creation_rows")
+        rates = stage.script("benchmarks.create_booking_vs_inserts")
         ratio = rates["bare"] / rates["service"]
         found = [
             Goal(

@@ -28,7 +28,7 @@ from apps_config.services import create_app  # noqa: E402
 from notifications.models import Delivery, Webhook  # noqa: E402
 from notifications.outbox import dispatcher  # noqa: E402
 from notifications.outbox.circuit_breaker import endpoint_of  # noqa: E402
-from notifications.outbox.senders import send_call  # noqa: E402
+from notifications.outbox.mail_and_webhook_senders import send_call  # noqa: E402
 from notifications.webhooks.services import create_webhook, signing_secrets  # noqa: E402
 
 THREADS = 64

@@ -78,7 +78,7 @@ class BookingTarget:
         return held if self.mode == "mutual" else held[:1]
 
     @property
-    def _held_by_these_rules(self) -> bool:
+    def _hold_is_of_same_project(self) -> bool:
         """Whether the hold was made for the same project, or equally for none."""
         project_id = self.project.id if self.project else None
         return bool(self.holds) and self.holds[0].project_id == project_id
@@ -94,10 +94,10 @@ class BookingTarget:
 
     def choices(self, *, enforced: bool) -> AvailabilityQuery:
         """The candidate resources, with their rules if `enforced`."""
-        return self.rules if enforced else self._without_rules
+        return self.rules if enforced else self._query_without_rules
 
     @cached_property
-    def _without_rules(self) -> AvailabilityQuery:
+    def _query_without_rules(self) -> AvailabilityQuery:
         return without_policies(self.rules)
 
     @cached_property
@@ -107,7 +107,7 @@ class BookingTarget:
 
     def query_of(self, time_request: TimeRequest) -> AvailabilityQuery:
         """The query to check the time request with: its rules, else only conflicts."""
-        return time_request.rules or self._without_rules
+        return time_request.rules or self._query_without_rules
 
     def time_request(
         self,
@@ -126,7 +126,7 @@ class BookingTarget:
             exclusive=not allow_double_bookings,
             now=self.now,
             holds=[row.id for row in self.holds],
-            is_in_time=self._held_by_these_rules,
+            is_in_time=self._hold_is_of_same_project,
             rules=rules,
             elsewhere=self.elsewhere,
             ignore_all_day=bool(

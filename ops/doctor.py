@@ -29,7 +29,7 @@ from availability.all_day_rederivation import find_shifted
 from availability.staleness import is_stale
 from common.sql import accepts_writes, database_now
 from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
-from external_calendars.sync.health import (
+from external_calendars.sync.health_queries import (
     SYNCED_AT,
     connected_calendars,
     in_first_sync,

@@ -23,7 +23,7 @@ from common.api.views import ApiRequest, ApiView
 from common.errors import Refusal, Unavailable
 from common.sql import database_now
 from common.updated_at import oldest_transaction_age
-from external_calendars.sync.health import count_problems, max_seconds_stale
+from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, seconds_since

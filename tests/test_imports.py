@@ -103,7 +103,7 @@ def test_layers_import_downwards() -> None:
         ("bookings.services", "from availability.models import Event", []),
         ("scheduling.urls", "import bookings.urls", []),
         ("scheduling.urls", "import notifications.urls, django.urls", []),
-        ("booking_pages.views.book", "from bookings.public_pages import PageView", []),
+        ("booking_pages.views.book", "from bookings.base_page_view import PageView", []),
         ("ops.metrics", "from office.dashboard import today_context", []),
         ("availability.core.slots", "import math\nfrom availability.core import zones", []),
         ("availability.models", "from . import core\nfrom .core.zones import DAY", []),
@@ -134,14 +134,14 @@ def test_layers_import_downwards() -> None:
             ["notifications.mail:1 imports booking_pages.urls"],
         ),
         (
-            "notifications.outbox.senders",
-            "from access.password_reset import request_password_reset",
-            ["notifications.outbox.senders:1 imports access.password_reset.request_password_reset"],
+            "notifications.outbox.dispatcher",
+            "from access.password_reset import start",
+            ["notifications.outbox.dispatcher:1 imports access.password_reset.start"],
         ),
         (
-            "external_calendars.sync.health",
+            "external_calendars.sync.health_queries",
             "from ops.doctor import Check",
-            ["external_calendars.sync.health:1 imports ops.doctor.Check"],
+            ["external_calendars.sync.health_queries:1 imports ops.doctor.Check"],
         ),
         (
             "bookings.apps",

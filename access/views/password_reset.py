@@ -10,8 +10,8 @@ from apps_config.base_views import TenantView
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
+from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.formatting import to_one_line
-from bookings.public_pages import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.json_parser import read_body
 from common.api.validated_input import read_body_as, read_values_as

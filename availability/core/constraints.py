@@ -311,7 +311,7 @@ def allowed_week(rules: ConstraintRules) -> Intervals:
     """The readings of a week (seconds from Monday 00:00) that the day and time rules of one list
     allow.
     """
-    by_kind = group_allowed(rules)
+    by_kind = allow_rules_by_kind(rules)
     days = allowed_days(by_kind.get("day", ()))
     kinds = [kind for kind in ("hours", "day_and_time") if kind in by_kind]
     if not kinds:
@@ -322,7 +322,7 @@ def allowed_week(rules: ConstraintRules) -> Intervals:
     return week
 
 
-def group_allowed(rules: ConstraintRules) -> dict[str, ConstraintRules]:
+def allow_rules_by_kind(rules: ConstraintRules) -> dict[str, ConstraintRules]:
     """The allow rules of one list, by kind."""
     groups: dict[str, ConstraintRules] = {}
     for rule in rules:

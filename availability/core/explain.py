@@ -12,9 +12,9 @@ from availability.core.constraints import (
     ConstraintRule,
     ConstraintRules,
     PeriodBound,
+    allow_rules_by_kind,
     allowed_days,
     blocked_week,
-    group_allowed,
     open_windows,
     period_readings,
     render_period_bound,
@@ -199,14 +199,14 @@ def _constraint_causes(
 ) -> Iterator[Cause]:
     segments = offset_segments(zone, start, end)
     for source, rules in zip(SOURCES, lists, strict=False):
-        for kind, unread in _closed_weeks(group_allowed(rules)).items():
-            allowing = group_allowed(rules)[kind]
+        for kind, unread in _closed_weeks(allow_rules_by_kind(rules)).items():
+            allowing = allow_rules_by_kind(rules)[kind]
             text = f"Outside the {source}'s {_KIND_TEXTS[kind]}: {_list_text(allowing)}."
             yield (
                 Reason("constraint", source, allowing, None, text),
                 _instants_of_week(unread, segments),
             )
-        periods = group_allowed(rules).get("period")
+        periods = allow_rules_by_kind(rules).get("period")
         if periods:
             text = f"Outside the {source}'s {_KIND_TEXTS['period']}: {_list_text(periods)}."
             spans = complement(_instants_of_periods(periods, segments), start, end)

@@ -13,7 +13,7 @@ from availability.records import (
     ResourceZoneRecord,
     with_resource_includes,
 )
-from availability.resource_email import with_email
+from availability.resources_by_email import with_email
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import change_resource, create_resource, delete_resource
 from availability.views.base import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView, found_or_404

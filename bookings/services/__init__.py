@@ -24,7 +24,7 @@ from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Trans
 from bookings.services.transitions import (
     apply_action,
     complete_ended,
-    delete_booking,
+    hide_completed_booking,
     target_of,
     time_out_unpaid,
 )
@@ -52,7 +52,7 @@ __all__ = [
     "create_seat",
     "create_series",
     "customer_may_move",
-    "delete_booking",
+    "hide_completed_booking",
     "hold_time",
     "make_booking",
     "on_transition",

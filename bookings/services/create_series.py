@@ -15,7 +15,7 @@ from availability.event_time import (
     SlotTaken,
     TimeRequest,
     guarded_transaction,
-    lock_project,
+    lock_project_against_deletion,
     lock_resources_of_calendars,
     span_record,
     write_events,
@@ -77,7 +77,7 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     if target.elsewhere:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
-        if target.project and not lock_project(target.project.id):
+        if target.project and not lock_project_against_deletion(target.project.id):
             raise Invalid.at("project_id", "The project no longer exists.")
         refusal: SlotTaken | NotAvailable = NotAvailable([NO_RESOURCE])
         for choice in choices:

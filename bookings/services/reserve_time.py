@@ -18,7 +18,7 @@ from availability.event_time import (
     SlotTaken,
     TimeRequest,
     guarded_transaction,
-    lock_project,
+    lock_project_against_deletion,
     lock_resources_of_calendars,
 )
 from availability.free_time_checks import check_request, choose_free_resources
@@ -69,7 +69,7 @@ def reserve_time(
     # If the live check leaves no candidate, search again: another resource may be free by now.
     candidates = _free_elsewhere(time_request, candidates) or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
-        if target.project and not lock_project(target.project.id):
+        if target.project and not lock_project_against_deletion(target.project.id):
             raise Invalid.at("project_id", "The project no longer exists.")
         yield _lock_first_free(time_request, target, candidates)
 

@@ -46,9 +46,9 @@ class BookingScopedView(TenantView):
             return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
         return PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
 
-    def includes(self, default: tuple[str, ...] = ()) -> list[Include]:
+    def includes(self, always: tuple[str, ...] = ()) -> list[Include]:
         known = self.known_includes()
-        names = dict.fromkeys([*default, *self.query.include(known)])
+        names = dict.fromkeys([*always, *self.query.include(known)])
         return [known[name] for name in names]
 
     def includes_of_new(self, booking: Booking, includes: list[Include]) -> list[Include]:

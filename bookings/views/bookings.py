@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from availability.views.base import found_or_404
 from bookings.booking_input import parse_new_booking
+from bookings.fast_pagination import page_rows, tallied_total
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
 from bookings.graphs import GRAPHS, STATES
-from bookings.listing import page_rows, tallied_total
 from bookings.models import OUTCOMES, Booking
 from bookings.records import (
     ALL_INCLUDES,
@@ -24,7 +24,7 @@ from bookings.records import (
     with_includes,
 )
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
-from bookings.services import change_booking, delete_booking, make_booking
+from bookings.services import change_booking, hide_completed_booking, make_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.filters import apply_filters
@@ -237,5 +237,5 @@ class BookingView(BookingScopedView):
     )
     def delete(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         self.check_is_visible(booking_id)
-        delete_booking(app=self.app, booking_id=booking_id, now=self.now)
+        hide_completed_booking(app=self.app, booking_id=booking_id, now=self.now)
         return Response(status=204)

@@ -74,7 +74,7 @@ class BulkView(BookingScopedView):
         given = read_body_as(NewBulkSerializer, request)
         wanted = given.get("relate_bookings") is True
         with create_bulk(self.app, wanted=wanted, now=self.now) as bulk:
-            changes = [self._making(body, bulk) for body in given["bookings"]]
+            changes = [self._deferred_creation(body, bulk) for body in given["bookings"]]
             outcomes = self._change_all(changes, given)
         return self._answer(outcomes, includes, 201)
 
@@ -103,10 +103,10 @@ class BulkView(BookingScopedView):
     def put(self, request: ApiRequest) -> Response:
         includes = self.includes()
         given = read_body_as(BulkChangesSerializer, request)
-        changes = [self._changing(body) for body in given["bookings"]]
+        changes = [self._deferred_change(body) for body in given["bookings"]]
         return self._answer(self._change_all(changes, given), includes, 200)
 
-    def _making(self, body: Any, bulk: Bulk | None) -> Callable[[], Booking]:
+    def _deferred_creation(self, body: Any, bulk: Bulk | None) -> Callable[[], Booking]:
         def make() -> Booking:
             new, target = parse_new_booking(
                 body, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
@@ -117,7 +117,7 @@ class BulkView(BookingScopedView):
 
         return make
 
-    def _changing(self, body: Any) -> Callable[[], Booking]:
+    def _deferred_change(self, body: Any) -> Callable[[], Booking]:
         def change() -> Booking:
             item = array_as_object(body)
             given = read_values_as(BulkChangeSerializer, item)

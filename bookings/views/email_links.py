@@ -21,10 +21,10 @@ from availability.event_time import NotAvailable
 from availability.models import Event
 from availability.slot_rendering import reason_record
 from bookings.action_links import BadLink, read_expiry
+from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.formatting import days_words, first_known_zone, languages_of, span_words, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from bookings.public_pages import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest

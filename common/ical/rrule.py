@@ -402,7 +402,7 @@ class DayFilter:
             and (not self.weekdays or self._is_weekday(day))
             and (not self.month_days or _is_at(day.day, _days_in_month(day), self.month_days))
             and (not self.year_days or _is_at(_year_day(day), _days_in_year(day), self.year_days))
-            and (not self.weeks or _is_at(*_week(day, self.week_start), self.weeks))
+            and (not self.weeks or _is_at(*_week_number_and_last(day, self.week_start), self.weeks))
         )
 
     def _is_weekday(self, day: date) -> bool:
@@ -433,7 +433,7 @@ def _year_day(day: date) -> int:
     return day.timetuple().tm_yday
 
 
-def _week(day: date, week_start: int) -> tuple[int, int]:
+def _week_number_and_last(day: date, week_start: int) -> tuple[int, int]:
     """The number of the day's week, and of the last in its year: a week belongs to the year in
     which it has at least four days."""
     return _week_number(day, week_start), _week_number(

@@ -214,7 +214,7 @@ class Field(NamedTuple):
             said["enum"] = [*self.keywords["enum"], *null]
         return {**schema, **self.keywords, **said}
 
-    def shown(self, hint: Any) -> Any:
+    def example_value(self, hint: Any) -> Any:
         """Its value in the record's example."""
         if self.example is not NO_EXAMPLE:
             return self.example
@@ -299,7 +299,7 @@ class Record:
     def example(cls, *optional: str, **values: Any) -> Json:
         """The example of a record, also with the optional fields named; with other values."""
         return {
-            name: each.shown(hint)
+            name: each.example_value(hint)
             for name, (hint, each) in cls.fields.items()
             if not each.optional or name in cls.shows or name in optional
         } | values

@@ -48,8 +48,13 @@ from notifications.mail.envelope import is_address
 from notifications.mail.invitations import Guest
 from notifications.mail.recipients import Recipients
 from notifications.models import Delivery
+from notifications.outbox.mail_and_webhook_senders import (
+    SendCall,
+    SkipDelivery,
+    check_app_is_open,
+    senders,
+)
 from notifications.outbox.results import SendResult
-from notifications.outbox.senders import SendCall, SkipDelivery, check_app_is_open, senders
 
 # Seconds for an attempt with all its requests (shorter than a lease), and for one request.
 TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0

@@ -20,9 +20,9 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from apps_config.models import Account
-from apps_config.services import revoke_log_in_tokens
+from apps_config.services import revoke_log_in_tokens_of
 from office.base.model_admin import OfficeAdmin
-from office.base.pages import find_row
+from office.base.model_admin_pages import find_row
 from office.base.scope import account_of
 
 
@@ -73,7 +73,7 @@ class ChoosePasswordView(PasswordResetConfirmView):
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
         with transaction.atomic():
             super().form_valid(form)
-            revoke_log_in_tokens(account=form.user)
+            revoke_log_in_tokens_of(account=form.user)
         context = site.each_context(self.request) | {"is_done": True}
         return render(self.request, "office/choose_password.html", context)
 

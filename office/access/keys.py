@@ -17,7 +17,7 @@ from apps_config.services import issue_key, revoke_key
 from availability.models import Resource
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
-from office.base.pages import OwnPage, keep_secret, kept_secret
+from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
 from office.base.scope import is_allowed, scope_of
 
 KIND_WORDS = {

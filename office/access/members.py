@@ -15,7 +15,7 @@ from apps_config.services import add_member, change_role, remove_member
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
-from office.base.pages import OwnPage, find_row
+from office.base.model_admin_pages import OwnPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
 
 ROLE_WORDS = {

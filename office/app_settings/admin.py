@@ -30,7 +30,7 @@ from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
-from office.base.pages import OwnPage
+from office.base.model_admin_pages import OwnPage
 from office.base.scope import scope_of
 
 SETTINGS = (

@@ -141,9 +141,9 @@ class ApiForm(forms.ModelForm):
         """Return the merge patch of an object from the shown value; other values unchanged."""
         if name not in (*self.objects, *self.free_objects):
             return value
-        return patch_of(self._shown(name), value)
+        return patch_of(self._value_as_shown(name), value)
 
-    def _shown(self, name: str) -> dict[str, Any]:
+    def _value_as_shown(self, name: str) -> dict[str, Any]:
         raw = self.data.get(self.add_initial_prefix(name))
         try:
             shown = self.fields[name].to_python(raw) if raw else self.initial.get(name)

@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from simple_history.models import HistoricalChanges
 
 from apps_config.models import Account, Credential
-from office.base.pages import ModelPages, Row
+from office.base.model_admin_pages import ModelPages, Row
 from office.base.scope import scope_of
 
 PER_PAGE = 50

@@ -23,7 +23,7 @@ from apps_config.models import Membership
 from common.errors import Refusal
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
-from office.base.pages import ModelPages, Row
+from office.base.model_admin_pages import ModelPages, Row
 from office.base.scope import scope_of
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's

@@ -21,7 +21,7 @@ from notifications.mail.recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
-from office.base.pages import ACTION_FIELDS, OwnPage, is_confirmed
+from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, is_confirmed
 from office.base.permissions import actor_of
 from office.base.scope import is_allowed, scope_of
 from office.bookings.action_recipients import MAX_NAMED, mail_lines

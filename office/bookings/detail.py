@@ -19,7 +19,7 @@ from common.instants import find_zone, parse_instant
 from notifications.mail.recipients import Recipients
 from office.base.labels import STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
-from office.base.pages import find_row, is_confirmed
+from office.base.model_admin_pages import find_row, is_confirmed
 from office.base.permissions import actor_of
 from office.base.scope import is_allowed
 from office.bookings.action_recipients import mail_lines

@@ -20,9 +20,9 @@ from availability.models import Calendar
 from availability.serializers.resources import CalendarSerializer
 from availability.services import CALENDAR_TEXTS, change_calendar, create_calendar
 from common.errors import Refusal
-from external_calendars.feeds import feed_url, make_feed, revoke_feed
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
+from external_calendars.published_feeds import feed_url, make_feed, revoke_feed
 from external_calendars.services import (
     ConnectionTest,
     choose_primary,
@@ -33,7 +33,7 @@ from external_calendars.services import (
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
 from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
-from office.base.pages import OwnPage
+from office.base.model_admin_pages import OwnPage
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
 from office.calendars.connect import ADD, ConnectPages, is_writable_kind

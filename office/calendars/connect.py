@@ -29,7 +29,7 @@ from external_calendars.services import (
 )
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.model_admin import OfficeAdmin
-from office.base.pages import find_row
+from office.base.model_admin_pages import find_row
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
 

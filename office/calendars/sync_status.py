@@ -10,7 +10,7 @@ from availability.staleness import is_stale
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS
-from external_calendars.sync.health import in_first_sync
+from external_calendars.sync.health_queries import in_first_sync
 
 SYNCED, FIRST_SYNC, FAILING = "in_step", "first_look", "troubled"
 STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"

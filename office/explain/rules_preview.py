@@ -26,7 +26,7 @@ from bookings.models import Booking
 from common.errors import Refusal
 from common.instants import format_instant, to_datetime
 from office.base.local_time import days_span, parse_zone, span_text, today_in
-from office.base.pages import find_row
+from office.base.model_admin_pages import find_row
 from office.base.permissions import (
     SEE,
     editor_caller_of,

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from availability.models import Project, Resource
 from common.errors import Invalid, Refusal
 from office.base.local_time import monday_of, parse_day, parse_moment, today_in
-from office.base.pages import find_row
+from office.base.model_admin_pages import find_row
 from office.base.permissions import (
     editor_caller_of,
     get_visible_resources_or_404,

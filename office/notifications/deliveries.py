@@ -25,7 +25,7 @@ from notifications.outbox.redeliver import redeliver
 from notifications.outbox.relevance import outdated_reason
 from office.base.labels import DELIVERY_COLOURS, DELIVERY_WORDS, receiver_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin
-from office.base.pages import ACTION_FIELDS, OwnPage, Row, find_row, is_confirmed
+from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, Row, find_row, is_confirmed
 from office.base.scope import is_allowed, scope_of
 
 NAMED = 10  # rows named on the confirmation page

@@ -21,7 +21,7 @@ from notifications.mail.serializers import PreviewSerializer, TemplateSerializer
 from notifications.models import EmailTemplate
 from office.base.labels import state_words
 from office.base.model_admin import HistoryAdmin
-from office.base.pages import OwnPage, find_row
+from office.base.model_admin_pages import OwnPage, find_row
 from office.base.scope import is_allowed, scope_of
 
 MAX_APPS = 200  # apps offered at once; others are reached from their own page

@@ -36,7 +36,7 @@ from notifications.webhooks.services import (
 from office.base.api_forms import ChangesForm
 from office.base.labels import DELIVERY_COLOURS, state_words
 from office.base.model_admin import AppChoiceAdmin, AppFilter, HistoryAdmin, ServiceBackedAdmin
-from office.base.pages import OwnPage, keep_secret, kept_secret
+from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
 LATEST = 20

@@ -37,7 +37,7 @@ from office.base.model_admin import (
     ScopedChoiceFilter,
     ServiceBackedAdmin,
 )
-from office.base.pages import Row
+from office.base.model_admin_pages import Row
 from office.base.scope import is_allowed, scope_of
 from office.resources.forms import (
     ConstraintFormSet,

@@ -15,7 +15,7 @@ from apps_config import authentication
 from apps_config.models import digest_secret
 from availability.models import Calendar, Event
 from common.rate_limit import RateWindow
-from external_calendars import feeds
+from external_calendars import published_feeds
 from external_calendars.models import Feed
 from tests.queries import Queries
 from tests.world import BERLIN, STAMP, Answer, Tenant, at
@@ -278,7 +278,7 @@ def test_so_many_events_and_no_more(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     for hour in range(4):
         day = f"2026-11-23T{hour:02}:00:00Z", f"2026-11-23T{hour:02}:30:00Z"
         tenant.make_event(calendar, *day, what=f"At {hour}")
-    monkeypatch.setattr(feeds, "MAX_EVENTS", 3)
+    monkeypatch.setattr(published_feeds, "MAX_EVENTS", 3)
 
     assert list(entries(make_feed(tenant, calendar))) == ["At 0", "At 1", "At 2"]
 
@@ -342,7 +342,7 @@ def test_another_way_of_writing_has_another_tag(
     before = fetch(path)
     assert fetch(path).headers["ETag"] == before.headers["ETag"]
 
-    monkeypatch.setattr(feeds, name, value)
+    monkeypatch.setattr(published_feeds, name, value)
 
     assert fetch(path).headers["ETag"] != before.headers["ETag"]
 

@@ -9,7 +9,7 @@ import pytest
 from availability.models import Calendar
 from common.sql import database_now
 from external_calendars.models import Connection
-from external_calendars.sync.health import count_problems, max_seconds_stale
+from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from ops.doctor import OK, WARN, check_calendars
 from tests.external_calendars.memory import connect
 from tests.world import Tenant

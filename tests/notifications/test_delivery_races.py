@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from notifications.models import Attempt, Delivery
-from notifications.outbox import dispatcher, queue, senders
+from notifications.outbox import dispatcher, mail_and_webhook_senders, queue
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.queue import claim_due
@@ -55,7 +55,7 @@ def in_thread(work: Any) -> threading.Thread:
 def slow_look(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The worker pauses between its claim and its second look, until the event is set."""
     go_on = threading.Event()
-    prepare = senders.prepare_batch
+    prepare = mail_and_webhook_senders.prepare_batch
 
     def wait_and_prepare(rows: Any, **options: Any) -> Any:
         if any(row.kind == Delivery.REMINDER for row in rows):
@@ -116,7 +116,7 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
     slow_look: threading.Event,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(senders, "check_still_holds", lambda row, booking: None)
+    monkeypatch.setattr(mail_and_webhook_senders, "check_still_holds", lambda row, booking: None)
     booking = book(tenant, soon(hours=30), event_notifications=[reminder()])
     moved_at = move_while_claimed(tenant, slow_look, booking, soon(hours=40))
 
@@ -185,7 +185,7 @@ def test_a_hanging_server_holds_up_no_other(
     """Rows to it stand ahead of all others, and a pump has eight threads."""
     settings.DELIVERY_THREADS, settings.DELIVERY_ENDPOINT_CAP = 8, cap
     settings.DELIVERY_APP_CAP = 1000
-    monkeypatch.setattr(senders, "CALL_DEADLINE", 1.5)
+    monkeypatch.setattr(mail_and_webhook_senders, "CALL_DEADLINE", 1.5)
     monkeypatch.setattr(dispatcher, "SEND_NEEDS", 2.0)
     monkeypatch.setattr(dispatcher, "MAX_SECONDS", 1.0)
     with hook_sink() as hanging:
@@ -259,7 +259,7 @@ class DrippingSmtp(socketserver.StreamRequestHandler):
 def test_a_mail_server_that_drips_is_cut_off(
     tenant: Tenant, mails: MailSink, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(senders, "MAIL_DEADLINE", 1.0)
+    monkeypatch.setattr(mail_and_webhook_senders, "MAIL_DEADLINE", 1.0)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), DrippingSmtp) as server:
         server.daemon_threads, server.is_over = True, threading.Event()
         serving = threading.Thread(target=server.serve_forever, args=(0.02,))

@@ -19,6 +19,7 @@ from notifications.models import Attempt, Delivery, Endpoint, Plan, Webhook
 from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.mail_and_webhook_senders import CALL_DEADLINE, MAIL_DEADLINE
 from notifications.outbox.queue import LEASE, claim_due
 from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
@@ -28,7 +29,6 @@ from notifications.outbox.results import (
     record_results,
     release_unsent,
 )
-from notifications.outbox.senders import CALL_DEADLINE, MAIL_DEADLINE
 from notifications.planning import REMINDER_GRACE
 from notifications.webhooks.services import create_webhook
 from tests.queries import Queries

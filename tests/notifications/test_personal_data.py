@@ -17,7 +17,7 @@ from bookings.privacy import erase as erasing
 from bookings.privacy import erase_person, retention
 from notifications import tasks
 from notifications.models import Attempt, Delivery
-from notifications.outbox import dispatcher, senders
+from notifications.outbox import dispatcher, mail_and_webhook_senders
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from ops.management.commands import purge_people
@@ -278,17 +278,17 @@ def test_erased_while_its_call_is_being_written(
     book(tenant, event_notifications=[reminder("webhook", url=hooks.url("/door"))])
     Delivery.objects.exclude(type="webhook").delete()
     make_due()
-    render = senders.render_record
+    render = mail_and_webhook_senders.render_record
 
     def render_and_wait(booking: Booking) -> str:
         body = render(booking)
         gate.wait()
         return body
 
-    monkeypatch.setattr(senders, "render_record", render_and_wait)
+    monkeypatch.setattr(mail_and_webhook_senders, "render_record", render_and_wait)
     if not guarded:
         rows = Delivery.objects.all()
-        monkeypatch.setattr(senders, "with_lease", lambda deliveries: rows)
+        monkeypatch.setattr(mail_and_webhook_senders, "with_lease", lambda deliveries: rows)
     worker = in_thread(lambda: run_dispatcher("webhook"))
     assert gate.reached.wait(10)
     erase(tenant)

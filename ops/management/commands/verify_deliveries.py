@@ -32,7 +32,7 @@ class Command(BaseCommand):
         with no_statement_timeout():
             missing = self.tell_counts()
             now = database_now()
-            faults = sum(self.tell_faults(rule, now, overdue) for rule in AUDIT_RULES)
+            faults = sum(self.print_faults(rule, now, overdue) for rule in AUDIT_RULES)
         if missing or faults:
             raise CommandError(f"Faults: {faults}. Missing deliveries: {missing}.")
         self.stdout.write("All deliveries are accounted for.")
@@ -52,10 +52,10 @@ class Command(BaseCommand):
         )
         return abs(found - created)
 
-    def tell_faults(self, rule: AuditRule, now: datetime, overdue: timedelta) -> int:
+    def print_faults(self, rule: AuditRule, now: datetime, overdue_after: timedelta) -> int:
         """Print the first MAX_SHOWN faults; return the number of all."""
         count = 0
-        rows = rule.broken(now, overdue).values_list(*rule.columns)
+        rows = rule.broken(now, overdue_after).values_list(*rule.columns)
         for row in rows.iterator(chunk_size=2000):
             count += 1
             if count <= MAX_SHOWN:

@@ -1,6 +1,7 @@
 """The same booking as bare INSERTs and through create_booking, in turn, each on one connection.
 
-python -m benchmarks.creation_rows, in the service's environment: prints seconds per booking.
+python -m benchmarks.create_booking_vs_inserts, in the service's environment: prints seconds per
+booking.
 """
 
 import json
@@ -61,8 +62,8 @@ def make_with_service(calendar: Calendar, app: App, number: int) -> None:
         customers=[CUSTOMER],
         notifications=REMINDERS,
     )
-    place = BookingTarget(app=app, project=None, calendar=calendar, now=now)
-    create_booking(new, place=place, actor=Actor("bench", "api"), now=now)
+    target = BookingTarget(app=app, project=None, calendar=calendar, now=now)
+    create_booking(new, target=target, actor=Actor("bench", "api"), now=now)
 
 
 def statements_of(booking: Booking) -> list[tuple[str, list[Any]]]:

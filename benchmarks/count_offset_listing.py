@@ -1,4 +1,4 @@
-"""A filtered page by count and OFFSET: python -m benchmarks.plain_listing APP STATE PAGE."""
+"""A filtered page by count and OFFSET: python -m benchmarks.count_offset_listing APP STATE PAGE."""
 
 import json
 import sys
