@@ -95,7 +95,7 @@ def term_size(sign: str, digits: str, unit: str) -> Duration:
 
 
 def rough_days(duration: Duration) -> float:
-    """The absolute size of a term in days: terms of opposite signs must not cancel out."""
+    """Return the absolute size of a term in days: terms of opposite signs must not cancel out."""
     return abs(duration.months) * 31 + abs(duration.days) + abs(duration.seconds) / DAY
 
 

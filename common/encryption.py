@@ -24,9 +24,7 @@ class SecretUnreadable(Exception):
 
 
 def encrypt_text(text: str) -> str:
-    """An ASCII token, different each time, about 1.4 times the length of the text plus 100
-    characters.
-    """
+    """Return an ASCII token, different each time, of about 1.4 times the text's length plus 100."""
     return make_cipher(tuple(settings.ENCRYPTION_KEYS)).encrypt(text.encode()).decode()
 
 

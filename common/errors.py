@@ -118,7 +118,7 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """The object does not exist or belongs to another app: `NotFound("Booking")`."""
+    """The object does not exist or belongs to another app."""
 
     code = "not_found"
 
@@ -231,8 +231,7 @@ def first_error(errors: Mapping[str, list[str]]) -> str:
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Flatten DRF's nested error detail to dotted paths; errors of the whole body get the path
-    `body`.
+    """Flatten DRF's nested error detail to dotted paths; errors of the whole body are at `body`.
 
     >>> flatten_errors({"event": {"start": ["Bad."], "non_field_errors": ["Odd."]}})
     {'event.start': ['Bad.'], 'event': ['Odd.']}
@@ -343,9 +342,7 @@ def request_id_of(request: HttpRequest | None) -> str:
 
 
 def log_refusal(exc: Exception, refusal: Refusal, request: HttpRequest | None) -> None:
-    """Log outages as warnings and bugs with their traceback; other refusals are the client's
-    errors.
-    """
+    """Log outages as warnings and bugs with their traceback; the client caused other refusals."""
     if refusal.code == "unavailable" and isinstance(exc, DatabaseError | InterfaceError):
         logger.warning("database unavailable: %s request_id=%s", exc, request_id_of(request))
     if refusal.code != "internal":

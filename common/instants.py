@@ -1,5 +1,4 @@
-"""Instants (aware UTC datetimes in whole seconds), converted from and to text, epoch seconds and
-wall clocks.
+"""Instants (aware UTC, whole seconds), converted from and to text, epoch seconds and wall clocks.
 
 Pure: no Django, no clock. Wall time becomes an instant only here (api.md section 1).
 """
@@ -29,7 +28,7 @@ class InstantError(ValueError):
 
 @cache
 def find_zone(name: str) -> ZoneInfo:
-    """The IANA zone with this exact name. Raises InstantError for unknown names."""
+    """Return the IANA zone with this exact name. Raises InstantError for unknown names."""
     if name not in ZONES:
         raise InstantError(f"{name!r:.80} is not a known time zone.")
     return ZoneInfo(name)
@@ -112,7 +111,6 @@ def local_midnight(day: date, zone_name: str) -> datetime:
 
 
 def to_datetime(epoch: int) -> datetime:
-    """Convert epoch seconds to an instant."""
     return datetime.fromtimestamp(epoch, UTC)
 
 
@@ -126,9 +124,7 @@ def utc_offset(instant: datetime) -> timedelta:
 
 
 def wall_to_utc_or_gap_end(naive: datetime, zone_name: str) -> datetime:
-    """Like `wall_to_utc`, but a reading inside a gap becomes the gap's end, the instant of the
-    change.
-    """
+    """Return the instant of a wall-clock reading; for a reading inside a gap, the gap's end."""
     place = find_zone(zone_name)
     instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
     if instant.astimezone(place).replace(tzinfo=None, fold=0) == naive:

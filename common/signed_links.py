@@ -1,5 +1,6 @@
-"""Signatures of links in mails. They cover a subject and the link's expiry, which is readable in
-the signature: `1795597200.7Wm3…`. The signature is the only credential: no key, no cookie.
+"""Signatures of links in mails: `1795597200.7Wm3…`, the expiry and a signature of it and a subject.
+
+The signature is the only credential of the link: no key, no cookie.
 """
 
 from datetime import datetime

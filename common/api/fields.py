@@ -106,9 +106,7 @@ class UrlField(OneLineField):
 
 
 class OutboundUrlField(UrlField):
-    """A URL that this service may call; addresses that are certainly not public are refused at
-    once.
-    """
+    """A URL that this service may call; URLs that are certainly not public are refused at once."""
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -169,9 +167,7 @@ class ZoneField(OneLineField):
 
 @extend_schema_field(INSTANT_SCHEMA)
 class InstantField(serializers.Field):
-    """An aware UTC datetime; text without an offset is wall time in `context["zone"]`, by default
-    UTC.
-    """
+    """An aware UTC datetime; text without an offset is read in the zone `context["zone"]` (UTC)."""
 
     default_error_messages = {"invalid": "Must be a string."}
 

@@ -19,9 +19,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class BoundFormField(forms.Field):
-    """An instant, a date, or a time relative to now; wall time is read in the zone passed to
-    `apply_filters`.
-    """
+    """An instant, a date, or a time relative to now; wall time in the zone of `apply_filters`."""
 
     zone = "UTC"
     now: datetime

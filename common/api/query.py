@@ -1,6 +1,4 @@
-"""Parse the query string: known names only, strict values, search and include (api.md
-section 2).
-"""
+"""Parse the query string: known names, strict values, search and include (api.md section 2)."""
 
 import re
 import uuid
@@ -82,7 +80,7 @@ class QueryParams:
         return value
 
     def bound(self, name: str, zone_name: str, now: datetime) -> datetime | None:
-        """An aware UTC datetime from an instant, a date, or a time relative to `now`.
+        """Return an instant, a date, or a time relative to `now`, as aware UTC.
 
         Without an offset it is wall time in `zone_name`.
         """

@@ -10,10 +10,7 @@ RANGES = ("application/json", "application/*", "*/*")
 
 
 def render_json(data: Any) -> bytes:
-    """Render plain values and UUIDs as JSON.
-
-    Refuses datetimes: they must be formatted by `instants`, in the requested zone.
-    """
+    """Render plain values and UUIDs as JSON; datetimes must be formatted before, in their zone."""
     return orjson.dumps(data, option=orjson.OPT_PASSTHROUGH_DATETIME)
 
 

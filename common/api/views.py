@@ -33,9 +33,7 @@ RENDERER = JSONRenderer()
 
 
 class ApiRequest(Request):
-    """DRF's request with the API's body parser: strict JSON, also chunked and without a
-    Content-Type.
-    """
+    """DRF's request with the strict JSON parser, also for chunked bodies without a Content-Type."""
 
     def _default_negotiator(self) -> None:
         """Return None: ApiView checks Accept, `_parse` checks Content-Type."""
@@ -91,8 +89,7 @@ class ApiView(APIView):
         return request.method in ("GET", "HEAD")
 
     def with_retry(self, step: Callable[[], Result], *, is_retry_safe: bool = True) -> Result:
-        """The step's result; retries once on a new connection if the old connection caused the
-        error.
+        """Run the step; retry once on a new connection if the old connection caused the error.
 
         A read-only session has written nothing, so its errors are always safe to retry.
         """
@@ -121,7 +118,6 @@ class ApiView(APIView):
     def run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Call the handler."""
         return handler(request, *args, **kwargs)
 
     def decorate(self, response: HttpResponseBase) -> None:
