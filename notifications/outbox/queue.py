@@ -78,9 +78,7 @@ set_config('enable_bitmapscan', 'off', true), clock_timestamp()
 
 
 def _take_turn(kind: str) -> datetime:
-    """Wait for the claim lock; return the time by the database's clock. SQLite serialises writers
-    anyway.
-    """
+    """Wait for the claim lock (SQLite serialises writers anyway); return the database's time."""
     if connection.vendor != "postgresql":
         return database_now()
     with connection.cursor() as cursor:
@@ -91,7 +89,7 @@ def _take_turn(kind: str) -> datetime:
 def waits_for_earlier_mail() -> Q:
     """Match mails that wait for an earlier open mail about the same booking to the same person.
 
-    Mails to a person are sent in the order of the changes; reminders are independent.
+    A person's mails are sent in the order of the changes; reminders are independent.
     """
     # Filter by state, not by next_at: SQLite would scan the whole queue for each row.
     earlier = Delivery.objects.filter(
