@@ -13,14 +13,12 @@ Intervals = list[Span]
 
 
 def normalise(spans: Iterable[Span]) -> Intervals:
-    """Convert spans in any order, overlapping, touching or empty: [(3, 5), (1, 3), (9, 9)] -> [(1,
-    5)].
-    """
+    """Sort and merge spans, dropping empty ones: [(3, 5), (1, 3), (9, 9)] -> [(1, 5)]."""
     return join(sorted(spans))
 
 
 def join(spans: Iterable[Span]) -> Intervals:
-    """Convert spans that are already sorted by start, in one linear sweep."""
+    """Merge spans that are sorted by start, in one linear sweep."""
     joined: Intervals = []
     for start, end in spans:
         if start >= end:
@@ -34,12 +32,11 @@ def join(spans: Iterable[Span]) -> Intervals:
 
 
 def unite(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """The union."""
     return normalise([*left, *right])
 
 
 def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """The intersection: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
+    """Return the intersection: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
     common: Intervals = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -98,7 +95,6 @@ def widen(spans: Iterable[Span], by: int) -> Intervals:
 
 
 def clip(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The intersection of the intervals with [lo, hi)."""
     first = bisect_right(intervals, lo, key=_end)
     last = bisect_left(intervals, hi, lo=first, key=_start)
     clipped = list(intervals[first:last])

@@ -20,9 +20,7 @@ class NonexistentTime(ValueError):
 
 
 def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Consecutive (utc_start, utc_end, offset_seconds) that cover [start, end), one per stretch of
-    constant offset.
-    """
+    """Return (utc_start, utc_end, offset in s) per stretch of constant offset in [start, end)."""
     segments: list[tuple[int, int, int]] = []
     for since, offset in _offsets(zone, start, end):
         if segments:
@@ -32,7 +30,7 @@ def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int
 
 
 def _offsets(zone: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(since, offset) for the start of [start, end) and for each change of the offset in it."""
+    """Yield (since, offset) for the start of [start, end) and each change of the offset in it."""
     if start >= end:
         return
     offset = offset_at(zone, start)
@@ -49,7 +47,7 @@ def _year(instant: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
-    """(instant, new offset) of each change of the offset in a UTC year.
+    """Return (instant, new offset) of each change of the offset in a UTC year.
 
     Samples once a day: since 1970 no zone has changed its offset and changed it back within a day.
     """
@@ -104,12 +102,9 @@ def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] =
 
 
 def local_day(instant: int, zone: str) -> date:
-    """The local date in the zone at the instant."""
     return date.fromordinal((instant + offset_at(zone, instant)) // DAY + _EPOCH_DAY)
 
 
 def day_start(day: date, zone: str) -> int:
-    """The first instant (epoch seconds) of a local day; for a day that the zone skips, the instant
-    after it.
-    """
+    """Return the first instant (epoch seconds) of a local day, or after it if the zone skips it."""
     return wall_to_instant(datetime(day.year, day.month, day.day), zone, gap="end")
