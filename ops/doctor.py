@@ -157,7 +157,7 @@ def check_clocks() -> Finding:
 
 
 def check_transactions() -> Finding:
-    """A long transaction delays later changes in listings with `updated_since`."""
+    """Find long transactions: they delay later changes in listings with `updated_since`."""
     age, limit = oldest_transaction_age().total_seconds(), MAX_TRANSACTION_AGE.total_seconds()
     if age <= limit:
         return Finding(OK, f"no transaction is older than {readable_age(limit)}")
@@ -358,7 +358,7 @@ def _describe_connected(now: datetime) -> str:
 
 
 def readable_age(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.5 h` or `4 days`."""
+    """Return `45 s`, `12 min`, `3.5 h` or `4 days`."""
     span = timedelta(seconds=seconds)
     if seconds < 90:
         return f"{seconds:.0f} s"
