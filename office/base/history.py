@@ -135,9 +135,7 @@ def _names(request: HttpRequest, found: Sequence[HistoricalChanges]) -> Mapping[
 def changes_between(
     model: type[models.Model], old: HistoricalChanges | None, new: HistoricalChanges
 ) -> Iterator[FieldChange]:
-    """Yield the changes by field, of JSON objects by key. Without `old`: every field with a
-    value.
-    """
+    """Yield the changes by field, of JSON objects by key; without `old`, all fields with values."""
     for field in new.tracked_fields:
         if field.primary_key or field.name in ("created_at", "position"):
             continue

@@ -174,7 +174,7 @@ class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
     def history_form_view(
         self, request: HttpRequest, object_id: str, version_id: str
     ) -> HttpResponse:
-        """The library's version page ignores tenants, so there is none."""
+        """Disabled: the library's version page ignores tenants."""
         raise Http404
 
 
@@ -210,9 +210,10 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
 
 
 class AppChoiceAdmin(OfficeAdmin[Row]):
-    """Admin of rows whose app is chosen at creation, among apps where the account has the role
-    `chosen_by`; a single app is preselected. `chosen_fields`: foreign keys without add or edit
-    links.
+    """Admin of rows whose app is chosen at creation; a single app is preselected.
+
+    chosen_by: the role that the account needs in the app. chosen_fields: foreign keys without add
+    or edit links.
     """
 
     chosen_by: ClassVar[str] = Membership.EDITOR

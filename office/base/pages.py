@@ -23,9 +23,7 @@ ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
-    """`own_pages` returns (path, view, name): `("<path:object_id>/act/", self.act, "act")` is
-    `admin:bookings_booking_act`.
-    """
+    """`own_pages`: (path, view, name); `act` of bookings becomes `admin:bookings_booking_act`."""
 
     def own_pages(self) -> Iterable[OwnPage]:
         return ()
@@ -61,9 +59,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         return row
 
     def find_to_change(self, request: HttpRequest, object_id: str) -> Row:
-        """Return a row to change. Raises Http404 if it is not visible or deleted, PermissionDenied
-        if it is read-only.
-        """
+        """Return a row to change. Raises Http404 if not visible, PermissionDenied if read-only."""
         row = self.find(request, object_id)
         if getattr(row, "deleted_at", None):
             raise Http404
