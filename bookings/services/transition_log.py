@@ -43,8 +43,8 @@ class Transition:
 
     moved_from: the former start and end of a rescheduled booking. edit: set if only fields changed.
     suppress_mail_to: recipients ("customer", "owner") that get no mail about this transition.
-    notified_elsewhere: recipients notified by another transition: a group's owner is notified once,
-    by the owner's booking, not by each seat.
+    notified_elsewhere: recipients notified by another transition: the owner's booking notifies a
+    group's owner once, not each seat.
     """
 
     def __init__(
