@@ -54,7 +54,7 @@ def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
 
 
 def retry_outside_transaction(run: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Decorator: run a function again with the answers whenever it raises NeedsAnswer.
+    """Decorate a function to run again with the answers whenever it raises NeedsAnswer.
 
     The function opens its transactions itself, so that a NeedsAnswer rolls back all it has done.
     Nested in another decorated function it does not retry; the outer one does.

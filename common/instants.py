@@ -80,14 +80,14 @@ def check_bounds(year: int, first: int = FIRST_YEAR, last: int = LAST_YEAR) -> N
 
 
 def check_year(instant: datetime) -> datetime:
-    """The instant in UTC. Raises InstantError outside 1970 to 2199 (UTC)."""
+    """Return the instant in UTC. Raises InstantError outside 1970 to 2199 (UTC)."""
     instant = instant.astimezone(UTC)
     check_bounds(instant.year)
     return instant
 
 
 def wall_to_utc(naive: datetime, zone_name: str) -> datetime:
-    """The instant of a wall-clock reading; the first of two. Raises InstantError in a gap."""
+    """Return a wall-clock reading's instant; of two, the first. Raises InstantError in a gap."""
     place = find_zone(zone_name)
     instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
     if instant.astimezone(place).replace(tzinfo=None, fold=0) != naive:
@@ -96,17 +96,17 @@ def wall_to_utc(naive: datetime, zone_name: str) -> datetime:
 
 
 def wall_time(instant: datetime, zone_name: str) -> datetime:
-    """The zone's wall-clock reading at the instant, naive. Raises InstantError."""
+    """Return the zone's wall-clock reading at the instant, naive. Raises InstantError."""
     return instant.astimezone(find_zone(zone_name)).replace(tzinfo=None, fold=0)
 
 
 def local_date(instant: datetime, zone_name: str) -> date:
-    """The zone's local date at the instant. Raises InstantError."""
+    """Return the zone's local date at the instant. Raises InstantError."""
     return instant.astimezone(find_zone(zone_name)).date()
 
 
 def local_midnight(day: date, zone_name: str) -> datetime:
-    """The first instant of a local day, or of the next day if the zone skips it."""
+    """Return the first instant of a local day, or of the next day if the zone skips it."""
     return wall_to_utc_or_gap_end(datetime(day.year, day.month, day.day), zone_name)
 
 

@@ -16,7 +16,7 @@ def sign_link(salt: str, subject: str, expires_at: datetime) -> str:
 
 
 def read_link_expiry(salt: str, subject: str, signature: str) -> datetime | None:
-    """The link's expiry; None if the signature does not match the subject."""
+    """Return the link's expiry; None if the signature does not match the subject."""
     try:
         # Not cached, so that the present settings' keys apply.
         signed = Signer(salt=salt, sep=".").unsign(f"{subject}.{signature}")

@@ -29,7 +29,7 @@ def parse_id(value: Any) -> uuid.UUID:
 
 
 def database_now() -> datetime:
-    """The database's clock, so that workers with different clocks agree on what is due."""
+    """Return the database's time, so that workers with different clocks agree on what is due."""
     if connection.vendor != "postgresql":
         return timezone.now()
     with connection.cursor() as cursor:
@@ -38,7 +38,7 @@ def database_now() -> datetime:
 
 
 def accepts_writes() -> bool:
-    """Whether the database accepts writes. Raises its error if it can't be reached.
+    """Return whether the database accepts writes. Raises its error if it can't be reached.
 
     A session that was opened on a read-only server may stay read-only, so a second one is tried.
     """

@@ -143,7 +143,7 @@ def changed_rows(rows: QuerySet[Row], since: datetime) -> tuple[QuerySet[Row], d
 
 
 def oldest_transaction_age() -> timedelta:
-    """The age of the service's oldest open transaction, except this one; 0 on SQLite."""
+    """Return the age of the service's oldest open transaction, except this one; 0 on SQLite."""
     if connection.vendor != "postgresql":
         return timedelta(0)
     with connection.cursor() as cursor:

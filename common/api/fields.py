@@ -207,7 +207,7 @@ class DurationField(serializers.Field):
 
 
 def duration_schema(least: int, most: int) -> dict[str, Any]:
-    """The JSON schema of a duration; a zero needs no unit."""
+    """Return the JSON schema of a duration; a zero needs no unit."""
     words = {"type": "string", "pattern": DURATION if least else f"^0$|{DURATION}"}
     zero = {} if least else {"type": ["string", "integer"], "minimum": 0, "maximum": 0}
     return {
@@ -239,7 +239,7 @@ class SmallIntField(serializers.IntegerField):
 
 
 def is_short_number(text: str) -> bool:
-    """Whether the text is ASCII digits, few enough for any bound: int() of a long text is slow."""
+    """Return whether the text is a few ASCII digits: int() of a long text is slow."""
     return len(text) <= 10 and text.isascii() and text.isdigit()
 
 

@@ -97,7 +97,7 @@ def apply_filters(
     zone: str,
     now: datetime,
 ) -> QuerySet[Row]:
-    """`rows` filtered by the query parameters that the filter set has. Raises Invalid."""
+    """Filter `rows` by the query parameters that the filter set has. Raises Invalid."""
     given = {name: value for name, value in values.items() if name in filters.base_filters}
     if not given:
         return rows

@@ -155,7 +155,7 @@ def check_content_encoding(encoding: str) -> None:
 
 
 def read_body(request: HttpRequest) -> bytes:
-    """The request's bytes, at most MAX_BYTES; cached, so that `request.body` returns them again.
+    """Return the body's bytes, at most MAX_BYTES, and cache them as `request.body`.
 
     Raises TooLarge, also if Content-Length is absent or wrong. Django reads a chunked body as
     empty; this function reads it if the server marks the end of its input.

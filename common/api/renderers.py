@@ -30,7 +30,7 @@ class JSONRenderer(BaseRenderer):
 
 
 def accepts_json(accept: str) -> bool:
-    """Whether an Accept header allows application/json; an empty one allows everything.
+    """Return whether an Accept header allows application/json; an empty one allows everything.
 
     >>> accepts_json("text/html, */*;q=0.1"), accepts_json("application/json;q=0, */*")
     (True, False)

@@ -85,7 +85,7 @@ class ApiView(APIView):
         return self.with_retry(run, is_retry_safe=self.is_retry_safe(request))
 
     def is_retry_safe(self, request: ApiRequest) -> bool:
-        """Whether a failed handler has changed nothing, wherever it failed."""
+        """Return whether a failed handler has changed nothing, wherever it failed."""
         return request.method in ("GET", "HEAD")
 
     def with_retry(self, step: Callable[[], Result], *, is_retry_safe: bool = True) -> Result:
@@ -102,13 +102,13 @@ class ApiView(APIView):
             return step()
 
     def handler_of(self, method: str) -> Handler:
-        """The handler of the HTTP method. Raises MethodNotAllowed."""
+        """Return the handler of the HTTP method. Raises MethodNotAllowed."""
         if method not in self.allowed_methods:
             raise MethodNotAllowed(method, self.allowed_methods)
         return getattr(self, method.lower())
 
     def query_names(self, method: str) -> Collection[str]:
-        """The query parameters that `describe_endpoint` declares for the method."""
+        """Return the query parameters that `describe_endpoint` declares for the method."""
         names = getattr(getattr(self, method.lower(), None), "query_names", ())
         return (*names, *PAGE_NAMES) if method == "GET" and self.paginated else names
 

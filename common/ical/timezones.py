@@ -36,8 +36,6 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class ZoneClock:
-    """The clock of an IANA zone."""
-
     name: str
 
     def instant(self, wall: datetime) -> datetime:
@@ -57,8 +55,6 @@ class OffsetChange(NamedTuple):
 
 @dataclass(frozen=True)
 class DefinedClock:
-    """The clock of a zone that the text defines."""
-
     changes: Sequence[OffsetChange]
 
     def instant(self, wall: datetime) -> datetime:

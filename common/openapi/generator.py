@@ -60,7 +60,6 @@ def data_list(kind: Any) -> Json:
 
 
 def page_of(kind: Any) -> Json:
-    """Return the pagination envelope around a list."""
     rows = {"data": {"type": "array", "items": schema_of(kind)}}
     properties = find_component(PageRecord.schema)["properties"] | rows
     return {"type": "object", "properties": properties, "required": list(properties)}
@@ -135,7 +134,6 @@ def parameters_of(
 
 
 def include_of(names: Iterable[str]) -> Json:
-    """Return the schema of an `include` with these names."""
     known = list(names)
     choice = "|".join(map(re.escape, known))
     return {

@@ -169,7 +169,6 @@ def _source_of_type(hint: Any, value: str, names: dict[str, Any]) -> str:
 
 
 def rows_of(found: Any) -> Collection[Any]:
-    """Return the rows of a relation, or of a prefetched list."""
     return found if isinstance(found, list) else found.all()
 
 
