@@ -130,8 +130,6 @@ def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
 
 
 class _Capacity:
-    """The remaining capacity of each endpoint and app."""
-
     def __init__(self, kind: str, now: datetime) -> None:
         self.now = now
         self.endpoints = Counter[str]()
@@ -183,7 +181,6 @@ def _end_at_claim(row: Delivery, now: datetime) -> bool:
 
 
 def _record_lost_leases(rows: Sequence[Delivery]) -> None:
-    """Record an attempt for each lost lease."""
     if rows:
         Delivery.objects.filter(id__in=[row.id for row in rows]).update(lapses=F("lapses") + 1)
         insert_rows(
@@ -206,6 +203,5 @@ def _end(ids: Collection[uuid.UUID], state: str, reason: str, now: datetime) -> 
 
 
 def next_due(kind: str) -> datetime | None:
-    """Return when the next delivery of the type is due."""
     rows = Delivery.objects.filter(type=kind, next_at__isnull=False)
     return rows.order_by("next_at").values_list("next_at", flat=True).first()

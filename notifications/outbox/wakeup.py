@@ -79,7 +79,6 @@ wake_up_thread = WakeUpThread()
 
 
 def wake_up_after_commit(*wake_ups: WakeUp) -> None:
-    """Publish the wake-ups once the transaction is committed."""
     transaction.on_commit(lambda: wake_up_thread.enqueue(wake_ups))
 
 

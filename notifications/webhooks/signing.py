@@ -29,7 +29,6 @@ def signature_headers(
 
 
 def is_secret(text: str) -> bool:
-    """Return whether the text has the format of `new_secret`."""
     try:
         key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except ValueError:
