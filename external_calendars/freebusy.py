@@ -146,7 +146,6 @@ def _ask(
 def _answer_of(
     question: "Future[list[CalendarBusy]]", asked: FreebusyRequest
 ) -> list[CalendarBusy] | None:
-    """Return the answer; None without one."""
     if not question.done() or question.cancelled():
         logger.info("calendar %s did not answer in time", asked.calendar_id)
         return None

@@ -59,7 +59,6 @@ class Connection(models.Model):
         return self.next_at is None
 
     def problem_record(self) -> dict[str, str] | None:
-        """Return the API record of the problem; None without one."""
         if not self.problem or self.problem_since is None:
             return None
         return {

@@ -117,7 +117,7 @@ class CalendarWrites:
         return partial(write_copy, copy, keep)
 
     def end(self) -> None:
-        """Does nothing: no work is deferred."""
+        """Do nothing: no work is deferred."""
 
     # --- The desired event ------------------------------------------------------------------------
     def _entry(
@@ -198,7 +198,6 @@ def _is_connected(calendar: Calendar) -> bool:
 
 
 def _customers(booking: Booking, *, only_standing: bool = True) -> list[Customer]:
-    """Return the customers of the booking and of its seats."""
     seats = [seat for seat in booking.seats.all() if should_be_mirrored(seat) or not only_standing]
     return [customer for seat in (booking, *seats) for customer in seat.customers.all()]
 

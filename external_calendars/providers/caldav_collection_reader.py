@@ -73,7 +73,6 @@ class CalDavCollection:
         raise ProviderError("bad_answer", detail="The server's list of changes does not end.")
 
     def etags(self) -> dict[str, str]:
-        """Return href -> etag of all objects."""
         found = {}
         for member in self.ask("PROPFIND", ETAGS, 1).members:
             path = path_in_collection(self.url, member.href)

@@ -156,7 +156,6 @@ def calendars_around(visit: HttpSession, start: DiscoveredUrl) -> list[Discovere
 
 
 def list_calendars(visit: HttpSession, home: str) -> list[DiscoveredUrl]:
-    """Return the calendars for events in a collection."""
     answer = visit.ask("PROPFIND", to_collection_url(home), headers=depth_header(1), body=ABOUT)
     return [place for place in parse_places(home, answer) if place.holds_events]
 
