@@ -57,7 +57,7 @@ class SearchResource:
     is_closed: bool = False
 
     def without_rules(self) -> "SearchResource":
-        """A copy without rules: only busy time blocks it."""
+        """Return a copy without rules: only busy time blocks it."""
         return replace(self, rules=(), is_closed=False)
 
     def closed_in(self, span: TimeSpan) -> list[tuple[int, int]]:
@@ -73,12 +73,12 @@ def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[ConstraintRule, ...]:
 
 
 def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
-    """The app's resources with these ids, in the order of `ids`; unknown ids are left out."""
+    """Return the app's resources in the order of `ids`; unknown ids are left out."""
     return [_bookable(row, app) for row in fetch_resources(app.id, ids, now=now)]
 
 
 def load_project_resources(app: App, project: Project, *, now: datetime) -> list[SearchResource]:
-    """The resources of the app's project, in the project's order."""
+    """Return the resources of the app's project, in the project's order."""
     return [_bookable(row, app) for row in fetch_project_resources(app.id, project.id, now=now)]
 
 
@@ -138,7 +138,7 @@ class AvailabilityQuery:
         return TimeSpan(self.terms.offered_from(start, end, zone), end)
 
     def _narrowed(self, asked: TimeSpan, bounds: SlotParameters, zone: str) -> TimeSpan:
-        """The intersection of the requested range and the range of `bounds`; may be empty."""
+        """Return the intersection of the requested range and that of `bounds`; it may be empty."""
         least, most = self._read_span(bounds, zone)
         least = bounds.offered_from(least, most, zone)
         start = min(max(self.terms.offered_from(*asked, zone), least), most)
@@ -173,8 +173,6 @@ class AvailabilityQuery:
 
 
 class PreparedSearch(NamedTuple):
-    """The input of the core."""
-
     timelines: list[ResourceTimeline]
     slot_request: SlotRequest
 
@@ -226,7 +224,7 @@ def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResou
 
 
 def count_days(query: AvailabilityQuery, span: TimeSpan) -> DayCounts:
-    """Bookings of the project per resource and local day; empty without a daily limit."""
+    """Count the project's bookings per resource and local day; {} without a daily limit."""
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
     zones = {resource.id: resource.zone for resource in query.resources}
@@ -251,7 +249,7 @@ def _whole(spans: Collection[TimeSpan]) -> TimeSpan:
 
 
 def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
-    """The parts of `whole` outside `span`, the range in one zone: ranges differ by a few hours."""
+    """Return the parts of `whole` outside `span`: the ranges of two zones differ by some hours."""
     edges = ((whole.start, span.start), (span.end, whole.end))
     return [(start, end) for start, end in edges if start < end]
 
@@ -299,7 +297,7 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
 
 
 def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchResource]]:
-    """The complement of the free time, per resource, sorted by start."""
+    """Return the complement of the free time, per resource, sorted by start."""
     if not query.resources:
         return []
     prepared = prepare_search(query)
@@ -396,7 +394,7 @@ def _calendar_reason(calendar: StaleCalendar, resource: SearchResource) -> Reaso
 
 
 def stale_calendar_text(calendar: StaleCalendar, zone: str, *, is_public: bool = False) -> str:
-    """One sentence, with the time in `zone`; the public text omits the calendar's name."""
+    """Return one sentence, with the time in `zone`; the public text omits the calendar's name."""
     subject = "An external calendar" if is_public else f'The external calendar "{calendar.name}"'
     if calendar.synced_at is None:
         return f"{subject} has never synced."

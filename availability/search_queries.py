@@ -189,7 +189,7 @@ def fetch_busy(
     ignore_all_day: bool = False,
     without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, Pairs]:
-    """The busy spans that overlap `span` by resource id: pairs sorted by start. One query."""
+    """Return busy spans that overlap `span`, by resource id, sorted by start. One query."""
     packs = connection.vendor == "postgresql"
     columns = {"event": _PACKED, "hold": _PACKED, "group": "GROUP BY resource_id"} if packs else {}
     statement, params = busy_sql(
@@ -293,7 +293,7 @@ def fetch_day_counts(
 
 
 def closed_days(days: Mapping[date, int], zone: str, max_per_day: int) -> Pairs:
-    """The local days that have reached `max_per_day` bookings, as pairs of epoch seconds."""
+    """Return local days with `max_per_day` or more bookings, as pairs of epoch seconds."""
     return [
         (day_start(day, zone), day_start(day + ONE_DAY, zone))
         for day, count in sorted(days.items())
@@ -305,6 +305,6 @@ ONE_DAY = timedelta(days=1)
 
 
 def local_days(start: int, end: int, zone: str) -> list[date]:
-    """The local dates that the half-open span overlaps."""
+    """Return the local dates that the half-open span overlaps."""
     first, last = local_day(start, zone), local_day(end - 1, zone)
     return [first + ONE_DAY * count for count in range((last - first).days + 1)]

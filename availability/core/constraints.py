@@ -272,7 +272,7 @@ def open_windows(
 
 
 def is_worth_keeping(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
-    """Whether the expansion of the rules in the range is small enough to cache."""
+    """Return whether the expansion of the rules in the range is small enough to cache."""
     return len(make_weekly_pattern(lists).week) * (end - start) <= _CACHED_WINDOWS * _WEEK
 
 
@@ -309,7 +309,6 @@ def allowed_week(rules: ConstraintRules) -> Intervals:
 
 
 def group_allowed(rules: ConstraintRules) -> dict[str, ConstraintRules]:
-    """Return the allow rules of one list, by kind."""
     groups: dict[str, ConstraintRules] = {}
     for rule in rules:
         if rule.allow:
@@ -318,7 +317,7 @@ def group_allowed(rules: ConstraintRules) -> dict[str, ConstraintRules]:
 
 
 def allowed_days(rules: ConstraintRules) -> tuple[int, ...]:
-    """The days that the day rules allow; every day if there are no rules."""
+    """Return the days that the day rules allow; every day if there are no rules."""
     return tuple(sorted({day for rule in rules for day in rule.days})) if rules else EVERY_DAY
 
 
@@ -368,7 +367,7 @@ _expand_cached = lru_cache(maxsize=64)(_expand)
 
 
 def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The readings in [lo, hi) within the windows of a week (seconds from Monday 00:00)."""
+    """Return the readings in [lo, hi) within a week's windows (seconds from Monday 00:00)."""
     first = (lo - _FIRST_MONDAY) // _WEEK * _WEEK + _FIRST_MONDAY
     spans = [
         (monday + start, monday + end) for monday in range(first, hi, _WEEK) for start, end in week
@@ -377,7 +376,7 @@ def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
 
 
 def period_readings(rules: ConstraintRules, offset: int) -> Intervals:
-    """The readings within any of the periods, for a wall clock `offset` seconds ahead of UTC."""
+    """Return the readings within any period, for a clock `offset` seconds ahead of UTC."""
     return normalise((_reading(rule.start, offset), _reading(rule.end, offset)) for rule in rules)
 
 

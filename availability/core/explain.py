@@ -137,7 +137,7 @@ def _span_from(instant: int | None, end: int) -> Intervals:
 
 
 def never_open(zone: str, rules: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
-    """Whether no time in [start, end) (epoch seconds) satisfies all rules."""
+    """Return whether no time in [start, end) (epoch seconds) satisfies all rules."""
     return not open_windows(rules, zone, start, end)
 
 
@@ -220,7 +220,7 @@ def _constraint_causes(
 
 
 def _closed_weeks(by_kind: dict[str, ConstraintRules]) -> dict[str, Intervals]:
-    """The readings of a week that each kind (day, hours, day_and_time) of one list closes.
+    """Return the readings of a week that each kind (day, hours, day_and_time) of one list closes.
 
     A window over midnight belongs to the day on which it starts. So day rules close the windows
     that start on a day that is not allowed and, outside all windows, the days that are not allowed.
@@ -286,7 +286,7 @@ _LISTED = 5
 
 
 def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
-    """Such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00", "Monday to Friday"."""
+    """Return such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00" or "Monday to Friday"."""
     if rule.kind == "period":
         return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
     times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"

@@ -54,7 +54,7 @@ def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
 def subtract(
     intervals: Sequence[Span], blocks: Sequence[Span], *, buffer: int = 0, at_least: int = 1
 ) -> Intervals:
-    """The intervals without the blocks, each widened by `buffer` seconds on both sides.
+    """Return the intervals without the blocks, each widened by `buffer` seconds on both sides.
 
     The blocks must be sorted by start and not empty, but may overlap, as events do. Remainders
     shorter than `at_least` seconds are dropped: [(0, 10)], [(2, 5), (3, 4)], buffer=1 -> [(0, 1),
@@ -85,12 +85,12 @@ _PAST_ALL = (_FOREVER << 1, _FOREVER << 1)
 
 
 def complement(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The part of [lo, hi) outside the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
+    """Return the part of [lo, hi) outside the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
     return subtract(join([(lo, hi)]), intervals)
 
 
 def widen(spans: Iterable[Span], by: int) -> Intervals:
-    """The spans with `by` seconds added on both sides, as intervals."""
+    """Return the spans with `by` seconds added on both sides, as intervals."""
     return normalise((start - by, end + by) for start, end in spans)
 
 

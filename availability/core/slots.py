@@ -169,7 +169,7 @@ def _candidates_of_each(
 def _candidates(
     timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, limit: int
 ) -> Candidates:
-    """The candidates in the common gaps of the timelines. Raises TooManySlots."""
+    """Return the candidates in the common gaps of the timelines. Raises TooManySlots."""
     if slot_request.length is None:
         return _at_most(limit, _clip_past(gaps, slot_request))
     runs = _runs(timelines, gaps, slot_request, slot_request.length)
@@ -187,7 +187,7 @@ def _at_most(limit: int, intervals: Intervals) -> Intervals:
 def _runs(
     timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, length: int
 ) -> list[range]:
-    """The starts of slots, in order, as ranges."""
+    """Return the starts of slots, in order, as ranges."""
     not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
     if slot_request.increment is None:
         return _packed(gaps, length, not_before)
@@ -210,7 +210,7 @@ def _packed(gaps: Intervals, length: int, not_before: int) -> list[range]:
 
 
 def _first_from(lo: int, start: int, step: int) -> int:
-    """The first of start, start + step, ... that is not before lo."""
+    """Return the first of start, start + step, ... that is not before lo."""
     return start if start >= lo else lo + (start - lo) % step
 
 

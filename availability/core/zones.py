@@ -62,7 +62,7 @@ def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
 
 
 def _change_between(zone: str, lo: int, hi: int) -> int:
-    """The first instant in (lo, hi] whose offset differs from that at `lo`."""
+    """Return the first instant in (lo, hi] whose offset differs from that at `lo`."""
     before = offset_at(zone, lo)
     while hi - lo > 1:
         middle = (lo + hi) // 2
@@ -74,18 +74,18 @@ def _change_between(zone: str, lo: int, hi: int) -> int:
 
 
 def offset_at(zone: str, instant: int) -> int:
-    """The zone's UTC offset at the instant, in seconds (positive: ahead of UTC)."""
+    """Return the zone's UTC offset at the instant, in seconds (positive: ahead of UTC)."""
     moment = datetime.fromtimestamp(instant, UTC).astimezone(ZoneInfo(zone))
     return int(moment.utcoffset().total_seconds())  # type: ignore[union-attr]  # ZoneInfo always knows
 
 
 def _seconds(wall: datetime) -> int:
-    """A naive datetime as a reading; a fraction of a second is dropped."""
+    """Return a naive datetime as a reading; a fraction of a second is dropped."""
     return (wall - _EPOCH) // timedelta(seconds=1)
 
 
 def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] = "raise") -> int:
-    """The instant (epoch seconds) at which a wall clock in the zone shows `wall`, a naive datetime.
+    """Return the instant (epoch seconds) at which the zone's clock shows `wall`, a naive datetime.
 
     If the clock shows it twice, the first instant. If it skips it, raises NonexistentTime, or with
     gap="end" returns the instant at which the clock jumps past it.
