@@ -45,7 +45,6 @@ class AuditRule(NamedTuple):
 
 
 def count_column(rows: QuerySet) -> Coalesce:
-    """Return the number of rows per outer row, as a column."""
     counted = rows.order_by().annotate(_one=Value(1)).values("_one").annotate(count=Count("pk"))
     return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())
 

@@ -102,7 +102,6 @@ def run_check(check: Check) -> Finding:
 
 
 def first_line(error: Exception) -> str:
-    """Return the error's type and the first line of its text."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]:.200}" if lines else type(error).__name__
 

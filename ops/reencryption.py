@@ -38,8 +38,6 @@ class SecretColumn(NamedTuple):
 
 
 class StoredSecret(NamedTuple):
-    """A row's secret, as it was read."""
-
     column: SecretColumn
     pk: Any
     token: str
