@@ -86,7 +86,6 @@ class HistoryPages(ModelPages[Row]):
 
 
 def row_at_step(model: type[models.Model], row: HistoricalChanges) -> models.Model:
-    """Return the unsaved row at a step of its history."""
     kept = {field.attname: getattr(row, field.attname) for field in row.tracked_fields}
     return model(**kept)
 

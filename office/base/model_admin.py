@@ -156,8 +156,6 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
 
 
 class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
-    """Admin with a read-only history of changes."""
-
     def has_view_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return self.has_view_permission(request, obj)
 
@@ -282,8 +280,6 @@ class ChoiceFilter(DropdownFilter):
 
 
 class AppFilter(RelatedFieldListFilter):
-    """Filter by app; offers the account's apps."""
-
     def field_choices(
         self, field: models.Field, request: HttpRequest, model_admin: BaseModelAdmin
     ) -> list[tuple[str, Any]]:
@@ -300,8 +296,6 @@ class ScopedChoiceForm(AutocompleteDropdownForm):
 
 
 class ScopedChoiceFilter(AutocompleteSelectFilter):
-    """Filter by a related row, with autocompletion."""
-
     form_class = ScopedChoiceForm
 
 

@@ -40,7 +40,6 @@ class ModelPages(ModelAdmin, Generic[Row]):
         return reverse(f"admin:{self._name('changelist')}")
 
     def url_of(self, row: Row) -> str:
-        """Return the URL of a row's page."""
         return reverse(f"admin:{self._name('change')}", args=[row.pk])
 
     def back_to(self, row: Row) -> HttpResponse:

@@ -112,7 +112,6 @@ def read_json_object(request: HttpRequest) -> dict[str, Any]:
 
 
 def show_page(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
-    """Render a page in the back office's layout."""
     request.current_app = admin.site.name
     return render(request, template, {**admin.site.each_context(request), **values})
 

@@ -52,7 +52,6 @@ class Scope:
         return found
 
     def apps(self, least: str = Membership.VIEWER) -> QuerySet[App]:
-        """Return the apps, by name."""
         rows = App.objects.open().order_by("name", "slug")
         return rows if self.is_staff else rows.filter(id__in=self.ids(least))
 
