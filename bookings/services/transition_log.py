@@ -115,7 +115,6 @@ def new_change(
     now: datetime,
     message: str = "",
 ) -> StateChange:
-    """Return an unsaved log entry of the booking."""
     return StateChange(
         booking=booking,
         from_state=from_state,
