@@ -45,7 +45,6 @@ def reminder(minutes: int) -> dict[str, Any]:
 
 
 def measure_http(stage: Stage, key: str, resource_id: str, numbers: Any) -> float:
-    """Return one client's seconds per POST /bookings."""
     client = stage.client(key)
     times = []
     for _ in range(ROUNDS):

@@ -14,7 +14,6 @@ SHORTEST = 0.005
 
 
 def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> dict[Any, float]:
-    """Return the seconds of each page for each account."""
     connection = http.client.HTTPConnection("127.0.0.1", stage.service.port, timeout=120)
 
     def get(path: str, cookie: str) -> None:

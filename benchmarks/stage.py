@@ -82,8 +82,6 @@ class Stage:
 
 
 class HttpClient:
-    """A client with one persistent connection."""
-
     def __init__(self, port: int, key: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.connection.connect()
