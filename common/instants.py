@@ -124,7 +124,7 @@ def utc_offset(instant: datetime) -> timedelta:
 
 
 def wall_to_utc_or_gap_end(naive: datetime, zone_name: str) -> datetime:
-    """Return the instant of a wall-clock reading; for a reading inside a gap, the gap's end."""
+    """Return the instant of a wall-clock reading (the first of two); in a gap, the gap's end."""
     place = find_zone(zone_name)
     instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
     if instant.astimezone(place).replace(tzinfo=None, fold=0) == naive:

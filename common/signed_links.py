@@ -1,4 +1,4 @@
-"""Signatures of links in mails: `1795597200.7Wm3…`, the expiry and a signature of it and a subject.
+"""Sign links in mails: `1795597200.7Wm3…` is the expiry and a signature of subject and expiry.
 
 The signature is the only credential of the link: no key, no cookie.
 """
