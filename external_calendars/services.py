@@ -60,7 +60,7 @@ class NotConnectable(Invalid):
 
 
 class ConnectionTest(NamedTuple):
-    """provider_error: a key of PROVIDER_ERRORS, or "". access: at the provider, or ""."""
+    """The result: a key of PROVIDER_ERRORS or "", and the access level at the provider or ""."""
 
     provider_error: str
     access: str
@@ -349,9 +349,9 @@ def request_sync(calendar: Calendar) -> Calendar:
 def disconnect_calendar(calendar: Calendar, *, now: datetime) -> Calendar:
     """Turn a connected calendar into a calendar of the service.
 
-    It keeps its bookings and loses the provider's events. Mirrored events stay at the provider; new
-    bookings are mirrored to the primary calendar. Raises Invalid for a calendar of the service,
-    NotFound for one that was just deleted.
+    It keeps its bookings and loses the provider's events. Mirrored events stay at the provider; the
+    bookings are mirrored to the primary calendar from now on. Raises Invalid for a calendar of the
+    service, NotFound for one that was just deleted.
     """
     with transaction.atomic():
         calendar = _lock(calendar)

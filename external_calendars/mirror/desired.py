@@ -25,7 +25,7 @@ EXPIRES_AFTER = timedelta(hours=76)
 class DesiredCopy(NamedTuple):
     """An event that should exist in a calendar (is_wanted) or be removed from it.
 
-    `booking_id` of a group's event: the group's booking, not a seat's.
+    booking_id: of a group's event, the group's booking, not a seat's.
     """
 
     booking_id: uuid.UUID

@@ -66,10 +66,7 @@ class CalendarAccess(NamedTuple):
 
 
 class DiscoveredCalendar(NamedTuple):
-    """Result of `find`: a calendar.
-
-    invites: its server invites attendees itself (RFC 6638, calendar-auto-schedule).
-    """
+    """A result of `find`. invites: the server itself invites attendees (RFC 6638)."""
 
     address: str
     name: str
@@ -133,7 +130,7 @@ class Provider(Protocol):
     def fetch(
         self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
     ) -> Iterator[Sequence[RemoteObject]]:
-        """Yield objects that exist in batches, each within `deadline`; too large ones as ""."""
+        """Yield existing objects in batches, each within `deadline`; too large a text is ""."""
 
     def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
         """Return one object; None if it is gone."""

@@ -140,7 +140,7 @@ class CalDav:
     def objects_between(
         self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
     ) -> Sequence[RemoteObject]:
-        """Return objects up to a day outside: the server may use another zone for dates."""
+        """Return objects in the range and a day around it: servers read dates in other zones."""
         query = webdav_xml.calendar_query(start - MARGIN, end + MARGIN)
         return CalDavCollection(access, deadline).objects(query)
 

@@ -2,9 +2,9 @@
 
 The password is sent to the origin (scheme, host and port) of the user's address, and to the same
 host over https. During discovery, other hosts get it if both answers travel over https: large
-providers keep each user's calendars on a separate host. A server that redirects over https has the
-password anyway; a redirect to plain http could come from anyone on the network. Every address
-passes the SSRF check.
+providers keep each user's calendars on a separate host. A server that redirects over https could
+keep the password anyway; a redirect to plain http could come from anyone on the network. Every
+address passes the SSRF check.
 """
 
 import base64

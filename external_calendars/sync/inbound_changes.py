@@ -51,8 +51,8 @@ def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
     Called after every complete sync, outside a transaction.
 
     1. Find the mirrored events whose object has another etag than ours, is gone, or is back.
-    2. Fetch these objects in one request, without a lock: a write may have changed them since the
-       sync.
+    2. Fetch their current objects in one request, without a lock: a write may have changed them
+       since the sync.
     3. Settle each in a transaction: lock, check that neither a write nor the booking has changed
        since step 1, compare, and move or cancel the booking, or record the reason for not doing so.
 

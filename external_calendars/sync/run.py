@@ -58,7 +58,7 @@ def sync_calendar(
     stopping: Callable[[], bool] = lambda: False,
     report_progress: ReportProgress = lambda done, total: None,
 ) -> str:
-    """Sync a claimed calendar once, release the lease, and return one of the four results above.
+    """Sync a claimed calendar once, release the lease, and return a result such as SYNCED.
 
     stopping: checked between batches; if true, the next worker to claim the calendar continues.
     report_progress: called with the numbers of stored and of all objects. Raises DatabaseError; the
