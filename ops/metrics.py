@@ -146,7 +146,7 @@ def _attempts(now: datetime) -> Iterator[Sample]:
 
 
 def _lags(now: datetime) -> Iterator[Sample]:
-    """Measure due time to first attempt, except redelivered ones, whose due time is later."""
+    """Measure due time to first attempt, without redelivered ones: their due time is later."""
     before = Attempt.objects.filter(delivery=OuterRef("delivery"), id__lt=OuterRef("id"))
     firsts = Attempt.objects.filter(
         ~Exists(before), at__gt=now - HOUR, at__gte=F("delivery__due_at")

@@ -229,7 +229,7 @@ class Supervisor:
         self.stop_asked = True
 
     def start_watchdog(self, heard: int) -> subprocess.Popen[bytes]:
-        """Start the watchdog. It holds the folder's lock until it has stopped all processes."""
+        """Start the watchdog; it holds the folder's lock, so no service starts before it ends."""
         return subprocess.Popen(
             ["/bin/sh", "-c", WATCHDOG, "watchdog", str(self.grace)],
             stdin=heard,
