@@ -241,7 +241,7 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
 
 
 class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
-    """Inline rows: the permissions of the parent's page apply."""
+    """Inline rows with the permissions of the parent's page."""
 
     extra = 0
 

@@ -23,7 +23,7 @@ ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
-    """`own_pages`: (path, view, name); `act` of bookings becomes `admin:bookings_booking_act`."""
+    """`own_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
 
     def own_pages(self) -> Iterable[OwnPage]:
         return ()

@@ -43,7 +43,7 @@ class Scope:
         return bool(known) if app_id is None else app_id in known
 
     def rows(self, *paths: str, least: str = Membership.VIEWER) -> Q:
-        """Match rows of apps with at least the role `least`; `paths`: lookups from model to app."""
+        """Match rows of apps with the role `least` or a higher one; `paths`: lookups to the app."""
         if self.is_staff:
             return Q()
         found = Q(pk__in=[])
