@@ -45,8 +45,8 @@ from common.instants import InstantError, format_instant
 class SearchResource:
     """A resource as the search needs it. Compares by identity, so that hashing is cheap.
 
-    out_of_step: its stale connected calendars. is_closed: the resource has no free time because of
-    them (`App.stale_calendars` is BLOCK).
+    out_of_step: its stale connected calendars. is_closed: these leave the resource no free time
+    (`App.stale_calendars` is BLOCK).
     """
 
     id: uuid.UUID
@@ -57,7 +57,7 @@ class SearchResource:
     is_closed: bool = False
 
     def without_rules(self) -> "SearchResource":
-        """A copy without rules: only busy time blocks it."""
+        """Return a copy without rules: only busy time blocks it."""
         return replace(self, rules=(), is_closed=False)
 
     def closed_in(self, span: TimeSpan) -> list[tuple[int, int]]:
@@ -73,12 +73,12 @@ def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[ConstraintRule, ...]:
 
 
 def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
-    """The app's resources with these ids, in the order of `ids`; unknown ids are left out."""
+    """Return the app's resources in the order of `ids`; unknown ids are left out."""
     return [_bookable(row, app) for row in fetch_resources(app.id, ids, now=now)]
 
 
 def load_project_resources(app: App, project: Project, *, now: datetime) -> list[SearchResource]:
-    """The resources of the app's project, in the project's order."""
+    """Return the resources of the app's project, in the project's order."""
     return [_bookable(row, app) for row in fetch_project_resources(app.id, project.id, now=now)]
 
 
@@ -94,7 +94,7 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
 
 
 def project_rules(project: Project) -> tuple[ConstraintRule, ...]:
-    """The project's own constraints. One query."""
+    """Return the project's own constraints. One query."""
     return rules_from_rows(tuple(project.constraints.values_list("name", "day", "start", "end")))
 
 
@@ -109,8 +109,8 @@ class AvailabilityQuery:
 
     own: the project's parameters, whose `from` and `to` (minimum notice and booking window) a
     booking must keep. bounds: parameters whose range the request may only narrow (the project's,
-    for a widget key). without: ids of events and holds to ignore, such as those of a booking that
-    is being moved. elsewhere: busy time that has no rows in the database.
+    for a widget key). without: ids of events and holds to ignore, such as those of a booking being
+    moved. elsewhere: busy time that has no rows in the database.
     """
 
     resources: Sequence[SearchResource]
@@ -138,7 +138,7 @@ class AvailabilityQuery:
         return TimeSpan(self.terms.rounded_range_start(start, end, zone), end)
 
     def _narrowed(self, asked: TimeSpan, bounds: SlotParameters, zone: str) -> TimeSpan:
-        """The intersection of the requested range and the range of `bounds`; may be empty."""
+        """Return the intersection of the requested range and that of `bounds`; it may be empty."""
         least, most = self._read_span(bounds, zone)
         least = bounds.rounded_range_start(least, most, zone)
         start = min(max(self.terms.rounded_range_start(*asked, zone), least), most)
@@ -146,8 +146,10 @@ class AvailabilityQuery:
 
     @cached_property
     def own_spans(self) -> Mapping[str, TimeSpan]:
-        """The project's bookable range by zone: from the minimum notice (0: none) to the end of the
-        booking window, not rounded. Empty without a project. Raises Invalid on `from`.
+        """The project's bookable range by zone, not rounded; {} without a project.
+
+        From the minimum notice (0: none) to the end of the booking window. Raises Invalid on
+        `from`.
         """
         if self.own is None:
             return {}
@@ -171,8 +173,6 @@ class AvailabilityQuery:
 
 
 class PreparedSearch(NamedTuple):
-    """The input of the core."""
-
     timelines: list[ResourceTimeline]
     slot_request: SlotRequest
 
@@ -224,7 +224,7 @@ def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResou
 
 
 def count_days(query: AvailabilityQuery, span: TimeSpan) -> DayCounts:
-    """Bookings of the project per resource and local day; empty without a daily limit."""
+    """Count the project's bookings per resource and local day; {} without a daily limit."""
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
     zones = {resource.id: resource.zone for resource in query.resources}
@@ -249,16 +249,13 @@ def _whole(spans: Collection[TimeSpan]) -> TimeSpan:
 
 
 def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
-    """The parts of `whole` outside `span`, the range in one zone: ranges differ by a few hours."""
+    """Return the parts of `whole` outside `span`: the ranges of two zones differ by some hours."""
     edges = ((whole.start, span.start), (span.end, whole.end))
     return [(start, end) for start, end in edges if start < end]
 
 
 def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[Slot]:
-    """The slots (start, end, free resources), sorted by start.
-
-    Raises Invalid on `to` for more than 100,000 slots.
-    """
+    """Return the slots sorted by start. Raises Invalid on `to` for more than 100,000 slots."""
     if not query.resources:
         return []
     prepared = prepare_search(query)
@@ -273,10 +270,9 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
 
 
 def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
-    """The first `count` slots, or all if there are fewer.
+    """Return the first `count` slots, or all if there are fewer.
 
-    Searches a growing part of the range, because the whole range may have more slots than the
-    limit.
+    Searches a growing part of the range: the whole may have more slots than the limit.
     """
     if not query.resources:
         return []
@@ -301,7 +297,7 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
 
 
 def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchResource]]:
-    """The complement of the free time, per resource, sorted by start."""
+    """Return the complement of the free time, per resource, sorted by start."""
     if not query.resources:
         return []
     prepared = prepare_search(query)
@@ -314,7 +310,7 @@ def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchR
 
 
 class Explanation(NamedTuple):
-    """Why a resource's time is open or not: consecutive segments that cover the whole range."""
+    """One resource's segments, consecutive over the whole range."""
 
     resource: SearchResource
     segments: list[Segment]
@@ -341,18 +337,14 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
 
 
 class Obstacles(NamedTuple):
-    """What blocks each resource, by resource id: events and holds, and days closed by a daily
-    limit.
-    """
+    """By resource id: busy events and holds, and the days closed by a daily limit."""
 
     busy: dict[uuid.UUID, list[BusyItem]]
     closed: dict[uuid.UUID, list[tuple[int, int]]]
 
 
 def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, list[BusyItem]]:
-    """The busy items of the query's resources in the span widened by the buffer, with ids. One
-    query.
-    """
+    """Return the busy items, with ids, in the span widened by the buffer. One query."""
     busy = fetch_busy_events(
         [resource.id for resource in query.resources],
         TimeSpan(span.start - query.terms.buffer, span.end + query.terms.buffer),
@@ -402,7 +394,7 @@ def _calendar_reason(calendar: StaleCalendar, resource: SearchResource) -> Reaso
 
 
 def stale_calendar_text(calendar: StaleCalendar, zone: str, *, is_public: bool = False) -> str:
-    """One sentence, with the time in `zone`; the public text omits the calendar's name."""
+    """Return one sentence, with the time in `zone`; the public text omits the calendar's name."""
     subject = "An external calendar" if is_public else f'The external calendar "{calendar.name}"'
     if calendar.synced_at is None:
         return f"{subject} has never synced."
@@ -412,10 +404,9 @@ def stale_calendar_text(calendar: StaleCalendar, zone: str, *, is_public: bool =
 def find_unavailability(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> list[Reason]:
-    """Why `span` can't be booked on `resource`; [] if it is entirely free.
+    """Return the reasons why `span` can't be booked on `resource`; [] if it is entirely free.
 
-    Uses the same core as a slot query. Reasons cost more than a yes or no, so they are computed
-    only if the span is not free.
+    Uses the core of slot queries. Reasons cost more than a yes or no: computed only if not free.
     """
     length = query.terms.length
     if length is not None and span.end - span.start != length:

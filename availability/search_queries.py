@@ -81,9 +81,7 @@ _HOLD_NAMES = f"{_SPAN}, 'hold' AS type, COALESCE(main_id, id)"
 
 
 class StaleCalendar(NamedTuple):
-    """A stale connected calendar. synced_at: its last complete sync (aware), or None if it never
-    synced.
-    """
+    """A stale connected calendar. synced_at: its last complete sync (aware); None: never synced."""
 
     id: uuid.UUID
     name: str
@@ -103,10 +101,9 @@ class ResourceRow(NamedTuple):
 def fetch_resources(
     app_id: uuid.UUID, ids: Collection[uuid.UUID], *, now: datetime
 ) -> list[ResourceRow]:
-    """The app's resources with these ids, with constraints and stale calendars; unknown ids are
-    left out.
+    """Return the app's resources of these ids with constraints and stale calendars, in one query.
 
-    One query. `now`: the instant for which staleness is determined.
+    Unknown ids are left out. now: the instant for which staleness is determined.
     """
     sql, params = id_in_sql(ids)
     statement = _RESOURCES.format(
@@ -120,7 +117,7 @@ def fetch_resources(
 def fetch_project_resources(
     app_id: uuid.UUID, project_id: uuid.UUID, *, now: datetime
 ) -> list[ResourceRow]:
-    """The project's resources with constraints and stale calendars, in its order. One query."""
+    """Return the project's resources in its order, as `fetch_resources`. One query."""
     stale = datetime_param(stale_before(now))
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
 
@@ -148,7 +145,7 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
 
 
 class TimeSpan(NamedTuple):
-    """A range of instants in epoch seconds, half-open."""
+    """A half-open range in epoch seconds."""
 
     start: int
     end: int
@@ -165,7 +162,7 @@ def busy_sql(
     hold: str = _SPAN,
     group: str = "",
 ) -> tuple[str, list]:
-    """The statement, with its parameters, for what blocks the resources and overlaps `span`.
+    """Return the statement, with parameters, for what blocks the resources and overlaps `span`.
 
     event, hold: the columns of each. now: holds that have expired by then do not block. without:
     ids of events and holds to ignore.
@@ -192,7 +189,7 @@ def fetch_busy(
     ignore_all_day: bool = False,
     without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, Pairs]:
-    """The busy spans that overlap `span` by resource id: pairs sorted by start. One query."""
+    """Return busy spans that overlap `span`, by resource id, sorted by start. One query."""
     packs = connection.vendor == "postgresql"
     columns = {"event": _PACKED, "hold": _PACKED, "group": "GROUP BY resource_id"} if packs else {}
     statement, params = busy_sql(
@@ -238,10 +235,7 @@ def fetch_busy_events(
     ignore_all_day: bool = False,
     without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, list[BusyItem]]:
-    """Like `fetch_busy`, but with the ids of events and holds, for results that name conflicts.
-
-    without: ids of events and holds to ignore.
-    """
+    """Like `fetch_busy`, but with the ids of events and holds, for results that name conflicts."""
     taken, params = busy_sql(
         resource_ids,
         span,
@@ -273,11 +267,10 @@ def fetch_day_counts(
     now: datetime,
     without: Collection[uuid.UUID] = (),
 ) -> DayCounts:
-    """Bookings through the project per resource and local day.
+    """Return the project's bookings per resource and local day, in one query.
 
-    Counts bookings that block, completed bookings, and holds that have not expired at `now`, each
-    on every local day that it overlaps. One query for all resources. without: ids of events and
-    holds to ignore.
+    Counts bookings that block, completed bookings, and holds not expired at `now`, on every local
+    day that each overlaps. without: ids of events and holds to ignore.
     """
     week = timedelta(days=7)  # longer than any local day exceeds the range
     start, end = to_datetime(span.start) - week, to_datetime(span.end) + week
@@ -300,7 +293,7 @@ def fetch_day_counts(
 
 
 def closed_days(days: Mapping[date, int], zone: str, max_per_day: int) -> Pairs:
-    """The local days that have reached `max_per_day` bookings, as pairs of epoch seconds."""
+    """Return local days with `max_per_day` or more bookings, as pairs of epoch seconds."""
     return [
         (day_start(day, zone), day_start(day + ONE_DAY, zone))
         for day, count in sorted(days.items())
@@ -312,6 +305,6 @@ ONE_DAY = timedelta(days=1)
 
 
 def local_days(start: int, end: int, zone: str) -> list[date]:
-    """The local dates that the half-open span overlaps."""
+    """Return the local dates that the half-open span overlaps."""
     first, last = local_day(start, zone), local_day(end - 1, zone)
     return [first + ONE_DAY * count for count in range((last - first).days + 1)]

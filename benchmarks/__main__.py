@@ -1,8 +1,7 @@
-"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [deliveries] [office]
-[startup]
+"""All benchmarks: python -m benchmarks [core|endpoints|creation|deliveries|office|startup]...
 
-Prints each goal with its target and the measured figure; numerator and denominator come from the
-same run. Nothing is asserted: a busy machine is not a failure.
+Prints each goal with its target and the measured figure; both parts of a ratio come from the same
+run. Nothing is asserted: a busy machine is not a failure.
 """
 
 import os

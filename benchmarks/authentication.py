@@ -1,4 +1,4 @@
-"""One check of a key: python -m benchmarks.authentication, in the service's environment."""
+"""Cost of checking one key: python -m benchmarks.authentication, in the service's environment."""
 
 import json
 import time

@@ -2,10 +2,9 @@
 
 python -m benchmarks.core
 
-The case: one resource, weekdays 9 to 17 minus 12 to 13 in Berlin, busy stretches of 15 to 60
-minutes anywhere in the range, slots of 30 minutes every 15, buffer 10. All start from the rules and
-from integers, and end with the same list of (start, end). Ratios are medians of rounds A B A B in
-one process.
+The case: one resource in Berlin, open on weekdays 9 to 12 and 13 to 17; busy spans of 15 to 60
+minutes; slots of 30 minutes every 15, buffer 10. All start from rules and integers and return the
+same list of (start, end). Ratios are medians of alternating rounds in one process.
 """
 
 import random
@@ -67,7 +66,7 @@ def with_core(case: Case) -> Slots:
 
 
 def with_cold_core(case: Case) -> Slots:
-    """The same with nothing remembered but the zone's changes of the clock."""
+    """Run the core with empty caches, except the zone's offset changes."""
     for cached in (constraints.make_weekly_pattern, constraints._expand_cached, slots._grid_cached):
         cached.cache_clear()
     return with_core(case)
@@ -87,7 +86,7 @@ def local_openings(case: Case) -> list[tuple[datetime, datetime]]:
 
 
 def with_portion(case: Case) -> Slots:
-    """Windows minus widened busy as portion's intervals; starts counted from their opening."""
+    """Subtract widened busy time from windows with portion; starts count from the opening."""
     windows = [(int(a.timestamp()), int(b.timestamp())) for a, b in local_openings(case)]
     opened = portion.Interval(*(portion.closedopen(a, b) for a, b in windows))
     busy = portion.Interval(
@@ -107,7 +106,7 @@ def with_portion(case: Case) -> Slots:
 
 
 def with_datetimes(case: Case) -> Slots:
-    """Every candidate of a day against what is busy on that day, the way it is often written."""
+    """Compare every candidate of a day with that day's busy spans, as is often done."""
     length, increment, buffer = (timedelta(minutes=n) for n in (LENGTH, INCREMENT, BUFFER))
     start, end = (datetime.fromtimestamp(at, UTC) for at in (START, case.end))
     taken: dict[object, list[tuple[datetime, datetime]]] = {}
@@ -129,7 +128,7 @@ def with_datetimes(case: Case) -> Slots:
 
 
 def time_of(run: Callable[[], object]) -> float:
-    """Seconds of one run, as the mean of as many as fill 20 milliseconds or so."""
+    """Return the mean seconds of a run, over about 20 milliseconds of runs."""
     began = perf_counter()
     run()
     repeats = max(1, int(0.02 / (perf_counter() - began)))
@@ -140,14 +139,14 @@ def time_of(run: Callable[[], object]) -> float:
 
 
 def compare(run: Callable[[], object], base: Callable[[], object]) -> tuple[float, float, float]:
-    """(median of base/run, seconds of run, seconds of base), the two taking turns."""
+    """Return (median of base/run, seconds of run, seconds of base), alternating the two."""
     pairs = [(time_of(run), time_of(base)) for _ in range(ROUNDS)]
     ratio = median(b / a for a, b in pairs)
     return ratio, median(a for a, _ in pairs), median(b for _, b in pairs)
 
 
 def check_same_answers() -> None:
-    """All three ways find the same slots, or their times say nothing."""
+    """Check that all three ways find the same slots; otherwise their times mean nothing."""
     for case in (make_case(28, 500), make_case(28, 50), make_case(180, 500)):
         found = [(start, end) for start, end, *_ in with_core(case)]
         if not found == with_portion(case) == with_datetimes(case):
@@ -155,7 +154,7 @@ def check_same_answers() -> None:
 
 
 def measure() -> list[tuple[str, str, float, str]]:
-    """(goal, target, measured ratio, note) for P1, P2 and both halves of P3."""
+    """Return (goal, target, measured ratio, note) for P1, P2 and both halves of P3."""
     check_same_answers()
     goals = (
         ("P1", ">= 20x faster than portion", partial(with_portion, TYPICAL)),
@@ -171,7 +170,7 @@ def measure() -> list[tuple[str, str, float, str]]:
 
 
 def measure_many(agendas: int = 100) -> float:
-    """Milliseconds for many resources that share their rules, 500 busy stretches each."""
+    """Return milliseconds for many resources that share their rules, with 500 busy spans each."""
     many = [
         ResourceTimeline(n, ZONE, (RULES,), make_case(28, 500, seed=n).busy) for n in range(agendas)
     ]

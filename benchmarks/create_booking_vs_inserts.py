@@ -1,4 +1,4 @@
-"""The same booking as bare INSERTs and through create_booking, in turn, each on one connection.
+"""One booking as bare INSERTs and through create_booking, alternating, each on one connection.
 
 python -m benchmarks.create_booking_vs_inserts, in the service's environment: prints seconds per
 booking.
@@ -46,7 +46,7 @@ REMINDERS = [
     }
     for minutes in (60, 15)
 ]
-# The database numbers changes; the bare rows number their own, from far above.
+# The database numbers changes; the bare rows use numbers of their own, which are far higher.
 CHANGE, FIRST_CHANGE = "the change", 10**9
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com", "meta": {}}
 
@@ -67,7 +67,7 @@ def make_with_service(calendar: Calendar, app: App, number: int) -> None:
 
 
 def statements_of(booking: Booking) -> list[tuple[str, list[Any]]]:
-    """The INSERTs that wrote a booking, with its values, for the database's own driver."""
+    """Return the INSERTs of a booking's rows, with values for the database's own driver."""
     rows = [booking.event, booking, *booking.customers.all()]
     change = booking.logs.get()
     rows += [*booking.event_notifications.all(), change, change.delivery_plan]
@@ -77,7 +77,7 @@ def statements_of(booking: Booking) -> list[tuple[str, list[Any]]]:
 
 
 def insert_of(row: Any, mark: str) -> tuple[str, list[Any]]:
-    """What points at the change, and its own key, are CHANGE."""
+    """Return the INSERT of a row, with CHANGE for the change's key and references to it."""
     fields = [
         field
         for field in row._meta.concrete_fields
@@ -95,7 +95,7 @@ def insert_of(row: Any, mark: str) -> tuple[str, list[Any]]:
 
 
 class Bare:
-    """A driver's own connection, repeating one booking's INSERTs with fresh ids and times."""
+    """Repeats one booking's INSERTs with new ids and times, on the driver's own connection."""
 
     def __init__(self, booking: Booking) -> None:
         keyed = (booking.event, booking, *booking.customers.all(), *booking.deliveries.all())
@@ -129,7 +129,7 @@ class Bare:
             self.driver.commit()
 
     def raw(self, value: Any) -> Any:
-        """As the driver gets it."""
+        """Return the value as the driver expects it."""
         if connection.vendor == "postgresql":
             return value
         return value.hex if isinstance(value, uuid.UUID) else value.strftime("%Y-%m-%d %H:%M:%S")
@@ -167,7 +167,7 @@ def main() -> None:
 
 
 def check_rows() -> None:
-    """Both ways wrote the same number of rows of every kind."""
+    """Check that both ways wrote the same number of rows of every kind."""
     bookings = Booking.objects.count()
     assert Customer.objects.count() == StateChange.objects.count() == bookings
     assert BookingNotification.objects.count() == 2 * bookings

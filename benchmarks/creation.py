@@ -1,8 +1,7 @@
-"""Making bookings: the service function against the same rows as bare INSERTs, and over HTTP (P6),
-four clients at once against one (P14), a series against one booking, and the changes of a long
-series against its making (P23).
+"""Booking creation: the service function against bare INSERTs, and over HTTP (P6).
 
-The in-process half is benchmarks.create_booking_vs_inserts, run in the service's environment.
+Also: four concurrent clients against one (P14), and a series against one booking and its own
+changes (P23). The in-process half is benchmarks.creation_rows, run in the service's environment.
 """
 
 import contextlib
@@ -46,7 +45,6 @@ def reminder(minutes: int) -> dict[str, Any]:
 
 
 def measure_http(stage: Stage, key: str, resource_id: str, numbers: Any) -> float:
-    """Seconds per POST /bookings of one client."""
     client = stage.client(key)
     times = []
     for _ in range(ROUNDS):
@@ -58,7 +56,7 @@ def measure_http(stage: Stage, key: str, resource_id: str, numbers: Any) -> floa
 
 
 def measure_series(stage: Stage, key: str, resource_id: str) -> float:
-    """Seconds per POST /bookings of a series of 52 weeks; no two want the same hour of a week."""
+    """Return seconds per POST /bookings of a series of 52 weeks, each at another hour."""
     client = stage.client(key)
     times = []
     for number in range(15):
@@ -75,8 +73,11 @@ ELSEWHEN = START + timedelta(days=4000)
 
 
 def measure_long_series(stage: Stage, key: str, resource_id: str) -> dict[str, float]:
-    """Median seconds to make, move and cancel a series of 366 days; `wait`: the longest that
-    another client's booking of the same resource took during a move or a cancellation."""
+    """Return median seconds to make, move and cancel a series of 366 days.
+
+    `wait`: the longest time of another client's booking of the resource during a move or
+    cancellation.
+    """
     client = stage.client(key)
     times: dict[str, list[float]] = {"make": [], "move": [], "cancel": []}
     waits: list[float] = []
@@ -106,7 +107,7 @@ def _time(times: list[float], call: Callable[[], bytes]) -> bytes:
 def _other_bookings(
     stage: Stage, key: str, resource_id: str, numbers: Iterator[int], waits: list[float]
 ) -> Iterator[None]:
-    """One client books the resource again and again, and notes how long each booking took."""
+    """Book the resource repeatedly as another client, and record the time of each booking."""
     over = threading.Event()
 
     def book() -> None:
@@ -127,7 +128,7 @@ def _other_bookings(
 
 
 def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) -> float:
-    """Bookings a second of as many clients as there are resources, each with its own."""
+    """Return bookings per second of as many clients as resources, each with its own."""
     made = [0] * len(resources)
     until = time.perf_counter() + 3
 

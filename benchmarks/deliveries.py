@@ -1,4 +1,4 @@
-"""Calls that leave: how many a second (P9), how late (P10), and with a long queue (P11)."""
+"""Webhook calls: how many per second (P9), how late (P10), and with a long queue (P11)."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ from tests import services
 
 @contextlib.contextmanager
 def sink(delay_ms: int) -> Iterator[int]:
-    """The port of a receiver in a process of its own."""
+    """Start a receiver in a process of its own; yield its port."""
     port = services.free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.sink", str(port), str(delay_ms)],
@@ -70,7 +70,7 @@ def measure_depth(stage: Stage) -> Goal:
 
 
 def measure_lateness(stage: Stage) -> Goal:
-    """Through the real worker and beat, woken over Redis."""
+    """Measure with the real worker and beat, woken over Redis."""
     stage.service.start_worker(concurrency=2)
     stage.service.start_beat()
     with sink(0) as port:

@@ -1,8 +1,8 @@
 """The in-process half of benchmarks.deliveries: python -m benchmarks.delivery_pump PART PORT
 
-rate    calls a second of a pump, and of a bare pool of as many threads with the same client
-depth   calls a second of a pump with 10,000 and with 100,000 rows due
-fill    rows that fall due one after the other, 200 a second, for 15 seconds
+rate    calls per second of a dispatcher, and of a bare pool of as many threads with the same client
+depth   calls per second of a dispatcher with 10,000 and with 100,000 rows due
+fill    rows that become due one after the other, 200 a second, for 15 seconds
 """
 
 import json
@@ -42,7 +42,7 @@ def make_webhook(url: str) -> Webhook:
 
 
 def fill(webhook: Webhook, count: int, *, due: Any = None, step: float = 0.0) -> None:
-    """Rows that are due at once, or one after the other from `due` on, `step` seconds apart."""
+    """Insert rows that are due at once, or from `due` on, `step` seconds apart."""
     now = timezone.now()
     rows = (row_of(webhook, now, (due or now) + timedelta(seconds=step * n)) for n in range(count))
     Delivery.objects.bulk_create(rows, batch_size=2000)
@@ -69,7 +69,7 @@ def clear() -> None:
 
 
 def rate_of_pump(count: int) -> float:
-    """Sends what is due, `count` rows, and returns how many that were a second."""
+    """Dispatch the `count` due rows; return rows per second."""
     began = time.perf_counter()
     sent = dispatcher.run_dispatcher("webhook")
     spent = time.perf_counter() - began
@@ -78,7 +78,7 @@ def rate_of_pump(count: int) -> float:
 
 
 def rate_of_pool(webhook: Webhook, count: int) -> float:
-    """The same calls of the same client by as many threads, and nothing else."""
+    """Make the same calls with the same client in as many threads; return calls per second."""
     secrets = signing_secrets(webhook, now=timezone.now())
 
     def call(number: int) -> bool:
@@ -106,7 +106,7 @@ def measure_rate(url: str, count: int) -> dict[str, float]:
 
 
 def measure_depth(url: str) -> dict[str, float]:
-    """Of a pump that is stopped after some seconds, with a short and with a long queue."""
+    """Measure a dispatcher, stopped after some seconds, with a short and with a long queue."""
     webhook = make_webhook(url)
     rates: dict[int, list[float]] = {10_000: [], 100_000: []}
     for _ in range(2):

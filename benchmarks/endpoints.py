@@ -1,5 +1,4 @@
-"""The endpoints over HTTP, against a null endpoint in the same server (goals P4, P5, P7, P8), and
-against each other (P15)."""
+"""Endpoints over HTTP, against a null endpoint (P4, P5, P7, P8) and each other (P15)."""
 
 import json
 import tempfile
@@ -49,7 +48,7 @@ def measure_availability(stage: Stage) -> list[Goal]:
 
 
 def measure_connected(stage: Stage) -> list[Goal]:
-    """Ten connected calendars against ten of one's own, with the same events."""
+    """Compare ten connected calendars with ten of the service, with the same events."""
     filled = stage.script("benchmarks.fill", "connected")
     client = stage.client(filled["key"])
     names = ("own", "connected", "out of step")

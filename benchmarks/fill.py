@@ -1,5 +1,4 @@
-"""Rows for the benchmarks: python -m benchmarks.fill small|connected|million. Prints keys and ids
-as JSON."""
+"""Rows for benchmarks: python -m benchmarks.fill small|connected|million. Prints keys and ids."""
 
 import json
 import random
@@ -70,7 +69,7 @@ def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]
 
 
 def fill_small() -> dict[str, Any]:
-    """100 resources with 500 events each in the next 28 days."""
+    """Create 100 resources with 500 events each in the next 28 days."""
     found, resources = make_app("small", 100)
     chance = random.Random(1)
     start = timezone.now().replace(minute=0, second=0, microsecond=0)
@@ -96,8 +95,7 @@ CALENDARS, IN_EACH = 10, 50
 
 
 def fill_connected() -> dict[str, Any]:
-    """Three resources with the same 500 events in ten calendars each: their own, connected ones,
-    and connected ones that are out of step."""
+    """Create resources with 500 events each in ten calendars: own, connected, and stale ones."""
     found, resources = make_app("connected", 3)
     now = timezone.now()
     kinds = ({}, {"provider": "caldav", "synced_at": now}, {"provider": "caldav"})

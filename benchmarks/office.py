@@ -1,4 +1,4 @@
-"""The lists of the back office with a thousand bookings and with a million."""
+"""The back office's lists with a thousand bookings and with a million."""
 
 import http.client
 import tempfile
@@ -9,12 +9,11 @@ from benchmarks.stage import Goal, Stage, milliseconds, own_postgres, time_each
 
 SMALL, LARGE = 1_000, 1_000_000
 TARGET = 3
-# A page of which nothing is left in a blink is not measured by ratios of milliseconds.
+# Seconds: the smallest denominator, because ratios of milliseconds are noise.
 SHORTEST = 0.005
 
 
 def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> dict[Any, float]:
-    """Seconds of each page, for each account."""
     connection = http.client.HTTPConnection("127.0.0.1", stage.service.port, timeout=120)
 
     def get(path: str, cookie: str) -> None:

@@ -71,7 +71,7 @@ FROM generate_series(%(first)s::int, %(last)s::int) AS i, generate_series(0, 2) 
 
 
 class Progress:
-    """`bookings 300,000 of 1,000,000, 41,000 a second, 17 s left` on standard error."""
+    """Prints `bookings 300,000 of 1,000,000, 41,000 a second, 17 s left` to standard error."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total, self.began = name, total, time.monotonic()

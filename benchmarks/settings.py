@@ -1,4 +1,4 @@
-"""The service's settings, with the null endpoints of the benchmarks beside its own."""
+"""The service's settings, with the URLs of the null endpoints."""
 
 from scheduling.settings import *  # noqa: F403
 

@@ -1,7 +1,7 @@
-"""A receiver that costs as little as possible: python -m benchmarks.sink PORT DELAY_MS
+"""A webhook receiver at minimal cost: python -m benchmarks.sink PORT DELAY_MS
 
-Answers every request with 200 after the delay; GET /seen answers when each webhook-id first came,
-as JSON, and forgets it.
+Answers every request with 200 after the delay. GET /seen returns when each webhook-id first
+arrived, as JSON, and clears the record.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""What the benchmarks play on: a database of their own, the real service, a light client.
+"""The benchmarks' environment: a database of their own, the real service, a light client.
 
-The PostgreSQL server is the one of DATABASE_URL (a database is made beside the named one), else a
-throwaway server with fsync off: without waits for a disk the figures are the harder ones.
+A database is created on the PostgreSQL server of DATABASE_URL, else on a throwaway server with
+fsync off: without disk waits the goals are harder to reach.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Goal(NamedTuple):
 
 @contextlib.contextmanager
 def own_postgres() -> Iterator[str]:
-    """The address of an empty PostgreSQL database."""
+    """Yield the URL of an empty PostgreSQL database."""
     os.environ["TEST_ENGINE"] = "postgresql"
     given = os.environ.get("DATABASE_URL", "")
     with contextlib.ExitStack() as stack:
@@ -49,7 +49,7 @@ def own_postgres() -> Iterator[str]:
 
 
 class Stage:
-    """The service on a database, started and stopped; `manage` and `script` run in its settings."""
+    """Starts and stops the service on a database; `manage` and `script` run with its settings."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
         settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.settings"}
@@ -67,7 +67,7 @@ class Stage:
         self.service.stop()
 
     def script(self, module: str, *args: str) -> Any:
-        """Run `python -m module` in the service's environment; its last line is JSON."""
+        """Run `python -m module` in the service's environment; return its last line as JSON."""
         done = subprocess.run(
             [sys.executable, "-m", module, *args],
             env=self.env,
@@ -82,8 +82,6 @@ class Stage:
 
 
 class HttpClient:
-    """One connection that is kept open."""
-
     def __init__(self, port: int, key: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.connection.connect()
@@ -94,7 +92,7 @@ class HttpClient:
         }
 
     def call(self, method: str, path: str, body: Any = None, *, status: int = 200) -> bytes:
-        """The answer's bytes. A status other than the one expected ends the benchmark."""
+        """Return the answer's bytes. Another status than the expected one ends the benchmark."""
         content = None if body is None else json.dumps(body).encode()
         self.connection.request(method, f"/v2{path}", content, self.headers)
         answer = self.connection.getresponse()
@@ -107,7 +105,7 @@ class HttpClient:
 def time_each(
     runs: dict[str, Callable[[], object]], *, rounds: int = 9, seconds: float = 0.25
 ) -> dict[str, float]:
-    """Seconds per call of each, as medians over rounds A B C A B C ...: drift hits all alike."""
+    """Return seconds per call, as medians over rounds A B C A B C ...: drift affects all alike."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()

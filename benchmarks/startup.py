@@ -1,5 +1,4 @@
-"""`./run` warm: seconds to the first answer, memory of all its processes (P12). Authentication:
-queries and seconds of one check (P13)."""
+"""Warm start of `./run`: seconds to the first answer, memory (P12); cost of a key check (P13)."""
 
 import os
 import signal
@@ -33,7 +32,7 @@ def answers(port: int) -> bool:
 
 
 def start_run(folder: str, log: Path) -> tuple[subprocess.Popen, float]:
-    """A `./run` and the seconds until its first answer."""
+    """Start `./run`; return it and the seconds until its first answer."""
     port = free_port()
     plain = {key: value for key, value in os.environ.items() if not key.endswith("_URL")}
     begin = time.perf_counter()
@@ -53,7 +52,7 @@ def start_run(folder: str, log: Path) -> tuple[subprocess.Popen, float]:
 
 
 def memory(run: subprocess.Popen) -> float:
-    """Proportional memory of the process and all its descendants, in MB."""
+    """Return the proportional memory of the process and all its descendants, in MB."""
     family = [psutil.Process(run.pid)]
     family += family[0].children(recursive=True)
     return sum(process.memory_full_info().pss for process in family) / 1e6

@@ -1,6 +1,7 @@
-"""The service's urls and two endpoints that do nothing: the denominators of the HTTP goals.
+"""The service's URLs and two null endpoints, the denominators of the HTTP goals.
 
-They stand in the same server and pass the same authentication, rights, parsing and rendering.
+The null endpoints run in the same server, with the same authentication, permissions, parsing and
+rendering.
 """
 
 from functools import lru_cache
@@ -17,7 +18,7 @@ handler404 = urls.handler404
 
 @lru_cache
 def answer_of(size: int) -> bytes:
-    """A JSON string of that many bytes in all."""
+    """Return a JSON string of `size` bytes in total."""
     return b'"' + b"x" * (size - 2) + b'"'
 
 

@@ -31,12 +31,12 @@ def key_batches(keys: Collection[Any], size: int) -> Iterator[list[Any]]:
 def delete_in_batches(
     rows: QuerySet, order: str, size: int, *, referring: str = "pk"
 ) -> Iterator[int]:
-    """Delete rows, up to `size` per transaction; yields the number of rows deleted.
+    """Delete rows, up to `size` per transaction; yield the number of rows deleted.
 
-    `referring`: a column by which rows of the same table refer to the rows; those are deleted
-    first. No other table may refer to them. The ORM's own deletion takes one statement per hundred
-    rows. `order`: the column of the index that finds the rows. Deleted rows remain in that index
-    until a vacuum, so each batch starts where the last one ended.
+    order: the column of the index that finds the rows. Deleted rows remain in that index until a
+    vacuum, so each batch starts where the last one ended. referring: a column by which rows of the
+    same table refer to the rows; those are deleted first. No other table may refer to the rows. The
+    ORM's own deletion takes one statement per hundred rows.
     """
     rows = rows.order_by(order)
     while found := list(rows.values_list("pk", order)[:size]):
@@ -50,18 +50,16 @@ def delete_in_batches(
 
 
 def finish_within(seconds: float, work: Iterator[Any]) -> bool:
-    """Run the iterator for at most `seconds`, stopping between two steps; whether it was
-    exhausted.
-    """
+    """Run the iterator until `seconds` have passed; return whether it was exhausted."""
     ends = time.monotonic() + seconds
     return all(time.monotonic() < ends for _ in work)
 
 
 def update_json_columns(model: type[Model], changes: Mapping[Any, Mapping[str, Any]]) -> None:
-    """Write texts and JSON: key -> column -> value. One statement per distinct value of a column;
-    sets `updated_at` if the model has it.
+    """Write texts and JSON, key -> column -> value, and `updated_at` if the model has it.
 
-    `bulk_update` would build a CASE branch per row, even if many rows get the same few values.
+    One statement per distinct value: `bulk_update` would build a CASE branch per row, even if many
+    rows get the same few values.
     """
     alike = defaultdict(list)
     for key, values in changes.items():

@@ -1,15 +1,14 @@
-"""Network calls that are needed inside a transaction but made outside of it.
+"""Make network calls outside of the transaction that needs their results.
 
 A booking checks the free/busy times of external calendars (`bookings/services/live_check.py`).
 Which calendars is known only after rows have been read, often under locks: a move of a series finds
 its new times under its locks. A call at that point would hold the locks and a database connection
-for as long as the other server takes. Calls before the transaction would need a second path through
-every caller (Idempotency-Key, bulk request, move, followed edit) to find the questions, and the
-rows could still change in between.
+until the other server answers. Calls before the transaction would need a second path through every
+caller to find the questions, and the rows could still change in between.
 
-So the work is tried. If it needs an answer that is not known, it is rolled back, the question is
-asked, and the work runs again with the answer. The work is done twice, but only where a project
-uses the check; a new question in the second run costs a third run.
+So the function runs until it needs an unknown answer. Then its transaction is rolled back, the
+question is asked, and the function runs again with the answer. A new question in the second run
+causes a third run.
 
     @retry_outside_transaction
     def write() -> Booking:
@@ -33,9 +32,7 @@ _known: ContextVar[dict[tuple[Ask, Hashable], Any] | None] = ContextVar("known",
 
 
 class NeedsAnswer(Exception):
-    """Leaves every transaction, up to `retry_outside_transaction`; not a refusal, never sent to a
-    client.
-    """
+    """Rolls back every transaction up to `retry_outside_transaction`; never reaches a client."""
 
     def __init__(self, ask: Ask, questions: Collection[Hashable]) -> None:
         super().__init__("to be asked outside of the transaction")
@@ -43,7 +40,7 @@ class NeedsAnswer(Exception):
 
 
 def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
-    """question -> answer. `ask` is the function that answers a collection of questions.
+    """Return question -> answer. `ask` is the function that answers a collection of questions.
 
     Raises NeedsAnswer if `retry_outside_transaction` has to ask before it continues.
     """
@@ -57,7 +54,7 @@ def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
 
 
 def retry_outside_transaction(run: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Decorator: run a function again with the answers whenever it raises NeedsAnswer.
+    """Decorate a function to run again with the answers whenever it raises NeedsAnswer.
 
     The function opens its transactions itself, so that a NeedsAnswer rolls back all it has done.
     Nested in another decorated function it does not retry; the outer one does.
@@ -85,9 +82,7 @@ def retry_outside_transaction(run: Callable[Params, Result]) -> Callable[Params,
 
 
 def merge_questions(several: Collection[NeedsAnswer]) -> NeedsAnswer:
-    """Merge the questions of the first one's `ask` into one NeedsAnswer, so that they are asked in
-    one call.
-    """
+    """Merge the questions for the first one's `ask` into one NeedsAnswer: one call for all."""
     first = next(iter(several))
     same = [question for question in several if question.ask is first.ask]
     return NeedsAnswer(

@@ -95,12 +95,12 @@ def term_size(sign: str, digits: str, unit: str) -> Duration:
 
 
 def rough_days(duration: Duration) -> float:
-    """The absolute size of a term in days: terms of opposite signs must not cancel out."""
+    """Return the absolute size of a term in days: terms of opposite signs must not cancel out."""
     return abs(duration.months) * 31 + abs(duration.days) + abs(duration.seconds) / DAY
 
 
 def elapsed_seconds(text: str | int, *, least: int = 0, most: int = MAX_DAYS * DAY) -> int:
-    """The seconds of a duration of elapsed time: a day has 86,400 s, months are refused.
+    """Return the seconds of a duration of elapsed time: a day has 86,400 s, months are refused.
 
     Raises DurationError, also outside `least` to `most` seconds.
     """
@@ -124,7 +124,7 @@ def duration_in_words(seconds: int) -> str:
 
 
 def is_relative(text: str) -> bool:
-    """Whether a `from` or `to` is relative to now: its text does not start like a date."""
+    """Return whether a `from` or `to` is relative to now: the text does not start like a date."""
     return not ABSOLUTE.match(text.strip())
 
 
@@ -173,7 +173,7 @@ def next_midnight(now: datetime, zone_name: str) -> datetime:
 
 
 def add_duration(now: datetime, duration: Duration, zone_name: str) -> datetime:
-    """`now` moved by a duration. Raises InstantError outside 1970 to 2199."""
+    """Move `now` by a duration. Raises InstantError outside 1970 to 2199."""
     months, days, seconds = duration
     if months or days:
         wall = wall_time(now, zone_name)
@@ -182,7 +182,7 @@ def add_duration(now: datetime, duration: Duration, zone_name: str) -> datetime:
 
 
 def add_months(wall: datetime, months: int) -> datetime:
-    """The same day and time `months` later, or the last day of a shorter month."""
+    """Return the same day and time `months` later, or the last day of a shorter month."""
     year, month = divmod(wall.year * 12 + wall.month - 1 + months, 12)
     if not 1 <= year <= 9998:
         raise InstantError("Must be in the years 1970 to 2199.")

@@ -24,14 +24,12 @@ class SecretUnreadable(Exception):
 
 
 def encrypt_text(text: str) -> str:
-    """An ASCII token, different each time, about 1.4 times the length of the text plus 100
-    characters.
-    """
+    """Return an ASCII token, different each time, of about 1.4 times the text's length plus 100."""
     return make_cipher(tuple(settings.ENCRYPTION_KEYS)).encrypt(text.encode()).decode()
 
 
 def decrypt_text(token: str) -> str:
-    """The text of a token. Raises SecretUnreadable."""
+    """Return the text of a token. Raises SecretUnreadable."""
     try:
         return make_cipher(tuple(settings.ENCRYPTION_KEYS)).decrypt(token.encode()).decode()
     except InvalidToken:
@@ -39,7 +37,7 @@ def decrypt_text(token: str) -> str:
 
 
 def is_under_first_key(token: str) -> bool:
-    """Whether the token was encrypted with the first key. Raises SecretUnreadable."""
+    """Return whether the token was encrypted with the first key. Raises SecretUnreadable."""
     try:
         make_cipher((settings.ENCRYPTION_KEYS[0],)).decrypt(token.encode())
     except InvalidToken:

@@ -118,7 +118,7 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """The object does not exist or belongs to another app: `NotFound("Booking")`."""
+    """The object does not exist or belongs to another app."""
 
     code = "not_found"
 
@@ -173,7 +173,7 @@ class Invalid(Refusal):
 
     @classmethod
     def at(cls, path: str, message: str) -> "Invalid":
-        """One invalid value: `Invalid.at("event.start", "Must be before the end.")`."""
+        """Make one invalid value: `Invalid.at("event.start", "Must be before the end.")`."""
         return cls({path: [message]})
 
 
@@ -231,8 +231,7 @@ def first_error(errors: Mapping[str, list[str]]) -> str:
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Flatten DRF's nested error detail to dotted paths; errors of the whole body get the path
-    `body`.
+    """Flatten DRF's nested error detail to dotted paths; errors of the whole body are at `body`.
 
     >>> flatten_errors({"event": {"start": ["Bad."], "non_field_errors": ["Odd."]}})
     {'event.start': ['Bad.'], 'event': ['Odd.']}
@@ -250,7 +249,7 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
 
 
 def error_items(detail: Any) -> Iterable[tuple[str, Any]]:
-    """The (path step, value) pairs one level down; sentences have the step ""."""
+    """Return the (path step, value) pairs one level down; sentences have the step ""."""
     if isinstance(detail, dict):
         return [("" if k == "non_field_errors" else str(k), v) for k, v in detail.items()]
     if isinstance(detail, list):
@@ -280,24 +279,24 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
 
 
 def sqlstate_of(exc: BaseException | None) -> str:
-    """PostgreSQL's code of the error, else ""."""
+    """Return PostgreSQL's code of the error, else ""."""
     return getattr(getattr(exc, "__cause__", None), "sqlstate", None) or ""
 
 
 def is_outage(exc: BaseException | None) -> bool:
-    """Whether the database is temporarily unavailable: locked, timed out, read-only, gone."""
+    """Return whether the database is unavailable for now: locked, timed out, read-only, gone."""
     if isinstance(exc, (OperationalError, InterfaceError)):
         return not any(words in str(exc) for words in BUG_WORDS)
     return sqlstate_of(exc) in SESSION_ENDED or is_read_only(exc) or is_stale_plan(exc)
 
 
 def is_read_only(exc: BaseException | None) -> bool:
-    """Whether PostgreSQL refused a write because the server or the session is read-only."""
+    """Return whether PostgreSQL refused a write because the server or the session is read-only."""
     return sqlstate_of(exc) == READ_ONLY
 
 
 def is_stale_plan(exc: BaseException | None) -> bool:
-    """Whether a prepared statement no longer fits because a migration changed a column's type.
+    """Return whether a prepared statement is outdated: a migration changed a column's type.
 
     Identified by the name of PostgreSQL's function, since the message is localised.
     """
@@ -327,7 +326,7 @@ def discard_connection(exc: BaseException) -> None:
 
 
 def refusal_of(exc: Exception) -> Refusal:
-    """The refusal for an exception; an unknown exception is a bug."""
+    """Return the refusal for an exception; an unknown exception is a bug."""
     for kind, translate in TRANSLATIONS:
         if isinstance(exc, kind):
             return translate(exc)
@@ -343,9 +342,7 @@ def request_id_of(request: HttpRequest | None) -> str:
 
 
 def log_refusal(exc: Exception, refusal: Refusal, request: HttpRequest | None) -> None:
-    """Log outages as warnings and bugs with their traceback; other refusals are the client's
-    errors.
-    """
+    """Log outages as warnings and bugs with their traceback; the client caused other refusals."""
     if refusal.code == "unavailable" and isinstance(exc, DatabaseError | InterfaceError):
         logger.warning("database unavailable: %s request_id=%s", exc, request_id_of(request))
     if refusal.code != "internal":
@@ -357,7 +354,7 @@ def log_refusal(exc: Exception, refusal: Refusal, request: HttpRequest | None) -
 
 
 def exception_response(exc: Exception, context: Mapping[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER: render any exception of a view as the API's error response."""
+    """Render any exception of a view as the API's error response: DRF's EXCEPTION_HANDLER."""
     request = context.get("request")
     refusal = refusal_of(exc)
     log_refusal(exc, refusal, request)
@@ -368,7 +365,7 @@ def exception_response(exc: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def json_error(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    """The same response outside of DRF's views, for middleware and Django's error handlers."""
+    """Render the same response outside of DRF's views, for middleware and Django's handlers."""
     content = orjson.dumps(refusal.body(request_id_of(request)))
     headers = {**refusal.headers, "Content-Length": str(len(content))}
     return HttpResponse(

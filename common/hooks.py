@@ -19,7 +19,7 @@ class Hook(Generic[Registered]):
         self._registered: list[Registered] = []
 
     def register(self, added: Registered) -> Registered:
-        """Add `added` and return it, so that it serves as a decorator."""
+        """Add `added` and return it: a decorator."""
         self._registered.append(added)
         return added
 

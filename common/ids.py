@@ -40,5 +40,5 @@ def new_id() -> uuid.UUID:
 
 
 def least_id(instant: datetime) -> uuid.UUID:
-    """A lower bound of the ids made since `instant`, to find recent rows by the id index."""
+    """Return a lower bound of the ids made since `instant`, to find recent rows by the index."""
     return uuid.UUID(int=int(instant.timestamp() * 1000) << 80)

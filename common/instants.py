@@ -1,5 +1,4 @@
-"""Instants (aware UTC datetimes in whole seconds), converted from and to text, epoch seconds and
-wall clocks.
+"""Instants (aware UTC, whole seconds), converted from and to text, epoch seconds and wall clocks.
 
 Pure: no Django, no clock. Wall time becomes an instant only here (api.md section 1).
 """
@@ -29,7 +28,7 @@ class InstantError(ValueError):
 
 @cache
 def find_zone(name: str) -> ZoneInfo:
-    """The IANA zone with this exact name. Raises InstantError for unknown names."""
+    """Return the IANA zone with this exact name. Raises InstantError for unknown names."""
     if name not in ZONES:
         raise InstantError(f"{name!r:.80} is not a known time zone.")
     return ZoneInfo(name)
@@ -81,14 +80,14 @@ def check_bounds(year: int, first: int = FIRST_YEAR, last: int = LAST_YEAR) -> N
 
 
 def check_year(instant: datetime) -> datetime:
-    """The instant in UTC. Raises InstantError outside 1970 to 2199 (UTC)."""
+    """Return the instant in UTC. Raises InstantError outside 1970 to 2199 (UTC)."""
     instant = instant.astimezone(UTC)
     check_bounds(instant.year)
     return instant
 
 
 def wall_to_utc(naive: datetime, zone_name: str) -> datetime:
-    """The instant of a wall-clock reading; the first of two. Raises InstantError in a gap."""
+    """Return a wall-clock reading's instant; of two, the first. Raises InstantError in a gap."""
     place = find_zone(zone_name)
     instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
     if instant.astimezone(place).replace(tzinfo=None, fold=0) != naive:
@@ -97,22 +96,21 @@ def wall_to_utc(naive: datetime, zone_name: str) -> datetime:
 
 
 def wall_time(instant: datetime, zone_name: str) -> datetime:
-    """The zone's wall-clock reading at the instant, naive. Raises InstantError."""
+    """Return the zone's wall-clock reading at the instant, naive. Raises InstantError."""
     return instant.astimezone(find_zone(zone_name)).replace(tzinfo=None, fold=0)
 
 
 def local_date(instant: datetime, zone_name: str) -> date:
-    """The zone's local date at the instant. Raises InstantError."""
+    """Return the zone's local date at the instant. Raises InstantError."""
     return instant.astimezone(find_zone(zone_name)).date()
 
 
 def local_midnight(day: date, zone_name: str) -> datetime:
-    """The first instant of a local day, or of the next day if the zone skips it."""
+    """Return the first instant of a local day, or of the next day if the zone skips it."""
     return wall_to_utc_or_gap_end(datetime(day.year, day.month, day.day), zone_name)
 
 
 def to_datetime(epoch: int) -> datetime:
-    """Convert epoch seconds to an instant."""
     return datetime.fromtimestamp(epoch, UTC)
 
 
@@ -126,9 +124,7 @@ def utc_offset(instant: datetime) -> timedelta:
 
 
 def wall_to_utc_or_gap_end(naive: datetime, zone_name: str) -> datetime:
-    """Like `wall_to_utc`, but a reading inside a gap becomes the gap's end, the instant of the
-    change.
-    """
+    """Return the instant of a wall-clock reading (the first of two); in a gap, the gap's end."""
     place = find_zone(zone_name)
     instant = naive.replace(tzinfo=place, fold=0).astimezone(UTC)
     if instant.astimezone(place).replace(tzinfo=None, fold=0) == naive:

@@ -83,9 +83,7 @@ BROKEN_BYTE = re.compile("%[89A-F][0-9A-F]")
 
 
 def is_decodable_path(request: HttpRequest) -> bool:
-    """Whether the path is UTF-8 without NUL. A path that contains the literal notation of such a
-    byte is refused too.
-    """
+    """Return whether the path is UTF-8 without NUL; false for a literal BROKEN_BYTE too."""
     return "\0" not in request.path_info and not BROKEN_BYTE.search(request.path_info)
 
 

@@ -36,13 +36,13 @@ class RateWindow:
         )
 
     def is_spent(self, key: str, now: float | None = None) -> bool:
-        """Whether the next hit would be refused; counts nothing."""
+        """Return whether the next hit would be refused; counts nothing."""
         now = time.time() if now is None else now
         with self.lock:
             return bool(self.limit) and self.hits(key, now) >= self.limit
 
     def hits(self, key: str, now: float) -> int:
-        """Hits of the key in the window of `now`; drops the counts of older windows."""
+        """Return hits of the key in the window of `now`; drops the counts of older windows."""
         window = int(now // WINDOW)
         if window != self.window:
             self.window, self.counts = window, {}
@@ -50,12 +50,12 @@ class RateWindow:
 
 
 def seconds_until_reset(now: float) -> int:
-    """Whole seconds until the window of `now` ends, 1 to 60."""
+    """Return whole seconds until the window of `now` ends, 1 to 60."""
     return WINDOW - int(now % WINDOW)
 
 
 def client_address(request: HttpRequest) -> str:
-    """The client's IP address, as the outermost of TRUSTED_PROXIES proxies saw it.
+    """Return the client's IP address, as the outermost of TRUSTED_PROXIES proxies saw it.
 
     Each proxy appends the address of its caller to X-Forwarded-For; entries further left are claims
     of the client. 0 proxies: the address of the connection.

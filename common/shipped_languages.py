@@ -17,6 +17,6 @@ def shipped_languages() -> list[str]:
 
 
 def find_shipped(code: str) -> str | None:
-    """The shipped language with this code, in any case, with `-` or `_`."""
+    """Return the shipped language with this code, in any case, with `-` or `_`."""
     wanted = code.lower().replace("_", "-")
     return next((language for language in shipped_languages() if language.lower() == wanted), None)

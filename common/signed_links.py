@@ -1,5 +1,6 @@
-"""Signatures of links in mails. They cover a subject and the link's expiry, which is readable in
-the signature: `1795597200.7Wm3…`. The signature is the only credential: no key, no cookie.
+"""Sign links in mails: `1795597200.7Wm3…` is the expiry and a signature of subject and expiry.
+
+The signature is the only credential of the link: no key, no cookie.
 """
 
 from datetime import datetime
@@ -15,7 +16,7 @@ def sign_link(salt: str, subject: str, expires_at: datetime) -> str:
 
 
 def read_link_expiry(salt: str, subject: str, signature: str) -> datetime | None:
-    """The link's expiry; None if the signature does not match the subject."""
+    """Return the link's expiry; None if the signature does not match the subject."""
     try:
         # Not cached, so that the present settings' keys apply.
         signed = Signer(salt=salt, sep=".").unsign(f"{subject}.{signature}")

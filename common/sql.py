@@ -1,5 +1,4 @@
-"""Helpers for handwritten SQL, used where building SQL with the ORM costs more than running it
-(docs/benchmarks.md).
+"""Helpers for handwritten SQL, where the ORM costs more than the query (docs/benchmarks.md).
 
 PostgreSQL has a UUID type; SQLite stores UUIDs as text of 32 hexadecimal digits.
 """
@@ -18,22 +17,19 @@ SQLITE_PARAMETERS = 32_000  # SQLite's limit is 32,766 per statement
 
 
 def id_param(identifier: uuid.UUID) -> Any:
-    """Convert a UUID to a parameter of a handwritten statement."""
     return identifier if connection.vendor == "postgresql" else identifier.hex
 
 
 def datetime_param(moment: datetime) -> Any:
-    """Convert an aware datetime to a parameter of a handwritten statement."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 
 def parse_id(value: Any) -> uuid.UUID:
-    """Convert the value of a UUID column in a handwritten statement's row."""
     return value if isinstance(value, uuid.UUID) else uuid.UUID(value)
 
 
 def database_now() -> datetime:
-    """The database's clock, so that workers with different clocks agree on what is due."""
+    """Return the database's time, so that workers with different clocks agree on what is due."""
     if connection.vendor != "postgresql":
         return timezone.now()
     with connection.cursor() as cursor:
@@ -42,7 +38,7 @@ def database_now() -> datetime:
 
 
 def accepts_writes() -> bool:
-    """Whether the database accepts writes. Raises its error if it can't be reached.
+    """Return whether the database accepts writes. Raises its error if it can't be reached.
 
     A session that was opened on a read-only server may stay read-only, so a second one is tried.
     """
@@ -61,9 +57,7 @@ def _postgresql_accepts_writes() -> bool:
 
 
 def _sqlite_accepts_writes() -> bool:
-    """Rewrite `user_version` in the file's header with its present value; a busy database counts as
-    writable.
-    """
+    """Rewrite the file's `user_version` with its present value; a busy database is writable."""
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA user_version")
         (version,) = cursor.fetchone()
@@ -80,7 +74,7 @@ def _sqlite_accepts_writes() -> bool:
 
 
 def id_in_sql(identifiers: Iterable[uuid.UUID]) -> tuple[str, list[Any]]:
-    """SQL for `column {sql}`, true if the column is one of the ids, with its parameters.
+    """Return SQL for `column {sql}`, true if the column is one of the ids, with its parameters.
 
     One parameter on PostgreSQL, so that the statement is the same for any number of ids and stays
     prepared; SQLite has no arrays.
@@ -131,9 +125,9 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
 def _insert_statement(
     model: type[models.Model], count: int
 ) -> tuple[str, tuple[models.Field, ...]]:
-    """The INSERT statement for `count` rows, with a placeholder per value; 0: an array per column.
+    """Return the INSERT for `count` rows with a placeholder per value; 0: one array per column.
 
-    With arrays the statement is the same for any number of rows and stays prepared; SQLite has
+    With arrays, the statement is the same for any number of rows and stays prepared. SQLite has
     none.
     """
     meta = model._meta
@@ -152,8 +146,7 @@ def _insert_statement(
 
 
 def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
-    """Update the named fields of rows of one model in one statement (SQLite: one per 32,000
-    parameters).
+    """Update the named fields of one model's rows in one statement (SQLite: per 32,000 parameters).
 
     Values go through the model's fields as in `save()`; no signals are sent.
     """
@@ -192,9 +185,7 @@ def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
 
 
 def _type_of(field: models.Field) -> str:
-    """The column's type without its length: a cast would truncate, while the column raises an
-    error.
-    """
+    """Return the column's type without length: a cast would truncate, the column refuses."""
     return (field.db_type(connection) or "").partition("(")[0]
 
 

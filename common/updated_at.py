@@ -1,8 +1,8 @@
 """The column `updated_at`, and the instant up to which its changes are complete (api.md section 2).
 
-Each row has the start of the transaction that wrote it, by the database's clock. An open
-transaction may commit rows stamped with any instant since its start, so changes are listed only up
-to the start of the oldest open transaction: a client that follows `updated_at` misses nothing.
+A row is stamped with the start of the transaction that wrote it, by the database's clock. An open
+transaction may commit rows stamped with any instant since its start. So changes are listed only up
+to the start of the oldest open transaction, and clients that follow `updated_at` miss none.
 
 SQLite writes one transaction at a time, so commits are in the order of their stamps.
 """
@@ -26,17 +26,15 @@ MAX_TRANSACTION_AGE = timedelta(seconds=60)
 
 
 def transaction_start() -> datetime:
-    """The start of the current transaction, by the database's clock.
+    """Return the start of the current transaction, by the database's clock.
 
-    On SQLite the present instant, which is ordered by the lock of write transactions.
+    On SQLite the present instant: the lock of write transactions keeps it in order.
     """
     return start_on_postgresql() if connection.vendor == "postgresql" else timezone.now()
 
 
 def start_on_postgresql() -> datetime:
-    """Read the start once per transaction, cached among the callbacks of its commit, which a
-    rollback discards.
-    """
+    """Read the start once per transaction; a rollback discards the cache, an on-commit callback."""
     for entry in connection.run_on_commit:
         if isinstance(entry[1], _Start):
             return entry[1].moment
@@ -63,7 +61,7 @@ def _read_start() -> datetime:
 
 
 def start_sql() -> tuple[str, list[Any]]:
-    """SQL for the start of the transaction, with its parameters; needs no query of its own."""
+    """Return SQL for the start of the transaction, with its parameters; saves a query."""
     if connection.vendor == "postgresql":
         return start_sql_on_postgresql()
     return "%s", [datetime_param(timezone.now())]
@@ -74,7 +72,7 @@ def start_sql_on_postgresql() -> tuple[str, list[Any]]:
 
 
 class TransactionStart(models.Expression):
-    """The start of the transaction as an expression; needs no query of its own."""
+    """The start of the transaction as an expression; saves a query."""
 
     output_field = models.DateTimeField()
 
@@ -86,9 +84,7 @@ class StampedQuerySet(models.QuerySet[Row]):
     """A query set whose updates set `updated_at`."""
 
     def update(self, **values: Any) -> int:
-        """Without values only the stamp changes, because something that belongs to the rows has
-        changed.
-        """
+        """Update rows and stamp; without values only the stamp, after changes of related rows."""
         with transaction.atomic(savepoint=False):
             return super().update(updated_at=TransactionStart(), **values)
 
@@ -122,10 +118,9 @@ _AGE = "SELECT clock_timestamp() - min(xact_start)" + _OPEN
 
 
 def complete_until() -> datetime:
-    """The instant before which no further change can appear, on PostgreSQL. Read it before the
-    rows.
+    """Return the instant before which no further change can appear. Call it before reading rows.
 
-    Raises Unavailable on a replica, which does not know the open transactions.
+    PostgreSQL only. Raises Unavailable on a replica, which does not know the open transactions.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NOW)
@@ -138,9 +133,7 @@ def complete_until() -> datetime:
 
 
 def changed_rows(rows: QuerySet[Row], since: datetime) -> tuple[QuerySet[Row], datetime]:
-    """The rows changed at `since` or later, up to the returned instant, until which they are
-    complete.
-    """
+    """Return the rows changed since `since`, and the instant up to which they are complete."""
     rows = rows.filter(updated_at__gte=since)
     if connection.vendor == "postgresql":
         until = complete_until()
@@ -150,7 +143,7 @@ def changed_rows(rows: QuerySet[Row], since: datetime) -> tuple[QuerySet[Row], d
 
 
 def oldest_transaction_age() -> timedelta:
-    """The age of the service's oldest open transaction, except this one; 0 on SQLite."""
+    """Return the age of the service's oldest open transaction, except this one; 0 on SQLite."""
     if connection.vendor != "postgresql":
         return timedelta(0)
     with connection.cursor() as cursor:

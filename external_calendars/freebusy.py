@@ -59,10 +59,10 @@ class CalendarBusy(NamedTuple):
 def fetch_calendar_busy(
     resource_ids: Collection[uuid.UUID], span: TimeSpan, *, ignore_all_day: bool = False
 ) -> dict[uuid.UUID, list[TimeSpan]]:
-    """Return resource id -> busy spans in its connected calendars within `span`, without mirrored
-    events.
+    """Return resource id -> busy spans in its connected calendars within `span`.
 
-    At most four queries. A calendar with an unknown event is synced soon.
+    Mirrored events are left out. At most four queries. A calendar with an unknown event is synced
+    soon.
     """
     found = _without_own(_ask_all(list(_askable(resource_ids)), span, ignore_all_day))
     _request_sync(found, span)
@@ -146,7 +146,6 @@ def _ask(
 def _answer_of(
     question: "Future[list[CalendarBusy]]", asked: FreebusyRequest
 ) -> list[CalendarBusy] | None:
-    """Return the answer; None without one."""
     if not question.done() or question.cancelled():
         logger.info("calendar %s did not answer in time", asked.calendar_id)
         return None
@@ -183,9 +182,7 @@ def _without_own(found: Sequence[CalendarBusy]) -> list[CalendarBusy]:
 
 
 def _request_sync(found: Sequence[CalendarBusy], span: TimeSpan) -> None:
-    """Make calendars due that have unknown events. Calendars that are being synced, or are stopped
-    by a problem, are left alone.
-    """
+    """Make calendars with unknown events due, except those being synced or stopped by a problem."""
     if not found:
         return
     events = Event.objects.filter(

@@ -26,8 +26,7 @@ class Connection(models.Model):
     password = models.TextField(blank=True, editable=False, help_text="encrypted")
     # Where the last sync ended: `way` and a sync token, a ctag, or a feed's ETag and Last-Modified.
     mark = models.JSONField(default=dict, blank=True, editable=False)
-    # The zone and e-mail address with which texts were read: if they change, everything is read
-    # anew.
+    # The zone and e-mail address with which texts were parsed; a change re-reads everything.
     read_as = models.CharField(max_length=400, blank=True, editable=False)
     problem = models.CharField(max_length=32, blank=True, editable=False)
     problem_since = models.DateTimeField(null=True, blank=True, editable=False)
@@ -56,11 +55,10 @@ class Connection(models.Model):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether only a person can get the syncs going again."""
+        """Whether only a person can restart the syncs."""
         return self.next_at is None
 
     def problem_record(self) -> dict[str, str] | None:
-        """Return the API record of the problem; None without one."""
         if not self.problem or self.problem_since is None:
             return None
         return {

@@ -17,8 +17,8 @@ GONE = (WrittenEvent.REMOVED, WrittenEvent.REMOVED_THERE)
 def erase_mirrored_people(erasure: Erasure) -> None:
     """Plan new writes of the bookings' mirrored events, and clear the synced texts.
 
-    The writes keep nothing of the objects at the provider, not even attendees whose addresses are
-    no longer known here.
+    The writes keep nothing of the provider's objects, not even attendees: their addresses may be
+    unknown here.
     """
     rows = _copies_of({booking.event_id for booking in erasure.bookings.values()})
     if not rows:

@@ -40,8 +40,7 @@ ESCAPES = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r":
 
 # --- Tokens ---------------------------------------------------------------------------------------
 def make_feed(calendar: Calendar, *, now: datetime) -> str:
-    """Create a feed that replaces the calendar's old one; return its token, of which only a hash is
-    stored.
+    """Create a feed that replaces the calendar's old one; return its token, stored only as a hash.
 
     Raises NotFound for a calendar that was just deleted.
     """
@@ -109,9 +108,7 @@ class FeedEvent(NamedTuple):
 
 
 def feed_events(calendar: Calendar, now: datetime) -> QuerySet:
-    """Return the events from 31 days ago to 400 days ahead, the earliest first, without those of
-    cancelled bookings.
-    """
+    """Return events from 31 days ago to 400 days ahead, by start, without cancelled bookings."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Event.objects.for_app(calendar.resource.app_id).filter(calendar=calendar)
     rows = rows.overlapping(today - PAST, today + AHEAD)
@@ -149,9 +146,7 @@ SPECIMENS = (
 
 
 def feed_etag(calendar: Calendar, now: datetime) -> str:
-    """Return the ETag: a hash of the format and of the events' ids, times of change and states,
-    without rendering them.
-    """
+    """Return a hash of the format and of the events' ids, changes and states, without rendering."""
     digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS)).encode())
     for row in feed_events(calendar, now).values_list("id", "updated_at", "state"):
         digest.update(repr(row).encode())
@@ -206,9 +201,7 @@ def _text(name: str, value: str) -> str:
 
 
 def fold_line(line: str) -> str:
-    """Fold a line into pieces of up to 75 octets that split no character (RFC 5545 3.1), with
-    CRLF.
-    """
+    """Fold a line into pieces of up to 75 octets of whole characters (RFC 5545 3.1), with CRLF."""
     rest = line.encode()
     pieces = []
     while len(rest) > LINE:

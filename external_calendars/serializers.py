@@ -37,10 +37,7 @@ class ProviderField(serializers.Field):
     }
 )
 class AddressField(OneLineField):
-    """A web address in any form that `full_address` reads.
-
-    Whether it may be called is checked when it is called.
-    """
+    """A web address in any form that `full_address` reads; SSRF is checked when it is called."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=MAX_ADDRESS, **kwargs)

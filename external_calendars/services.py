@@ -60,9 +60,7 @@ class NotConnectable(Invalid):
 
 
 class ConnectionTest(NamedTuple):
-    """Result of a connection test. `provider_error`: a key of PROVIDER_ERRORS, "" without an error.
-    `access`: the access level at the provider, "" if unknown.
-    """
+    """The result: a key of PROVIDER_ERRORS or "", and the access level at the provider or ""."""
 
     provider_error: str
     access: str
@@ -143,10 +141,8 @@ def reconnect_calendar(
     """Change address, username or password of a connection; values absent from `given` stay.
 
     If the address leads to another collection, the events read from the old one are deleted.
-    `texts` and `is_primary` are changed in the same transaction.
-
-    Raises NotConnectable, AlreadyExists, Invalid for a calendar of the service, NotFound for a
-    calendar that was just deleted.
+    `texts` and `is_primary` are changed in the same transaction. Raises NotConnectable,
+    AlreadyExists, Invalid for a calendar of the service, NotFound for one that was just deleted.
     """
     connection = connection_of(calendar)
     if changes_host(calendar, given):
@@ -183,8 +179,7 @@ def reconnect_calendar(
 
 
 def choose_primary(calendar: Calendar, is_primary: bool, *, now: datetime) -> Calendar:
-    """Set whether the resource's bookings are written to the calendar. A resource has at most one
-    primary calendar: the last chosen.
+    """Set whether the resource's bookings are written to the calendar; the last one chosen is used.
 
     Raises NotConnectable for a read-only calendar, Invalid for a calendar of the service, NotFound.
     """
@@ -227,7 +222,7 @@ def _refuse_twice(
 
 
 def _address_of(connection: Connection) -> str:
-    """Return the decrypted address; "", which equals no other, if it can't be decrypted."""
+    """Return the decrypted address; "", which equals no other, if decryption fails."""
     try:
         return credentials_of(connection).address
     except ProviderError:
@@ -249,8 +244,9 @@ def changes_host(calendar: Calendar, given: Mapping[str, Any]) -> bool:
 
 
 def _changed_access(connection: Connection, given: Mapping[str, Any]) -> CalendarAccess:
-    """Return the stored credentials with `given` applied. Raises NotConnectable if credentials that
-    stay can't be decrypted; replaced ones need not be readable.
+    """Return the stored credentials with `given` applied.
+
+    Raises NotConnectable if stored ones are needed and can't be decrypted.
     """
     if {"address", "password"} <= given.keys():
         access = CalendarAccess(address="", username=connection.username)
@@ -285,9 +281,7 @@ def _start_over(connection: Connection) -> None:
 
 
 def _forget_what_was_there(calendar: Calendar) -> None:
-    """Delete the events and objects read from the provider. Bookings keep their time; their
-    mirrored events stay at the provider.
-    """
+    """Delete the events and objects read from the provider; bookings and mirrored events stay."""
     # No row references them, so the database need not check that for each of thousands.
     Event.objects.filter(id__in=events_of_provider(calendar).values("id"))._raw_delete(
         using=router.db_for_write(Event)
@@ -356,9 +350,8 @@ def disconnect_calendar(calendar: Calendar, *, now: datetime) -> Calendar:
     """Turn a connected calendar into a calendar of the service.
 
     It keeps its bookings and loses the provider's events. Mirrored events stay at the provider; the
-    bookings are mirrored to the primary calendar from now on.
-
-    Raises Invalid for a calendar of the service, NotFound for one that was just deleted.
+    bookings are mirrored to the primary calendar from now on. Raises Invalid for a calendar of the
+    service, NotFound for one that was just deleted.
     """
     with transaction.atomic():
         calendar = _lock(calendar)
@@ -373,11 +366,7 @@ def disconnect_calendar(calendar: Calendar, *, now: datetime) -> Calendar:
 
 
 def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
-    """Delete a calendar and its feed; of a connected one also its secrets and the provider's
-    events.
-
-    Raises InUse as `delete_calendar` does.
-    """
+    """Delete a calendar, its feed, secrets and provider events. Raises as `delete_calendar`."""
     with transaction.atomic():
         delete_calendar(calendar, now=now)
         if calendar.is_connected:

@@ -22,7 +22,7 @@ def look_at_calendars() -> None:
 
 @shared_task
 def lay_out_calendars() -> None:
-    """Daily: expand recurring events further, and delete old events."""
+    """Expand recurring events further, and delete old events: once a day."""
     now = database_now()
     ends = time.monotonic() + EXPAND_SECONDS
     for work in (expand_further, delete_old_events):

@@ -2,8 +2,7 @@
 
   created = the sum of all states + purged
 
-Each rule selects the rows that break it, in one statement and so in one snapshot, however busy the
-service is.
+Each rule selects the rows that break it, in one statement and thus one snapshot.
 """
 
 from collections.abc import Callable
@@ -46,16 +45,14 @@ class AuditRule(NamedTuple):
 
 
 def count_column(rows: QuerySet) -> Coalesce:
-    """Return the number of rows per outer row, as a column."""
     counted = rows.order_by().annotate(_one=Value(1)).values("_one").annotate(count=Count("pk"))
     return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())
 
 
 def count_deliveries() -> dict[str, int]:
-    """Return the number of deliveries in each state, and planned, unplanned (tests, notices),
-    purged.
+    """Return the number of deliveries by state, and planned, unplanned (tests, notices), purged.
 
-    One statement: between two statements deliveries would be planned.
+    One statement, because deliveries would be planned between two.
     """
 
     def one(name: str, rows: QuerySet, total: Sum | Count) -> QuerySet:
@@ -115,9 +112,7 @@ def _unknown(now: datetime, overdue: timedelta) -> QuerySet:
 
 
 def _live_bookings() -> QuerySet:
-    """Return the bookings whose reminders must exist: live ones, which are still to be
-    completed.
-    """
+    """Return the live bookings, not yet completed: their reminders must exist."""
     return Booking.objects.filter(completes_at__isnull=False, deleted_at=None).order_by("id")
 
 

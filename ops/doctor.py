@@ -102,7 +102,6 @@ def run_check(check: Check) -> Finding:
 
 
 def first_line(error: Exception) -> str:
-    """Return the error's type and the first line of its text."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]:.200}" if lines else type(error).__name__
 
@@ -157,7 +156,7 @@ def check_clocks() -> Finding:
 
 
 def check_transactions() -> Finding:
-    """A long transaction delays later changes in listings with `updated_since`."""
+    """Find long transactions: they delay later changes in listings with `updated_since`."""
     age, limit = oldest_transaction_age().total_seconds(), MAX_TRANSACTION_AGE.total_seconds()
     if age <= limit:
         return Finding(OK, f"no transaction is older than {readable_age(limit)}")
@@ -358,7 +357,7 @@ def _describe_connected(now: datetime) -> str:
 
 
 def readable_age(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.5 h` or `4 days`."""
+    """Return `45 s`, `12 min`, `3.5 h` or `4 days`."""
     span = timedelta(seconds=seconds)
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -130,9 +130,7 @@ def _finished(now: datetime) -> Iterator[Sample]:
 
 
 def _attempts(now: datetime) -> Iterator[Sample]:
-    """Count attempts by result. An attempt ends long before its lease: one that took as long was
-    its worker's last, and is "lost".
-    """
+    """Count attempts by result; "lost" ones took as long as a lease: their worker had ended."""
     outcome = Case(
         When(error="", then=Value("ok")),
         When(seconds__gte=LEASE.total_seconds(), then=Value("lost")),
@@ -148,9 +146,7 @@ def _attempts(now: datetime) -> Iterator[Sample]:
 
 
 def _lags(now: datetime) -> Iterator[Sample]:
-    """Measure due time to first attempt. Leave out redelivered ones: their due time is later than
-    the first attempt.
-    """
+    """Measure due time to first attempt, without redelivered ones: their due time is later."""
     before = Attempt.objects.filter(delivery=OuterRef("delivery"), id__lt=OuterRef("id"))
     firsts = Attempt.objects.filter(
         ~Exists(before), at__gt=now - HOUR, at__gte=F("delivery__due_at")
@@ -255,7 +251,7 @@ class MetricsView(ApiView):
 
 
 def _check_token(given: str) -> None:
-    """Raises MetricsTokenRequired if a token is set and was not given."""
+    """Raise MetricsTokenRequired if a token is set and was not given."""
     wanted = f"Bearer {settings.METRICS_TOKEN}".encode()
     if settings.METRICS_TOKEN and not hmac.compare_digest(
         given.encode("latin-1", "replace"), wanted

@@ -21,7 +21,7 @@ def exit_on_interrupt() -> Iterator[None]:
 
 
 def check_option_bounds(options: dict[str, Any], **bounds: int) -> None:
-    """Raises CommandError if an option is not from 1 to its bound."""
+    """Raise CommandError if an option is not from 1 to its bound."""
     for name, most in bounds.items():
         if not 1 <= options[name] <= most:
             raise CommandError(f"--{name} must be from 1 to {most}.")
@@ -63,7 +63,7 @@ class Progress:
 
 
 def readable_duration(seconds: float) -> str:
-    """`45 s`, `12 min` or `3.5 h`."""
+    """Return `45 s`, `12 min` or `3.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

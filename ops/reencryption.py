@@ -1,8 +1,8 @@
 """Re-encrypt every stored secret with the first key, so that the other keys can be dropped.
 
 `SECRET_COLUMNS` names every column that `encrypt_text` writes. Each secret is updated by its own
-statement, on condition that it has not changed since it was read: no lock is held for longer, no
-deadlock is possible, and concurrent changes stay.
+statement if it is unchanged since it was read: no lock is held longer, no deadlock is possible, and
+concurrent changes stay.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,6 @@ class SecretColumn(NamedTuple):
 
 
 class StoredSecret(NamedTuple):
-    """A row's secret, as it was read."""
-
     column: SecretColumn
     pk: Any
     token: str
@@ -93,8 +91,9 @@ def _read(column: SecretColumn, row: Model) -> StoredSecret:
 
 
 def _reencrypt(secret: StoredSecret) -> StoredSecret:
-    """Re-encrypt an OLDER secret. If it has changed since it was read, read it again: a process
-    that does not know the first key yet may have written it.
+    """Re-encrypt an OLDER secret; one that has changed meanwhile is read and encrypted again.
+
+    A process that does not know the first key yet may have written it.
     """
     column = secret.column
     while secret.state == OLDER:

@@ -23,9 +23,7 @@ _CACHED_WINDOWS = (
 
 
 class PeriodBound(NamedTuple):
-    """One end of a period: an instant (epoch seconds) written with `offset`, or a wall-clock
-    reading if `offset` is None.
-    """
+    """One end of a period: epoch seconds, written with `offset`; without, a wall-clock reading."""
 
     seconds: int
     offset: int | None = None
@@ -50,8 +48,7 @@ ConstraintRules = tuple[ConstraintRule, ...]
 
 
 class ConstraintError(ValueError):
-    """A list of constraints is invalid. `errors` maps paths such as "2.allow_hours.end" to
-    sentences.
+    """A list of constraints is invalid. errors: path such as "2.allow_hours.end" -> sentences.
 
     Paths are relative to the list; "" is the list itself.
     """
@@ -80,8 +77,7 @@ _NAMES = {
 
 
 def parse_constraints(raw: object) -> ConstraintRules:
-    """Parse the API's list: [{"allow_hours": {"start": 9, "end": "17:30"}}, {"block_weekends":
-    []}].
+    """Parse the API's list: [{"allow_hours": {"start": 9, "end": "17:30"}}, {"block_weekends": {}}]
 
     Parameters that a constraint does not have are ignored, as unknown body keys are. Raises
     ConstraintError with all errors.
@@ -144,9 +140,7 @@ _OUT_OF_ORDER = {
 
 
 def _is_in_order(rule: ConstraintRule) -> bool:
-    """Whether `end` is valid for `start`. True for a wall-clock reading and an instant, which can't
-    be compared without a zone.
-    """
+    """Return whether `end` is valid for `start`; true if only one of them has an offset."""
     if not isinstance(rule.start, PeriodBound) or not isinstance(rule.end, PeriodBound):
         return rule.start is None or rule.start != rule.end
     mixed = (rule.start.offset is None) != (rule.end.offset is None)
@@ -187,9 +181,7 @@ _BOUND = re.compile(
 
 
 def _read_bound(value: object) -> PeriodBound:
-    """Parse a wall-clock time, a date (its midnight) or an instant with its offset; fractions of a
-    second are dropped.
-    """
+    """Parse a wall-clock time, a date (midnight) or an instant with offset, to whole seconds."""
     matched = isinstance(value, str) and _BOUND.fullmatch(value)
     try:
         if matched:
@@ -203,9 +195,7 @@ def _read_bound(value: object) -> PeriodBound:
 
 
 def _make_bound(day: str, time: str, offset: str | None) -> PeriodBound:
-    """Build a PeriodBound. Raises ValueError for an invalid time and for years outside 1970 to
-    2199.
-    """
+    """Build a PeriodBound. Raises ValueError for invalid times and years outside 1970 to 2199."""
     reading = datetime.fromisoformat(f"{day}T{time}+00:00")
     if not 1970 <= reading.year <= 2199:
         raise ValueError(day)
@@ -229,9 +219,7 @@ _PARAMS = {
 
 
 def render_constraint(rule: ConstraintRule) -> dict[str, dict[str, int | str | None]]:
-    """The rule in the API's form: {"allow_day_and_time": {"day": "Monday", "start": 9, "end":
-    "17:30"}}.
-    """
+    """Return the API's form: {"allow_day_and_time": {"day": "Monday", "start": 9, "end": 17}}."""
     values = {
         "day": DAY_NAMES[rule.days[0]] if rule.days else None,
         "start": _render_bound(rule.start),
@@ -250,7 +238,7 @@ def _render_bound(bound: int | PeriodBound | None) -> int | str | None:
 
 
 def render_period_bound(bound: PeriodBound) -> str:
-    """2026-08-01 00:00:00 for a wall-clock reading, 2026-08-01T00:00:00+02:00 for an instant."""
+    """Return 2026-08-01 00:00:00 for a reading, 2026-08-01T00:00:00+02:00 for an instant."""
     moment = datetime.fromtimestamp(bound.seconds, UTC)
     if bound.offset is None:
         return moment.strftime("%Y-%m-%d %H:%M:%S")
@@ -260,7 +248,7 @@ def render_period_bound(bound: PeriodBound) -> str:
 class WeeklyPattern(NamedTuple):
     """The combined effect of several lists of rules, on any wall clock.
 
-    week: open readings of a week, seconds from Monday 00:00. allowed: the allow_period rules, a
+    week: open readings of a week, in seconds from Monday 00:00. allowed: the allow_period rules, a
     tuple for each list that has any. blocked: the block_period rules of all lists.
     """
 
@@ -272,11 +260,11 @@ class WeeklyPattern(NamedTuple):
 def open_windows(
     lists: tuple[ConstraintRules, ...], zone: str, start: int, end: int
 ) -> tuple[Span, ...]:
-    """The intervals within [start, end) that the rules leave open on the zone's wall clock.
+    """Return the intervals within [start, end) that the rules leave open on the zone's wall clock.
 
-    `lists` are the rules of resource, project and request; without rules everything is open. An
-    instant is open if its wall-clock reading is. Windows are computed in readings, one stretch of
-    constant offset at a time, so gaps, repeated hours and skipped days need no special case.
+    lists: the rules of resource, project and request; without rules everything is open. An instant
+    is open if its wall-clock reading is. Windows are computed in readings, per stretch of constant
+    offset, so gaps, repeated hours and skipped days need no special case.
     """
     plan = make_weekly_pattern(lists)
     expand = _expand_cached if is_worth_keeping(lists, start, end) else _expand
@@ -284,7 +272,7 @@ def open_windows(
 
 
 def is_worth_keeping(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
-    """Whether the expansion of the rules in the range is small enough to cache."""
+    """Return whether the expansion of the rules in the range is small enough to cache."""
     return len(make_weekly_pattern(lists).week) * (end - start) <= _CACHED_WINDOWS * _WEEK
 
 
@@ -308,9 +296,7 @@ def _rules_by_effect(lists: Iterable[ConstraintRules], *, allow: bool) -> list[C
 
 
 def allowed_week(rules: ConstraintRules) -> Intervals:
-    """The readings of a week (seconds from Monday 00:00) that the day and time rules of one list
-    allow.
-    """
+    """Return the readings of a week (seconds) that one list's day and time rules allow."""
     by_kind = allow_rules_by_kind(rules)
     days = allowed_days(by_kind.get("day", ()))
     kinds = [kind for kind in ("hours", "day_and_time") if kind in by_kind]
@@ -323,7 +309,6 @@ def allowed_week(rules: ConstraintRules) -> Intervals:
 
 
 def allow_rules_by_kind(rules: ConstraintRules) -> dict[str, ConstraintRules]:
-    """The allow rules of one list, by kind."""
     groups: dict[str, ConstraintRules] = {}
     for rule in rules:
         if rule.allow:
@@ -332,12 +317,12 @@ def allow_rules_by_kind(rules: ConstraintRules) -> dict[str, ConstraintRules]:
 
 
 def allowed_days(rules: ConstraintRules) -> tuple[int, ...]:
-    """The days that the day rules allow; every day if there are no rules."""
+    """Return the days that the day rules allow; every day if there are no rules."""
     return tuple(sorted({day for rule in rules for day in rule.days})) if rules else EVERY_DAY
 
 
 def windows_starting_on(days: Iterable[int], rules: ConstraintRules) -> Intervals:
-    """The readings of a week within windows of hours or day_and_time rules that start on `days`."""
+    """Return readings of a week in windows of hours or day_and_time rules that start on `days`."""
     chosen = set(days)
     return windows_of_week(
         (day, rule.start, rule.end)  # type: ignore[misc]  # both are minutes in these kinds
@@ -348,7 +333,7 @@ def windows_starting_on(days: Iterable[int], rules: ConstraintRules) -> Interval
 
 
 def blocked_week(rule: ConstraintRule) -> Intervals:
-    """The readings of a week that a block rule (day, hours or day_and_time) closes."""
+    """Return the readings of a week that a block rule (day, hours or day_and_time) closes."""
     if rule.kind == "day":
         return windows_of_week((day, 0, 1440) for day in rule.days)
     return windows_starting_on(EVERY_DAY, (rule,))
@@ -382,7 +367,7 @@ _expand_cached = lru_cache(maxsize=64)(_expand)
 
 
 def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The readings in [lo, hi) within the windows of a week (seconds from Monday 00:00)."""
+    """Return the readings in [lo, hi) within a week's windows (seconds from Monday 00:00)."""
     first = (lo - _FIRST_MONDAY) // _WEEK * _WEEK + _FIRST_MONDAY
     spans = [
         (monday + start, monday + end) for monday in range(first, hi, _WEEK) for start, end in week
@@ -391,7 +376,7 @@ def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
 
 
 def period_readings(rules: ConstraintRules, offset: int) -> Intervals:
-    """The readings within any of the periods, for a wall clock `offset` seconds ahead of UTC."""
+    """Return the readings within any period, for a clock `offset` seconds ahead of UTC."""
     return normalise((_reading(rule.start, offset), _reading(rule.end, offset)) for rule in rules)
 
 

@@ -40,7 +40,7 @@ _WEEK = 7 * DAY
 
 
 class BusyItem(NamedTuple):
-    """Busy time: start and end in epoch seconds, type "event" or "hold", and the id."""
+    """Busy time in epoch seconds; type: "event" or "hold"."""
 
     start: int
     end: int
@@ -99,17 +99,16 @@ def explain(
     throughout: Sequence[Reason] = (),
     limit: int = 100_000,
 ) -> list[Segment]:
-    """Consecutive segments that cover [start, end) (epoch seconds) exactly; adjacent segments
-    differ in their reasons.
+    """Return segments that cover [start, end) (epoch seconds); neighbours differ in their reasons.
 
     rules: the lists of resource, project and request. buffer: seconds around each busy item.
     closed: spans closed by a limit. past_before, notice_before, horizon_after: instants before or
-    after which nothing is free. throughout: reasons that apply to the whole range. The available
-    segments equal the result of free_intervals for the same input. Raises TooManySegments.
+    after which nothing is free. throughout: reasons for the whole range. The available segments
+    equal the result of free_intervals for the same input. Raises TooManySegments.
 
-    free_intervals subtracts and loses the reasons. Here each rule and each busy item stays a
-    separate cause with its spans, and one sweep over all their ends finds which apply together.
-    That is slower: call free_intervals first if a yes or no is enough.
+    free_intervals loses the reasons. Here each rule and busy item stays a separate cause with its
+    spans, and one sweep over all their ends finds which apply together. That is slower: call
+    free_intervals first if a yes or no is enough.
     """
     causes = [
         *_constraint_causes(rules, zone, start, end),
@@ -138,15 +137,15 @@ def _span_from(instant: int | None, end: int) -> Intervals:
 
 
 def never_open(zone: str, rules: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
-    """Whether no time in [start, end) (epoch seconds) satisfies all rules."""
+    """Return whether no time in [start, end) (epoch seconds) satisfies all rules."""
     return not open_windows(rules, zone, start, end)
 
 
 def _sweep(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Segment]:
-    """Cut the range wherever a reason starts or stops to apply.
+    """Cut the range wherever a reason starts or stops applying.
 
-    Sorting the ends costs n log n, but the result can grow with n squared, since each segment lists
-    all its reasons (a thousand overlapping events). So the limit counts the reasons of all
+    Sorting the ends costs n log n, but a thousand overlapping events give n squared reasons in the
+    result, since each segment lists all of its own. So the limit counts the reasons of all
     segments.
     """
     changes: dict[int, list[int]] = {start: []}
@@ -221,7 +220,7 @@ def _constraint_causes(
 
 
 def _closed_weeks(by_kind: dict[str, ConstraintRules]) -> dict[str, Intervals]:
-    """The readings of a week that each kind (day, hours, day_and_time) of one list closes.
+    """Return the readings of a week that each kind (day, hours, day_and_time) of one list closes.
 
     A window over midnight belongs to the day on which it starts. So day rules close the windows
     that start on a day that is not allowed and, outside all windows, the days that are not allowed.
@@ -287,7 +286,7 @@ _LISTED = 5
 
 
 def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
-    """Such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00", "Monday to Friday"."""
+    """Return such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00" or "Monday to Friday"."""
     if rule.kind == "period":
         return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
     times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"

@@ -13,14 +13,12 @@ Intervals = list[Span]
 
 
 def normalise(spans: Iterable[Span]) -> Intervals:
-    """Convert spans in any order, overlapping, touching or empty: [(3, 5), (1, 3), (9, 9)] -> [(1,
-    5)].
-    """
+    """Sort and merge spans, dropping empty ones: [(3, 5), (1, 3), (9, 9)] -> [(1, 5)]."""
     return join(sorted(spans))
 
 
 def join(spans: Iterable[Span]) -> Intervals:
-    """Convert spans that are already sorted by start, in one linear sweep."""
+    """Merge spans that are sorted by start, in one linear sweep."""
     joined: Intervals = []
     for start, end in spans:
         if start >= end:
@@ -34,12 +32,11 @@ def join(spans: Iterable[Span]) -> Intervals:
 
 
 def unite(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """The union."""
     return normalise([*left, *right])
 
 
 def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
-    """The intersection: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
+    """Return the intersection: [(1, 5), (7, 9)], [(4, 8)] -> [(4, 5), (7, 8)]."""
     common: Intervals = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -57,7 +54,7 @@ def intersect(left: Sequence[Span], right: Sequence[Span]) -> Intervals:
 def subtract(
     intervals: Sequence[Span], blocks: Sequence[Span], *, buffer: int = 0, at_least: int = 1
 ) -> Intervals:
-    """The intervals without the blocks, each widened by `buffer` seconds on both sides.
+    """Return the intervals without the blocks, each widened by `buffer` seconds on both sides.
 
     The blocks must be sorted by start and not empty, but may overlap, as events do. Remainders
     shorter than `at_least` seconds are dropped: [(0, 10)], [(2, 5), (3, 4)], buffer=1 -> [(0, 1),
@@ -88,17 +85,16 @@ _PAST_ALL = (_FOREVER << 1, _FOREVER << 1)
 
 
 def complement(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The part of [lo, hi) outside the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
+    """Return the part of [lo, hi) outside the intervals: [(2, 3)], 0, 9 -> [(0, 2), (3, 9)]."""
     return subtract(join([(lo, hi)]), intervals)
 
 
 def widen(spans: Iterable[Span], by: int) -> Intervals:
-    """The spans with `by` seconds added on both sides, as intervals."""
+    """Return the spans with `by` seconds added on both sides, as intervals."""
     return normalise((start - by, end + by) for start, end in spans)
 
 
 def clip(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:
-    """The intersection of the intervals with [lo, hi)."""
     first = bisect_right(intervals, lo, key=_end)
     last = bisect_left(intervals, hi, lo=first, key=_start)
     clipped = list(intervals[first:last])

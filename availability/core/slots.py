@@ -48,10 +48,7 @@ class TooManySlots(ValueError):
 
 
 def free_intervals(timeline: ResourceTimeline, slot_request: SlotRequest) -> Intervals:
-    """The free time of a timeline within the range, from `not_before` on.
-
-    A slot is free if it lies inside one of the intervals.
-    """
+    """Return the free time in the range, from `not_before` on; a slot inside it is free."""
     return _clip_past(_gaps(timeline, slot_request), slot_request)
 
 
@@ -64,10 +61,7 @@ def _clip_past(gaps: Intervals, slot_request: SlotRequest) -> Intervals:
 
 
 def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: int = 1) -> Intervals:
-    """Free gaps of at least `at_least` seconds.
-
-    They include the past, because slots are packed from the start of a gap.
-    """
+    """Return gaps of at least `at_least` seconds, also past ones: slots count from their start."""
     windows = clip(
         open_windows(timeline.rules, timeline.zone, *_padded(slot_request)),
         slot_request.start,
@@ -78,10 +72,7 @@ def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: in
 
 
 def _padded(slot_request: SlotRequest) -> Span:
-    """The range widened to whole UTC days, so that it includes every local day that it touches.
-
-    Rules expanded for it can be reused for the whole day.
-    """
+    """Widen the range to UTC days around its local days: expanded rules are cached for the day."""
     return (slot_request.start // DAY - 2) * DAY, (slot_request.end // DAY + 3) * DAY
 
 
@@ -92,7 +83,7 @@ def find_slots(
     *,
     limit: int = 100_000,
 ) -> list[Slot]:
-    """The slots (start, end, keys of the free timelines) within the range, sorted by start.
+    """Return the slots (start, end, keys of the free timelines) within the range, sorted by start.
 
     Modes: roundrobin_prioritized (and roundrobin_random, for timelines that the caller has
     shuffled) returns the first free timeline, mutual requires all to be free, exclusive returns
@@ -178,7 +169,7 @@ def _candidates_of_each(
 def _candidates(
     timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, limit: int
 ) -> Candidates:
-    """The candidates in the common gaps of the timelines. Raises TooManySlots."""
+    """Return the candidates in the common gaps of the timelines. Raises TooManySlots."""
     if slot_request.length is None:
         return _at_most(limit, _clip_past(gaps, slot_request))
     runs = _runs(timelines, gaps, slot_request, slot_request.length)
@@ -196,7 +187,7 @@ def _at_most(limit: int, intervals: Intervals) -> Intervals:
 def _runs(
     timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, length: int
 ) -> list[range]:
-    """The starts of slots, in order, as ranges."""
+    """Return the starts of slots, in order, as ranges."""
     not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
     if slot_request.increment is None:
         return _packed(gaps, length, not_before)
@@ -219,16 +210,14 @@ def _packed(gaps: Intervals, length: int, not_before: int) -> list[range]:
 
 
 def _first_from(lo: int, start: int, step: int) -> int:
-    """The first of start, start + step, ... that is not before lo."""
+    """Return the first of start, start + step, ... that is not before lo."""
     return start if start >= lo else lo + (start - lo) % step
 
 
 def _on_grid(
     pieces: Sequence[Span], gaps: Intervals, increment: int, length: int, not_before: int
 ) -> list[range]:
-    """The starts on the grid whose slot lies inside a gap, however many pieces of the grid it
-    spans.
-    """
+    """Return the starts on the grid whose slot lies inside a gap, even across several pieces."""
     runs = []
     index, count = 0, len(pieces)
     for start, end in gaps:
@@ -255,12 +244,12 @@ def _start_ranges(
     lo: int,
     hi: int,
 ) -> tuple[Span, ...]:
-    """The starts of every local day in [lo, hi), as pieces (first, stop) in steps of the increment.
+    """Return the starts of every local day in [lo, hi), as pieces (first, stop) in increments.
 
-    The stretches are the intervals that all rules leave open; the wall clock is that of `zone`.
-    Starts count from the opening of a stretch on that local day, or from midnight if it is open
-    already. A piece ends where its stretch, its local day or its UTC offset ends; skipped wall time
-    is in no piece, repeated wall time in two.
+    A stretch is an interval that all rules leave open; the wall clock is that of `zone`. Starts
+    count from the opening of a stretch on that local day, or from midnight if it opened before. A
+    piece ends with its stretch, its local day or its UTC offset; skipped wall time is in no piece,
+    repeated wall time in two.
     """
     stretches: Sequence[Span] = [(lo, hi)]
     for lists, rules_zone in rules:

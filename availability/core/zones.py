@@ -20,9 +20,7 @@ class NonexistentTime(ValueError):
 
 
 def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int]]:
-    """Consecutive (utc_start, utc_end, offset_seconds) that cover [start, end), one per stretch of
-    constant offset.
-    """
+    """Return (utc_start, utc_end, offset in s) per stretch of constant offset in [start, end)."""
     segments: list[tuple[int, int, int]] = []
     for since, offset in _offsets(zone, start, end):
         if segments:
@@ -32,7 +30,7 @@ def offset_segments(zone: str, start: int, end: int) -> list[tuple[int, int, int
 
 
 def _offsets(zone: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(since, offset) for the start of [start, end) and for each change of the offset in it."""
+    """Yield (since, offset) for the start of [start, end) and each change of the offset in it."""
     if start >= end:
         return
     offset = offset_at(zone, start)
@@ -49,7 +47,7 @@ def _year(instant: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
-    """(instant, new offset) of each change of the offset in a UTC year.
+    """Return (instant, new offset) of each change of the offset in a UTC year.
 
     Samples once a day: since 1970 no zone has changed its offset and changed it back within a day.
     """
@@ -64,7 +62,7 @@ def _transitions(zone: str, year: int) -> tuple[tuple[int, int], ...]:
 
 
 def _change_between(zone: str, lo: int, hi: int) -> int:
-    """The first instant in (lo, hi] whose offset differs from that at `lo`."""
+    """Return the first instant in (lo, hi] whose offset differs from that at `lo`."""
     before = offset_at(zone, lo)
     while hi - lo > 1:
         middle = (lo + hi) // 2
@@ -76,18 +74,18 @@ def _change_between(zone: str, lo: int, hi: int) -> int:
 
 
 def offset_at(zone: str, instant: int) -> int:
-    """The zone's UTC offset at the instant, in seconds (positive: ahead of UTC)."""
+    """Return the zone's UTC offset at the instant, in seconds (positive: ahead of UTC)."""
     moment = datetime.fromtimestamp(instant, UTC).astimezone(ZoneInfo(zone))
     return int(moment.utcoffset().total_seconds())  # type: ignore[union-attr]  # ZoneInfo always knows
 
 
 def _seconds(wall: datetime) -> int:
-    """A naive datetime as a reading; a fraction of a second is dropped."""
+    """Return a naive datetime as a reading; a fraction of a second is dropped."""
     return (wall - _EPOCH) // timedelta(seconds=1)
 
 
 def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] = "raise") -> int:
-    """The instant (epoch seconds) at which a wall clock in the zone shows `wall`, a naive datetime.
+    """Return the instant (epoch seconds) at which the zone's clock shows `wall`, a naive datetime.
 
     If the clock shows it twice, the first instant. If it skips it, raises NonexistentTime, or with
     gap="end" returns the instant at which the clock jumps past it.
@@ -104,12 +102,9 @@ def wall_to_instant(wall: datetime, zone: str, *, gap: Literal["raise", "end"] =
 
 
 def local_day(instant: int, zone: str) -> date:
-    """The local date in the zone at the instant."""
     return date.fromordinal((instant + offset_at(zone, instant)) // DAY + _EPOCH_DAY)
 
 
 def day_start(day: date, zone: str) -> int:
-    """The first instant (epoch seconds) of a local day; for a day that the zone skips, the instant
-    after it.
-    """
+    """Return the first instant (epoch seconds) of a local day, or after it if the zone skips it."""
     return wall_to_instant(datetime(day.year, day.month, day.day), zone, gap="end")

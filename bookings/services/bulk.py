@@ -44,7 +44,7 @@ class BulkResult(NamedTuple):
 
 
 class _RolledBack(Exception):
-    """Rolls back the transaction around all changes."""
+    """Rolls back the transaction of all changes."""
 
 
 def run_bulk(
@@ -56,10 +56,10 @@ def run_bulk(
 ) -> list[BulkResult]:
     """Run the changes; return their results in order.
 
-    Each change is a transaction of its own; with `all_or_none` one failure rolls back all. An
-    outage of the database fails one change like any other refusal, since earlier changes are
-    committed. It fails the whole request, which can be retried, with `all_or_none` or if the answer
-    is stored for an Idempotency-Key in an enclosing transaction (`honours_idempotency_key`).
+    Each change is a transaction of its own; with `all_or_none` one failure rolls back all. A
+    database outage fails one change like any other refusal, since earlier changes are committed. It
+    fails the whole request, which can be retried, with `all_or_none` or if an enclosing transaction
+    stores the answer for an Idempotency-Key (`honours_idempotency_key`).
     """
     if not all_or_none:
         return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
@@ -91,7 +91,7 @@ def _run_changes(
         try:
             outcomes.append(_try(change, outage_fails_all))
         except NeedsAnswer as unasked:
-            # The enclosing transaction will be rolled back: run on to collect the other questions.
+            # The enclosing transaction will be rolled back: continue, to collect all questions.
             questions.append(unasked)
     if questions:
         raise merge_questions(questions)

@@ -50,8 +50,6 @@ class BookingDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBooking(BookingDraft):
-    """A booking to create with an event of its own."""
-
     start: datetime
     end: datetime
     details: EventDetails

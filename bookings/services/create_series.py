@@ -163,7 +163,6 @@ def _create_at(
     actor: Actor,
     now: datetime,
 ) -> Booking:
-    """Lock the resources, check again, and write the series."""
     calendars = _calendars_of(target, choice.resources)
     if not calendars or not lock_resources_of_calendars(calendars):
         raise Invalid.at("resource_id", "The resource no longer exists.")

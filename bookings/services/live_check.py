@@ -26,9 +26,7 @@ Question = tuple[uuid.UUID, TimeSpan, bool]
 
 
 def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
-    """Return whether a live check is needed: the project wants it, and the booking blocks time and
-    must not overlap.
-    """
+    """Return whether the project wants the check and the booking blocks time and can't overlap."""
     return time_request.is_guarded and target.asks_outside
 
 
@@ -47,7 +45,7 @@ def fetch_live_busy_for(
 ) -> ExternalBusy:
     """Return the live busy times by resource, cut to the spans of the time requests.
 
-    One query for all, from the first start to the last end; requests that begin more than 62 days
+    One query for all, from the first start to the last end. Requests that begin more than 62 days
     after the first are not checked.
     """
     if not resource_ids:

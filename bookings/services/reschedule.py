@@ -112,7 +112,7 @@ def reschedule_once(
 ) -> Booking:
     """Reschedule for a form that may be submitted twice: no change if the time is already right.
 
-    The second of two submissions waits for the lock of the first and finds the booking moved.
+    The second submission waits for the lock of the first and finds the booking moved.
     """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
@@ -240,10 +240,7 @@ def _plan_move(
 
 
 def _ask_first(moves: list[_Move]) -> list[_Move]:
-    """Add the live busy times of the connected calendars to the moves.
-
-    The moves are of one series and thus of one project.
-    """
+    """Add the connected calendars' live busy times to the moves, which are of one project."""
     asked = [move for move in moves if needs_live_check(move.time_request, move.target)]
     if not asked:
         return moves

@@ -96,10 +96,7 @@ def count_seats(owner: Booking) -> int:
 
 
 def check_booking_window(owner: Booking, now: datetime, *, not_begun: bool) -> None:
-    """Check the group's booking window: minimum and maximum time before its start.
-
-    Raises PolicyViolated.
-    """
+    """Raise PolicyViolated outside the group's minimum and maximum time before its start."""
     start, policies = owner.event.start, owner.policies
     least = policies.get("min_booking_time", "0 minutes" if not_begun else None)
     if least is not None and now > start - timedelta(seconds=elapsed_seconds(least)):

@@ -43,8 +43,8 @@ class Transition:
 
     moved_from: the former start and end of a rescheduled booking. edit: set if only fields changed.
     suppress_mail_to: recipients ("customer", "owner") that get no mail about this transition.
-    notified_elsewhere: recipients notified by another transition: a group's owner is notified once,
-    by the owner's booking, not by each seat.
+    notified_elsewhere: recipients notified by another transition: the owner's booking notifies a
+    group's owner once, not each seat.
     """
 
     def __init__(
@@ -115,7 +115,6 @@ def new_change(
     now: datetime,
     message: str = "",
 ) -> StateChange:
-    """Return an unsaved log entry of the booking."""
     return StateChange(
         booking=booking,
         from_state=from_state,

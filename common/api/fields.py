@@ -106,9 +106,7 @@ class UrlField(OneLineField):
 
 
 class OutboundUrlField(UrlField):
-    """A URL that this service may call; addresses that are certainly not public are refused at
-    once.
-    """
+    """A URL that this service may call; URLs that are certainly not public are refused at once."""
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
@@ -169,9 +167,7 @@ class ZoneField(OneLineField):
 
 @extend_schema_field(INSTANT_SCHEMA)
 class InstantField(serializers.Field):
-    """An aware UTC datetime; text without an offset is wall time in `context["zone"]`, by default
-    UTC.
-    """
+    """An aware UTC datetime; text without an offset is read in the zone `context["zone"]` (UTC)."""
 
     default_error_messages = {"invalid": "Must be a string."}
 
@@ -211,7 +207,7 @@ class DurationField(serializers.Field):
 
 
 def duration_schema(least: int, most: int) -> dict[str, Any]:
-    """The JSON schema of a duration; a zero needs no unit."""
+    """Return the JSON schema of a duration; a zero needs no unit."""
     words = {"type": "string", "pattern": DURATION if least else f"^0$|{DURATION}"}
     zero = {} if least else {"type": ["string", "integer"], "minimum": 0, "maximum": 0}
     return {
@@ -243,7 +239,7 @@ class SmallIntField(serializers.IntegerField):
 
 
 def is_short_number(text: str) -> bool:
-    """Whether the text is ASCII digits, few enough for any bound: int() of a long text is slow."""
+    """Return whether the text is a few ASCII digits: int() of a long text is slow."""
     return len(text) <= 10 and text.isascii() and text.isdigit()
 
 

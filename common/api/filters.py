@@ -19,9 +19,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class BoundFormField(forms.Field):
-    """An instant, a date, or a time relative to now; wall time is read in the zone passed to
-    `apply_filters`.
-    """
+    """An instant, a date, or a time relative to now; wall time in the zone of `apply_filters`."""
 
     zone = "UTC"
     now: datetime
@@ -99,7 +97,7 @@ def apply_filters(
     zone: str,
     now: datetime,
 ) -> QuerySet[Row]:
-    """`rows` filtered by the query parameters that the filter set has. Raises Invalid."""
+    """Filter `rows` by the query parameters that the filter set has. Raises Invalid."""
     given = {name: value for name, value in values.items() if name in filters.base_filters}
     if not given:
         return rows

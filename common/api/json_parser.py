@@ -155,7 +155,7 @@ def check_content_encoding(encoding: str) -> None:
 
 
 def read_body(request: HttpRequest) -> bytes:
-    """The request's bytes, at most MAX_BYTES; cached, so that `request.body` returns them again.
+    """Return the body's bytes, at most MAX_BYTES, and cache them as `request.body`.
 
     Raises TooLarge, also if Content-Length is absent or wrong. Django reads a chunked body as
     empty; this function reads it if the server marks the end of its input.
@@ -181,18 +181,14 @@ def body_stream(request: HttpRequest) -> Readable:
 
 
 def read_at_most(stream: Readable, size: int) -> bytes:
-    """Read to the end or up to `size` bytes; a single read() may return less than is available.
-
-    Raises Malformed if the connection fails.
-    """
+    """Read up to `size` bytes in several reads. Raises Malformed if the connection fails."""
     pieces = []
     try:
         while size > 0 and (piece := stream.read(size)):
             pieces.append(piece)
             size -= len(piece)
     except Exception:
-        # The client disconnected or sent invalid chunks: each server raises its own errors for
-        # that.
+        # The client disconnected or sent invalid chunks; each server raises errors of its own.
         raise Malformed("The body ended early.") from None
     return b"".join(pieces)
 

@@ -10,7 +10,7 @@ from common.errors import Invalid
 
 
 def merge_keys(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """`kept` with the keys of `given`; null removes a key, objects inside are merged likewise.
+    """Return `kept` with the keys of `given`; null removes a key, objects are merged likewise.
 
     >>> merge_keys({"a": 1, "b": {"x": 1}}, {"a": None, "b": {"y": 2}})
     {'b': {'x': 1, 'y': 2}}
@@ -27,9 +27,9 @@ def merge_keys(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
 
 
 def merge_free(kept: Mapping[str, Any], given: Mapping[str, Any], *, path: str) -> dict[str, Any]:
-    """Like `merge_keys`, for a free object. Raises Invalid at `path`.
+    """Merge a free object like `merge_keys`. Raises Invalid at `path`.
 
-    The bounds are checked on the result, or many small changes could let it grow without end.
+    The bounds are checked on the result, because many small changes could exceed them.
     """
     try:
         return MetaField().run_validation(merge_keys(kept, given))

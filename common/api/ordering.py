@@ -24,7 +24,7 @@ Orders = Mapping[str, str]  # value of `orderBy` -> column
 
 
 def order_query(orders: Orders) -> dict[str, Json]:
-    """`orderBy`, `sortedBy` and `updated_since` for the API's description."""
+    """Return the OpenAPI parameters `orderBy`, `sortedBy` and `updated_since`."""
     return {
         "orderBy": text_response("What to sort by.", enum=list(orders)),
         "sortedBy": text_response(
@@ -37,8 +37,7 @@ def order_query(orders: Orders) -> dict[str, Json]:
 def read_order(
     query: QueryParams, orders: Orders, default: str = "created_at", *, ascending: bool = False
 ) -> tuple[OrderBy, OrderBy]:
-    """The order by `orderBy` and `sortedBy`, descending by default; ties are ordered by id, in the
-    same direction.
+    """Return the order by `orderBy` and `sortedBy`; ties are ordered by id, in the same direction.
 
     ascending: the default direction if neither parameter is given.
     """

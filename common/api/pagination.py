@@ -24,7 +24,7 @@ class Page(NamedTuple):
 
     @classmethod
     def read(cls, request: HttpRequest) -> "Page":
-        """The page of the query string. Raises Invalid at `limit` or `page`."""
+        """Return the page of the query string. Raises Invalid at `limit` or `page`."""
         limit = read_number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
         number = read_number(request, "page", 1, MAX_PAGE)
         return cls(limit, number, request.GET.get("limit", DEFAULT_LIMIT))
@@ -50,7 +50,7 @@ def read_number(request: HttpRequest, name: str, default: int, most: int) -> int
 def list_envelope(
     request: HttpRequest, page: Page, total: int, rows: Sequence[Any]
 ) -> dict[str, Any]:
-    """The response of a listing: `rows` of `page`, out of `total`, with absolute URLs."""
+    """Return the response of a listing: `rows` of `page`, out of `total`, with absolute URLs."""
     last = max(1, -(-total // page.limit))
     following = page.number + 1 if page.number < last else None
     previous = min(page.number - 1, last) if page.number > 1 else None
@@ -71,7 +71,7 @@ def list_envelope(
 
 
 def page_base(request: HttpRequest, page: Page) -> str:
-    """The listing's absolute URL up to the page number; other parameters keep their order."""
+    """Return the listing's URL up to the page number; other parameters keep their order."""
     kept = [
         (name, value)
         for name, values in request.GET.lists()

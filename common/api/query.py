@@ -1,6 +1,4 @@
-"""Parse the query string: known names only, strict values, search and include (api.md
-section 2).
-"""
+"""Parse the query string: known names, strict values, search and include (api.md section 2)."""
 
 import re
 import uuid
@@ -82,7 +80,7 @@ class QueryParams:
         return value
 
     def bound(self, name: str, zone_name: str, now: datetime) -> datetime | None:
-        """An aware UTC datetime from an instant, a date, or a time relative to `now`.
+        """Return an instant, a date, or a time relative to `now`, as aware UTC.
 
         Without an offset it is wall time in `zone_name`.
         """
@@ -116,7 +114,7 @@ def describe_query_fault(name: str, values: list[str], known: Collection[str]) -
 
 
 def parse_search(text: str, known: Collection[str]) -> list[SearchTerm]:
-    r"""The terms of a `search`; all must match.
+    r"""Return the terms of a `search`; all must match.
 
     Split at `;`, the field ends at the first `:`, a `*` at either end of the value is a wildcard,
     `\;` `\*` `\\` are literal. A known name that ends in a dot stands for all that begin with it:
@@ -145,16 +143,13 @@ def parse_search_term(piece: str, known: Collection[str]) -> SearchTerm:
 
 
 def is_searchable(field: str, known: Collection[str]) -> bool:
-    """Whether the field is known, or is `meta.<key>` and `meta.` is known."""
+    """Return whether the field is known, or is `meta.<key>` and `meta.` is known."""
     prefix, dot, key = field.partition(".")
     return (bool(key) and prefix + dot in known) or (field in known and not field.endswith("."))
 
 
 def parse_include(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """The distinct names of an `include`, in order; blanks and empty names are ignored.
-
-    Raises Invalid at "include".
-    """
+    """Return the distinct names of an `include`, in order. Raises Invalid at "include"."""
     given = (name.strip(" ") for name in text.split(","))
     names = tuple(dict.fromkeys(name for name in given if name))
     for name in names:

@@ -10,10 +10,7 @@ RANGES = ("application/json", "application/*", "*/*")
 
 
 def render_json(data: Any) -> bytes:
-    """Render plain values and UUIDs as JSON.
-
-    Refuses datetimes: they must be formatted by `instants`, in the requested zone.
-    """
+    """Render plain values and UUIDs as JSON; datetimes must be formatted before, in their zone."""
     return orjson.dumps(data, option=orjson.OPT_PASSTHROUGH_DATETIME)
 
 
@@ -33,7 +30,7 @@ class JSONRenderer(BaseRenderer):
 
 
 def accepts_json(accept: str) -> bool:
-    """Whether an Accept header allows application/json; an empty one allows everything.
+    """Return whether an Accept header allows application/json; an empty one allows everything.
 
     >>> accepts_json("text/html, */*;q=0.1"), accepts_json("application/json;q=0, */*")
     (True, False)

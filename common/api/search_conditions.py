@@ -38,7 +38,7 @@ def match_text(column: str) -> Condition:
 
 
 def _pattern(term: SearchTerm) -> str:
-    """A regular expression for SQLite, whose own comparison ignores case for ASCII letters only."""
+    """Return a regular expression for SQLite, whose LIKE ignores case for ASCII letters only."""
     start, end = "" if term.wildcard_left else r"\A", "" if term.wildcard_right else r"\Z"
     return f"{start}{re.escape(term.value)}{end}"
 
@@ -54,7 +54,6 @@ _LOOKUPS = {
 def filter_by_search(
     rows: QuerySet, terms: list[SearchTerm], conditions: Mapping[str, Condition]
 ) -> QuerySet:
-    """The rows that match all terms."""
     for term in terms:
         rows = rows.filter(conditions[term.field](term))
     return rows

@@ -11,7 +11,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def service_header(request: HttpRequest, name: str) -> str | None:
-    """The value of `Service-<name>` or else `Timekit-<name>`; None if both are absent.
+    """Return the value of `Service-<name>`, else of `Timekit-<name>`; None if both are absent.
 
     The prefixes are the setting API_HEADER_PREFIXES. Raises Malformed at control characters.
     """

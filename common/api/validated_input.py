@@ -32,7 +32,7 @@ READERS = Readers()
 def read_values_as(
     serializer: type[serializers.Serializer], values: Any, **context: Any
 ) -> dict[str, Any]:
-    """The validated values, without keys that were not sent. Raises Invalid."""
+    """Return the validated values, without keys that were not sent. Raises Invalid."""
     reader = READERS.get(serializer)
     reader._context = context
     try:
@@ -44,5 +44,5 @@ def read_values_as(
 def read_body_as(
     serializer: type[serializers.Serializer], request: Request, **context: Any
 ) -> dict[str, Any]:
-    """The validated values of a request's body. Raises Invalid."""
+    """Return the validated values of a request's body. Raises Invalid."""
     return read_values_as(serializer, request.data, **context)

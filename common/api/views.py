@@ -33,9 +33,7 @@ RENDERER = JSONRenderer()
 
 
 class ApiRequest(Request):
-    """DRF's request with the API's body parser: strict JSON, also chunked and without a
-    Content-Type.
-    """
+    """DRF's request with the strict JSON parser, also for chunked bodies without a Content-Type."""
 
     def _default_negotiator(self) -> None:
         """Return None: ApiView checks Accept, `_parse` checks Content-Type."""
@@ -87,12 +85,11 @@ class ApiView(APIView):
         return self.with_retry(run, is_retry_safe=self.is_retry_safe(request))
 
     def is_retry_safe(self, request: ApiRequest) -> bool:
-        """Whether a failed handler has changed nothing, wherever it failed."""
+        """Return whether a failed handler has changed nothing, wherever it failed."""
         return request.method in ("GET", "HEAD")
 
     def with_retry(self, step: Callable[[], Result], *, is_retry_safe: bool = True) -> Result:
-        """The step's result; retries once on a new connection if the old connection caused the
-        error.
+        """Run the step; retry once on a new connection if the old connection caused the error.
 
         A read-only session has written nothing, so its errors are always safe to retry.
         """
@@ -105,13 +102,13 @@ class ApiView(APIView):
             return step()
 
     def handler_of(self, method: str) -> Handler:
-        """The handler of the HTTP method. Raises MethodNotAllowed."""
+        """Return the handler of the HTTP method. Raises MethodNotAllowed."""
         if method not in self.allowed_methods:
             raise MethodNotAllowed(method, self.allowed_methods)
         return getattr(self, method.lower())
 
     def query_names(self, method: str) -> Collection[str]:
-        """The query parameters that `describe_endpoint` declares for the method."""
+        """Return the query parameters that `describe_endpoint` declares for the method."""
         names = getattr(getattr(self, method.lower(), None), "query_names", ())
         return (*names, *PAGE_NAMES) if method == "GET" and self.paginated else names
 
@@ -121,7 +118,6 @@ class ApiView(APIView):
     def run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """Call the handler."""
         return handler(request, *args, **kwargs)
 
     def decorate(self, response: HttpResponseBase) -> None:

@@ -1,8 +1,7 @@
-"""Parse iCalendar text (RFC 5545) into components: bounded, without global state.
+"""Parse iCalendar text (RFC 5545) into components, bounded in size and without global state.
 
-The library parses lines and values. Its time zones are not used: it caches the zones of a text for
-the whole process, under names that the next text may define otherwise. So times are returned as
-written, and timezones.py resolves them.
+The library parses lines and values, but not time zones: it caches zones for the whole process under
+names that the next text may define otherwise. Times are returned as written; see timezones.py.
 """
 
 import re
@@ -16,20 +15,20 @@ from icalendar.parser import Contentline, Contentlines
 from icalendar.parser.ical.calendar import CalendarIcalParser
 from icalendar.prop import TypesFactory
 
-MAX_CHARACTERS = 10_000_000  # with what is attached
+MAX_CHARACTERS = 10_000_000  # including attachments
 MAX_LINES = 200_000
 MAX_LINES_READ = 20_000
 MAX_CHARACTERS_READ = 2_000_000
-MAX_RULES = 100  # one that counts from 1970 takes a twentieth of a second
+MAX_RULES = 100  # a rule with COUNT that starts in 1970 takes 50 ms to expand
 MAX_DEPTH = 8
 MAX_LINE = 100_000
 MAX_TEXT = 20_000
 
-# What a text can't mean: control characters, and halves of surrogate pairs.
+# Characters dropped before parsing: control characters, lone surrogates, CR without LF.
 _UNWANTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]|\r(?!\n)")
 _NAME = re.compile(r"\s*([A-Za-z0-9-]+)\s*[;:]")
 TEXTS = frozenset({"SUMMARY", "LOCATION", "DESCRIPTION"})
-# What decides about time: an event or zone in which one of these can't be read is not read at all.
+# If one of these can't be parsed in an event or zone, the text is refused: a time would be wrong.
 TIMES = frozenset(
     {"DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID"}
 )
@@ -47,7 +46,7 @@ class UnreadableCalendar(ValueError):
 
 
 def read_components(text: str) -> list[Component]:
-    """The VCALENDARs of the text, with the properties used here. Raises UnreadableCalendar."""
+    """Return the text's VCALENDARs with the properties in READ. Raises UnreadableCalendar."""
     if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
         raise UnreadableCalendar("The text is too long.")
     lines = list(_lines(_UNWANTED.sub("", text)))
@@ -59,7 +58,7 @@ def read_components(text: str) -> list[Component]:
         components = _Parser(lines).parse()
     except UnreadableCalendar:
         raise
-    except Exception as error:  # whatever the library trips over, it is the text's fault
+    except Exception as error:  # the library raises many types of errors for malformed text
         raise UnreadableCalendar(f"The text can't be read ({type(error).__name__}).") from error
     calendars = [component for component in components if component.name == "VCALENDAR"]
     if not calendars:
@@ -68,7 +67,7 @@ def read_components(text: str) -> list[Component]:
 
 
 def _lines(text: str) -> Iterator[Contentline]:
-    """The unfolded lines of the properties used here; long texts are cut."""
+    """Yield the unfolded lines of the properties in READ; cut long texts."""
     depth = 0
     for line in Contentlines.from_ical(text):
         match = _NAME.match(line[:100])
@@ -86,7 +85,7 @@ def _lines(text: str) -> Iterator[Contentline]:
 
 
 class _Parser(CalendarIcalParser):
-    """Drops unparsable properties, unless they determine times."""
+    """Drop unparsable properties; refuse the text if they determine times."""
 
     datetime_names = ()
 
@@ -94,13 +93,13 @@ class _Parser(CalendarIcalParser):
         super().__init__(lines, ComponentFactory(), TypesFactory.instance())
 
     def handle_end_component(self, vals: str) -> None:
-        super().handle_end_component("")  # by its name the library would keep a zone
+        super().handle_end_component("")  # with the name, the library would cache a time zone
 
     def prepare_components(self) -> None:
-        """Nothing to look up again: no zone was looked up."""
+        """Skip the library's second pass, which resolves time zones."""
 
     def handle_line_parse_error(self, exception: Exception) -> None:
-        """The line is left out."""
+        """Drop the line."""
 
     def handle_property_parse_error(
         self, exception: Exception, name: str, params: Any, val: str, line: Contentline
@@ -110,7 +109,7 @@ class _Parser(CalendarIcalParser):
 
 
 def all_values(component: Component, name: str) -> list[Any]:
-    """The values of a property that may occur several times."""
+    """Return all values of a property; [] if it is absent."""
     found = component.get(name)
     if found is None:
         return []
@@ -118,22 +117,22 @@ def all_values(component: Component, name: str) -> list[Any]:
 
 
 def first_value(component: Component, name: str) -> Any:
-    """The first value of a property; None if it is absent."""
+    """Return the first value of a property; None if it is absent."""
     return next(iter(all_values(component, name)), None)
 
 
 def keyword_value(component: Component, name: str) -> str:
-    """A property of one word, in upper case; "" if it is absent."""
+    """Return a property's value in upper case; "" if it is absent."""
     return str(first_value(component, name) or "").strip().upper()
 
 
 def value_text(value: Any) -> str:
-    """A value as it is written, such as that of a rule."""
+    """Return a value as iCalendar text, such as `FREQ=DAILY` for a rule."""
     return value.to_ical().decode()
 
 
 def date_values(component: Component, name: str) -> list[date]:
-    """The dates and times of a property, as written; the starts of periods."""
+    """Return a property's dates and times as written; of periods, the starts."""
     found = []
     for each_value in all_values(component, name):
         for value in each_value.dts:
@@ -144,18 +143,18 @@ def date_values(component: Component, name: str) -> list[date]:
 
 
 def tzid_of(value: Any) -> str:
-    """The TZID of a date property; "" if it has none."""
+    """Return the TZID of a date property; "" if it has none."""
     return str(value.params.get("TZID", ""))
 
 
 def sequence_of(component: Component) -> int:
-    """The component's SEQUENCE; -1 if it has none."""
+    """Return the component's SEQUENCE; -1 if it has none."""
     found = first_value(component, "SEQUENCE")
     return found if isinstance(found, int) else -1
 
 
 def duration_of(value: Any) -> timedelta:
-    """Of a DURATION."""
+    """Return the length of a DURATION; zero if the value is no duration."""
     return value.dt if isinstance(value.dt, timedelta) else timedelta()
 
 

@@ -1,7 +1,7 @@
 """Expand recurring events: rules, dates, exceptions and overrides (RFC 5545, section 3.8.5).
 
-All times of a series are compared as readings of the wall clock of its master: naive datetimes,
-midnight for all-day events. Only the window and its surroundings are expanded.
+A series compares its times as readings of the master's wall clock: naive datetimes, midnight for
+all-day events. Only the window and its surroundings are expanded.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ from common.ical.rrule import RecurrenceRule, rule_starts
 from common.ical.timezones import UTC_CLOCK, Clock, ClocksByTzid
 
 MAX_OCCURRENCES = 5000
-# How far outside of the window an occurrence may begin, or be moved from, that reaches into it.
+# Limit of the search outside the window for occurrences that last, or are moved, into it.
 MAX_YEARS_AHEAD = timedelta(days=3660)
 DAY = timedelta(days=1)
 REPEATS = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
@@ -35,7 +35,7 @@ Window = tuple[datetime, datetime]
 
 
 class OccurrenceSpan(NamedTuple):
-    """One occurrence of a component: instants, and dates if it is all-day."""
+    """One occurrence of a component, in aware UTC. days: its dates (end exclusive) if all-day."""
 
     component: Component
     start: datetime
@@ -44,11 +44,10 @@ class OccurrenceSpan(NamedTuple):
 
 
 class EventTiming:
-    """The time of one VEVENT, before any recurrence.
+    """The time of one VEVENT without its recurrence.
 
-    start, end: as written, the end exclusive, never before the start. clock: the clock of these
-    readings. elapsed: the length, if given in hours and minutes, which clock changes do not
-    stretch.
+    start, end: dates or naive datetimes on `clock`; the end is exclusive and not before the start.
+    elapsed: the length if a DURATION has hours or minutes, which clock changes do not stretch.
     """
 
     def __init__(self, component: Component, clocks: ClocksByTzid) -> None:
@@ -74,9 +73,7 @@ class EventTiming:
         return self.start + span
 
     def _match(self, end: date) -> date:
-        """The end in the kind of the start. Many calendars write all-day events that end on their
-        first day.
-        """
+        """Convert `end` to the start's type; some calendars end all-day events on the first day."""
         if not self.is_whole_days:
             return end if isinstance(end, datetime) else datetime.combine(end, time())
         if isinstance(end, datetime):
@@ -92,7 +89,7 @@ class EventTiming:
         return self.end - self.start
 
     def at(self, start: date, end: date) -> OccurrenceSpan:
-        """That of an occurrence with these readings. Raises OverflowError."""
+        """Return the occurrence between two readings of the clock. Raises OverflowError."""
         if not isinstance(start, datetime) or not isinstance(end, datetime):
             days = (start, end)
             instants = [self.clock.instant(datetime.combine(day, time())) for day in days]
@@ -101,7 +98,7 @@ class EventTiming:
         if self.elapsed is not None and end - start == self.length:
             return OccurrenceSpan(self.component, begins, begins + self.elapsed, None)
         ends = self.clock.instant(end)
-        # Both in one gap of the clock: it lasts as long as it would have.
+        # Both readings are in one gap of the clock: keep the length between the readings.
         return OccurrenceSpan(
             self.component, begins, ends if ends > begins else begins + (end - start), None
         )
@@ -118,7 +115,7 @@ def _clock_of(value: Any, moment: date, clocks: ClocksByTzid) -> Clock:
 
 
 def _on(clock: Clock, value: Any, moment: date, clocks: ClocksByTzid) -> date:
-    """A date or time of a property as the clock shows it."""
+    """Convert a property's date or time to a reading of `clock`."""
     own, plain = _clock_of(value, moment, clocks), _plain(moment)
     if not isinstance(plain, datetime) or own == clock:
         return plain
@@ -132,10 +129,9 @@ def has_recurrence(components: Sequence[Component]) -> bool:
 def expand_series(
     components: Sequence[Component], clocks: ClocksByTzid, window: Window
 ) -> Iterator[OccurrenceSpan]:
-    """The occurrences of the components of one UID, in or near the window.
+    """Yield the occurrences of the components of one UID in or near the window.
 
-    Raises UnreadableCalendar for rules with more than 5,000 starts there, RecurrenceRuleError,
-    OverflowError.
+    Raises UnreadableCalendar for more than 5,000 starts there, RecurrenceRuleError, OverflowError.
     """
     first, *others = _masters(components)
     overrides = [
@@ -149,10 +145,7 @@ def expand_series(
 
 
 def _masters(components: Sequence[Component]) -> list[Component]:
-    """The newest version of the components that are not overrides; several events may share a UID.
-
-    Without any, the first component.
-    """
+    """Return the newest masters (events may share a UID); without any, the first component."""
     masters = [component for component in components if "RECURRENCE-ID" not in component]
     newest = max((sequence_of(master) for master in masters), default=0)
     return [master for master in masters if sequence_of(master) == newest] or [components[0]]
@@ -169,10 +162,11 @@ def _expand_series(
 
 
 class _Series:
-    """A master with its overrides; where the text has overrides only, the first lends its clock.
+    """A master and its overrides; without a master, the first override determines the clock.
 
-    span: what is looked at, with a day to spare. reach: so far before and behind it an occurrence
-    may begin, or be moved from, that ends up within. overrides: by the start that each replaces.
+    span: the window plus a day on both sides. reach: how far outside the span a start can lie if
+    its occurrence lasts, or is moved, into the span. overrides: keyed by the start that each
+    replaces.
     """
 
     def __init__(
@@ -189,14 +183,14 @@ class _Series:
             if replaced is None:
                 continue
             known = self.overrides.get(replaced)
-            # Of several versions of one override the newest counts.
+            # The newest of several versions of an override applies.
             if known is None or sequence_of(known.component) < sequence_of(timing.component):
                 self.overrides[replaced] = timing
 
     def occurrences(self) -> Iterator[OccurrenceSpan]:
-        """All that end up in the span, in no order. Raises as `expand_series`."""
+        """Yield the occurrences that overlap the span, unordered. Raises as `expand_series`."""
         starts, excluded = self._starts(), self._exdates()
-        # What says THISANDFUTURE holds for the starts behind its own, up to the next that does.
+        # A THISANDFUTURE override also applies to later starts, up to the next such override.
         turns = sorted(at for at, timing in self.overrides.items() if _is_turn(timing))
         for start, own_length in starts.items():
             if start in self.overrides or {start, start.date()} & excluded:
@@ -206,7 +200,7 @@ class _Series:
             begin = start + self._shift_of(timing)
             end = begin + (timing.length if own_length is None else own_length)
             if self._is_near(begin, end):
-                # Counted on the clock of the series, told in the words of what applies.
+                # Times on the clock of the series; texts from the component that applies.
                 found = self.master.at(self._of_own_kind(begin), self._of_own_kind(end))
                 yield found._replace(component=timing.component)
         for replaced, timing in self.overrides.items():
@@ -222,14 +216,13 @@ class _Series:
         return begin < self.span[1] and end > self.span[0]
 
     def _is_obsolete(self, timing: EventTiming, has_start: bool) -> bool:
-        """A copy of an older master: it repeats as that did, and replaces nothing of this one."""
+        """Return whether the override copies an older master and replaces no start of this one."""
         repeats = any(name in timing.component for name in ("RRULE", "RDATE", "EXDATE"))
         is_older = sequence_of(timing.component) < sequence_of(self.master.component)
         return repeats and is_older and not has_start
 
     def _starts(self) -> dict[datetime, timedelta | None]:
-        """By each start of DTSTART, rules and RDATEs in reach its length, if it has one of its
-        own."""
+        """Return start -> own length (None: the master's) from DTSTART, RRULE and RDATE."""
         if self._replaced_by(self.master) is not None:
             return {}
         since, before = self.span[0] - self.reach, self.span[1] + self.reach
@@ -255,7 +248,7 @@ class _Series:
         return found
 
     def _exdates(self) -> set[date]:
-        """The starts that are taken out; a date takes out all of its day."""
+        """Return the excluded starts; a date excludes all starts on that day."""
         return {
             moment.dt if is_date(moment.dt) else self._reading(value, moment.dt)
             for value in all_values(self.master.component, "EXDATE")
@@ -263,12 +256,12 @@ class _Series:
         }
 
     def _replaced_by(self, timing: EventTiming) -> datetime | None:
-        """The start that an override replaces; None for the master."""
+        """Return the start that an override replaces; None for the master."""
         written = first_value(timing.component, "RECURRENCE-ID")
         return None if written is None else self._reading(written, written.dt)
 
     def _shift_of(self, timing: EventTiming) -> timedelta:
-        """How far an override moves what it replaces."""
+        """Return how far an override moves the start that it replaces."""
         replaced = self._replaced_by(timing)
         if replaced is None:
             return timedelta()
@@ -280,8 +273,7 @@ class _Series:
         return self.clock.wall(timing.clock.instant(timing.start))
 
     def _reading(self, value: Any, moment: date) -> datetime:
-        """A date or time of a property on the clock of the series; a date among times is the one
-        of that day."""
+        """Return a property's value on the series' clock; a date gets the master's time of day."""
         reading = _on(self.clock, value, moment, self.clocks)
         if isinstance(reading, datetime):
             return _midnight(self._of_own_kind(reading))

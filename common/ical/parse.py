@@ -63,8 +63,7 @@ class CalendarOccurrence(NamedTuple):
 
 
 class ParsedObject(NamedTuple):
-    """An object of a calendar, read: its UID ("" where it has none), whether it repeats, and what
-    it comes to in a window."""
+    """A parsed object. uid: "" if it has none. occurrences: those that overlap the window."""
 
     uid: str
     is_recurring: bool
@@ -74,7 +73,7 @@ class ParsedObject(NamedTuple):
 def read_occurrences(
     text: str, *, zone: str, window: Window, address: str = ""
 ) -> list[CalendarOccurrence]:
-    """The occurrences that overlap the half-open `window`, expanded. Raises UnreadableCalendar.
+    """Return the occurrences that overlap the half-open `window`. Raises UnreadableCalendar.
 
     zone: the zone (the resource's) of dates and floating times. address: the owner's e-mail; events
     that this attendee has declined do not block.
@@ -90,20 +89,18 @@ def read_object(
     latest: datetime | None = None,
     address: str = "",
 ) -> ParsedObject:
-    """As `read_occurrences`, with what there is to know of the object besides.
+    """Parse one object like `read_occurrences`, with its UID and whether it repeats.
 
-    `latest`: what does not repeat is told although it begins behind the window, until then.
-
-    An object has one UID (RFC 4791, section 4.1): if it should have several, they are read apart
-    and told under the first. Unreadable are also what takes place more than 5,000 times in the
-    window or more often than every hour, and texts beyond any sensible size.
+    latest: a later end of the window for events that do not repeat. If an object has several UIDs
+    (RFC 4791, section 4.1, allows one), each is expanded on its own, and all get the first UID.
+    Raises UnreadableCalendar, also above 5,000 occurrences and for rules more frequent than hourly.
     """
     calendars = read_components(text)
     try:
         return _read(calendars, zone, window, latest or window[1], address.casefold())
     except UnreadableCalendar:
         raise
-    except Exception as error:  # whatever the libraries trip over, it is the text's fault
+    except Exception as error:  # the libraries raise many types of errors for malformed text
         raise UnreadableCalendar(
             f"Its times can't be read ({type(error).__name__}: {error})."
         ) from error
@@ -156,7 +153,7 @@ def _uid_of(event: Component) -> str:
 
 
 def _cut(stretch: OccurrenceSpan) -> OccurrenceSpan:
-    """Within the years that the service knows."""
+    """Limit the span to the supported years."""
     start, end = max(stretch.start, FIRST), min(stretch.end, LAST)
     if (start, end) == stretch[1:3]:
         return stretch
@@ -167,7 +164,7 @@ def _cut(stretch: OccurrenceSpan) -> OccurrenceSpan:
 
 
 def _touches(stretch: OccurrenceSpan, window: Window) -> bool:
-    """What has no length takes no time."""
+    """Return whether the span overlaps the window; a span without length does not."""
     return stretch.start < stretch.end and stretch.start < window[1] and stretch.end > window[0]
 
 
@@ -213,7 +210,7 @@ def _description(event: Component) -> str:
 
 
 def _participants(event: Component) -> Iterator[str]:
-    """The addresses of the attendees, each once."""
+    """Yield the attendees' addresses, each once, at most MAX_PARTICIPANTS."""
     named: dict[str, str] = {}
     for attendee in all_values(event, "ATTENDEE"):
         address = _address_of(attendee)
@@ -223,7 +220,7 @@ def _participants(event: Component) -> Iterator[str]:
 
 
 def _address_of(attendee: object) -> str:
-    """Of a `mailto:`; where it is another kind of address, the EMAIL that stands beside it."""
+    """Return the address of a `mailto:` URI; of other URIs, the EMAIL parameter or ""."""
     scheme, _, address = str(attendee).partition(":")
     if scheme.casefold() == "mailto":
         return address.strip()

@@ -1,12 +1,11 @@
 """Recurrence rules (RFC 5545, section 3.3.10) on a wall clock: parse and expand.
 
-External calendars may have any rule that repeats at most hourly. A booking's rule counts in whole
-days and ends: FREQ from DAILY to YEARLY with COUNT or UNTIL; its time of day is that of the start,
-so the BY parts of hours and less are refused.
+External calendars may have any rule that repeats at most hourly. A booking's rule has FREQ from
+DAILY to YEARLY with COUNT or UNTIL; BYHOUR, BYMINUTE and BYSECOND are refused, because the start
+determines the time of day.
 
-Only the days between two bounds are visited, each once, so that no rule takes long: libraries
-search for the next occurrence of an unsatisfiable rule until the year 9999, and visit each second
-of a rule that counts in seconds.
+Expansion visits each day between two bounds once, so every rule is cheap. Libraries search for an
+occurrence of an unsatisfiable rule until the year 9999.
 """
 
 import calendar
@@ -28,11 +27,11 @@ from common.instants import (
     wall_to_utc_or_gap_end,
 )
 
-# Of a booking's rule.
+# Limits of a booking's rule.
 MAX_LENGTH = 500
 MAX_OCCURRENCES = 366
 MAX_YEARS = 10
-# A rule that counts is followed from its first day on.
+# A rule with COUNT is expanded from its first day on.
 EARLIEST_COUNTED = 1970
 
 Times = tuple[datetime, datetime]
@@ -41,12 +40,12 @@ T = TypeVar("T")
 
 
 class RecurrenceRuleError(ValueError):
-    """The rule can't be used; the text says why."""
+    """The rule is invalid or not supported; the message is for the client."""
 
 
 # --- Reading --------------------------------------------------------------------------------------
 def _numbers(least: int, most: int, *, from_end: bool = False) -> Fits:
-    """A list of integers of that size, which may count from the end."""
+    """Match lists of integers from `least` to `most`; `from_end` allows signs."""
 
     def fits(text: str) -> bool:
         words = text.split(",")
@@ -70,7 +69,7 @@ def _pattern(pattern: str) -> Fits:
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _DAY = f"({'|'.join(DAYS)})"
 _DAYS = rf"([+-]?[1-9][0-9]?)?{_DAY}(,([+-]?[1-9][0-9]?)?{_DAY})*"
-# The name of each part, and whether a text is a value of it: in the rule of a booking,
+# Part -> predicate for its values, in a booking's rule.
 BOOKING_PARTS: Mapping[str, Fits] = {
     "FREQ": _pattern("DAILY|WEEKLY|MONTHLY|YEARLY"),
     "INTERVAL": _one(1, 1000),
@@ -84,7 +83,7 @@ BOOKING_PARTS: Mapping[str, Fits] = {
     "BYWEEKNO": _numbers(1, 53, from_end=True),
     "BYSETPOS": _numbers(1, 366, from_end=True),
 }
-# and in any rule. RFC 7529 has calendars beside the Gregorian one; what skips days is not known.
+# In any rule. Of RFC 7529, RSCALE has no effect, and SKIP other than OMIT is not supported.
 PARTS: Mapping[str, Fits] = {
     **BOOKING_PARTS,
     "FREQ": _pattern("HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY"),
@@ -96,7 +95,7 @@ PARTS: Mapping[str, Fits] = {
     "RSCALE": _pattern(".*"),
     "SKIP": _pattern("OMIT"),
 }
-# Which parts a frequency has no use for (RFC 5545, the table of section 3.3.10).
+# Parts that a frequency does not allow (RFC 5545, the table of section 3.3.10).
 MISPLACED: Mapping[str, tuple[str, ...]] = {
     "DAILY": ("BYWEEKNO", "BYYEARDAY"),
     "WEEKLY": ("BYWEEKNO", "BYYEARDAY", "BYMONTHDAY"),
@@ -107,14 +106,14 @@ DAY_PARTS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO")
 
 
 class RecurrenceRule:
-    """`FREQ=WEEKLY;BYDAY=MO,TH`, as strange as they come.
+    """A parsed rule such as `FREQ=WEEKLY;BYDAY=MO,TH`.
 
-    text: as it was sent, in upper case and without `RRULE:`. until: the last reading that may be a
-    start, a date counting to its end, in UTC where `until_is_utc`; None: there is no last.
+    text: as sent, in upper case and without `RRULE:`. until: the last possible start, naive (of a
+    date: the end of the day), in UTC if `until_is_utc`; None: no last start.
     """
 
     def __init__(self, text: str, known: Mapping[str, Fits] = PARTS) -> None:
-        """`known`: the parts that it may have. Raises RecurrenceRuleError."""
+        """`known`: the allowed parts. Raises RecurrenceRuleError."""
         self.text = text.strip().upper().removeprefix("RRULE:")
         self.parts = _read_parts(self.text, known)
         self.frequency = self.parts["FREQ"]
@@ -130,7 +129,7 @@ class RecurrenceRule:
             raise RecurrenceRuleError("The event repeats more than once an hour.")
 
     def last_start(self, to_wall: Callable[[datetime], datetime]) -> datetime | None:
-        """`until` as a clock shows it; `to_wall` reads that clock at an instant (aware UTC)."""
+        """Return `until` as a wall-clock reading; `to_wall` converts an instant (aware UTC)."""
         if self.until is None or not self.until_is_utc:
             return self.until
         return to_wall(to_aware(self.until))
@@ -140,7 +139,7 @@ class RecurrenceRule:
 
     @cached_property
     def weekdays(self) -> frozenset[tuple[int, int]]:
-        """BYDAY as (which one, weekday); 0: each. Which one counts in months and years only."""
+        """BYDAY as (n, weekday); n is 0 for every such weekday, and in DAILY and WEEKLY rules."""
         words = [word for word in self.parts.get("BYDAY", "").split(",") if word]
         is_numbered = self.frequency in ("MONTHLY", "YEARLY")
         return frozenset(
@@ -150,7 +149,7 @@ class RecurrenceRule:
 
 def _read_parts(text: str, known: Mapping[str, Fits]) -> dict[str, str]:
     words = text.split(";")
-    if known is PARTS:  # a booking's rule is kept and sent as it is: nothing in it is passed over
+    if known is PARTS:  # a booking's rule is stored and sent unchanged: ignore no part
         words = [word.strip() for word in words if word.strip() and not word.startswith("X-")]
     parts: dict[str, str] = {}
     for word in words:
@@ -168,7 +167,7 @@ def _read_parts(text: str, known: Mapping[str, Fits]) -> dict[str, str]:
 
 
 def _read_until(text: str) -> datetime | None:
-    """One beyond the years that the service knows is none: many write 9999 for "for ever"."""
+    """Parse UNTIL; None beyond the supported years, since many clients write 9999 for no end."""
     if not text:
         return None
     try:
@@ -179,7 +178,7 @@ def _read_until(text: str) -> datetime | None:
 
 
 def read_booking_rule(text: str) -> RecurrenceRule:
-    """`FREQ=WEEKLY;COUNT=52`. Raises RecurrenceRuleError for a rule that bookings can't have."""
+    """Parse a booking's rule such as `FREQ=WEEKLY;COUNT=52`. Raises RecurrenceRuleError."""
     if len(text.strip()) > MAX_LENGTH:
         raise RecurrenceRuleError(f"Must have at most {MAX_LENGTH} characters.")
     rule = RecurrenceRule(text, BOOKING_PARTS)
@@ -201,12 +200,11 @@ def read_booking_rule(text: str) -> RecurrenceRule:
 def expand_recurrence(
     rule: RecurrenceRule, start: datetime, end: datetime, zone_name: str
 ) -> list[Times]:
-    """Start and end of every occurrence, aware UTC; the first is the one given.
+    """Return start and end (aware UTC) of every occurrence; the first is `start`, `end`.
 
-    Counted on the zone's wall clock: both ends keep their readings over clock changes, a reading
-    inside a gap means the gap's end, and days that a month does not have are left out. Raises
-    RecurrenceRuleError: more occurrences or years than allowed, or a start that the rule leaves
-    out.
+    Both keep their readings of the zone's clock over clock changes; a reading inside a gap becomes
+    the gap's end. Days that a month does not have are skipped. Raises RecurrenceRuleError for too
+    many occurrences or years, and if `start` does not fit the rule.
     """
     first, last = (wall_time(moment, zone_name) for moment in (start, end))
     horizon = first + relativedelta(years=MAX_YEARS)
@@ -232,7 +230,7 @@ def _times(wall: datetime, by_wall: timedelta, elapsed: timedelta, zone_name: st
         end = check_year(wall_to_utc_or_gap_end(wall + by_wall, zone_name))
     except InstantError as error:
         raise RecurrenceRuleError(str(error)) from error
-    # Both in one gap of the clock: it lasts as long as the first.
+    # Both readings are in one gap of the clock: keep the length of the first occurrence.
     return start, end if end > start else start + elapsed
 
 
@@ -244,10 +242,10 @@ def rule_starts(
     before: datetime,
     until: datetime | None,
 ) -> Iterator[datetime]:
-    """Readings of one wall clock (naive) at which the rule says that something starts, in order.
+    """Yield the rule's starts in order, as readings of one wall clock (naive).
 
-    Of those from `first` on, the ones in `since` to `before`, half-open, not after `until`. Whether
-    `first` itself fits the rule is not asked. Raises RecurrenceRuleError.
+    Only starts from `first` on, in the half-open range `since` to `before`, and not after `until`.
+    `first` itself need not fit the rule. Raises RecurrenceRuleError.
     """
     if rule.count is not None and first.year < EARLIEST_COUNTED:
         raise RecurrenceRuleError("The rule has a COUNT and begins before 1970.")
@@ -284,7 +282,7 @@ def _times_of_day(rule: RecurrenceRule, own: time) -> list[time]:
 def _hourly(
     rule: RecurrenceRule, first: datetime, since: datetime, before: datetime
 ) -> Iterator[datetime]:
-    """Every so many hours on the wall clock; its days and hours are filters here."""
+    """Yield every INTERVAL hours on the wall clock; the rule's days and hours are filters."""
     if "BYSETPOS" in rule.parts:
         raise RecurrenceRuleError("BYSETPOS is not allowed in an HOURLY rule.")
     for minute in rule.numbers("BYMINUTE"):
@@ -308,10 +306,10 @@ ONE_DAY = timedelta(days=1)
 def fitting_days(
     rule: RecurrenceRule, first: date, last: date, *, since: date = date.min
 ) -> Iterator[list[date]]:
-    """The days of each period (year, month, week or day) of the rule from `first`, before BYSETPOS.
+    """Yield the days of each period (year, month, week or day) from `first` on, before BYSETPOS.
 
-    Includes days of the first and last period outside of `first` to `last`. Periods that end before
-    `since` are skipped at no cost.
+    Includes days of the first and last period outside `first` to `last`. Skips periods that end
+    before `since` at no cost.
     """
     fits = DayFilter(rule, first)
     for period in _PERIODS[rule.frequency](rule, first, last, max(since, first)):
@@ -319,7 +317,7 @@ def fitting_days(
 
 
 def at_positions(found: Sequence[T], positions: Collection[int]) -> list[T]:
-    """Those whose place, counted from either end, BYSETPOS names."""
+    """Return the items at the positions of BYSETPOS: from 1, or negative from the end."""
     return [
         day
         for place, day in enumerate(found)
@@ -358,7 +356,7 @@ def _yearly(rule: RecurrenceRule, first: date, last: date, since: date) -> Itera
 
 
 def _step_before(first: int, since: int, step: int) -> int:
-    """The last of first, first + step, ... that is not after `since`."""
+    """Return the last of first, first + step, ... that is not after `since`."""
     return first + (since - first) // step * step
 
 
@@ -375,7 +373,7 @@ _PERIODS: Mapping[str, Callable[[RecurrenceRule, date, date, date], Iterator[lis
 
 
 class DayFilter:
-    """Whether a day satisfies the rule, before BYSETPOS; what the rule omits is as in `first`."""
+    """Match the rule's days, before BYSETPOS; omitted parts default to the values of `first`."""
 
     def __init__(self, rule: RecurrenceRule, first: date) -> None:
         self.months = rule.numbers("BYMONTH")
@@ -384,7 +382,7 @@ class DayFilter:
         self.weeks = rule.numbers("BYWEEKNO")
         self.weekdays = rule.weekdays
         self.week_start = rule.week_start
-        # A numbered weekday counts within the month, or within the year where no month is named.
+        # Numbered weekdays count within the month, in YEARLY rules without BYMONTH in the year.
         self.counts_in_year = rule.frequency == "YEARLY" and not self.months
         if any(name in rule.parts for name in DAY_PARTS):
             if self.weeks and not self.weekdays:
@@ -417,7 +415,7 @@ class DayFilter:
 
 
 def _is_at(place: int, length: int, places: frozenset[int]) -> bool:
-    """Whether a place, counted from either end, is named."""
+    """Return whether `places`, which may count from the end, contain the place."""
     return place in places or place - length - 1 in places
 
 
@@ -434,8 +432,7 @@ def _year_day(day: date) -> int:
 
 
 def _week_number_and_last(day: date, week_start: int) -> tuple[int, int]:
-    """The number of the day's week, and of the last in its year: a week belongs to the year in
-    which it has at least four days."""
+    """Return the day's week number and that of its year's last week (of four days or more)."""
     return _week_number(day, week_start), _week_number(
         date(_fourth_day(day, week_start).year, 12, 28), week_start
     )
@@ -446,5 +443,5 @@ def _week_number(day: date, week_start: int) -> int:
 
 
 def _fourth_day(day: date, week_start: int) -> date:
-    """Of the day's week: it decides whose year the week is."""
+    """Return the fourth day of the day's week; its year is the week's year."""
     return day + ONE_DAY * (3 - (day.weekday() - week_start) % 7)

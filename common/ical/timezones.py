@@ -17,9 +17,9 @@ from common.ical.components import all_values, date_values, first_value, value_t
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, rule_starts
 from common.instants import ZONES, wall_time, wall_to_utc_or_gap_end
 
-# Of one zone that a text defines, over the few years that are looked at.
+# Limit of clock changes of one zone that a text defines, around the window.
 MAX_CHANGES = 1000
-# A rule of a zone is looked at from so long before what is asked for, to know what held then.
+# Zone rules are expanded from this long before the window, to know the offset at its start.
 YEARS_BEFORE = timedelta(days=800)
 
 _ZONES = {name.casefold(): name for name in ZONES}
@@ -28,16 +28,14 @@ _WINDOWS = {name.casefold(): place for name, place in WINDOWS_TO_OLSON.items()}
 
 class Clock(Protocol):
     def instant(self, wall: datetime) -> datetime:
-        """When it shows this for the first time, or would have. Raises OverflowError."""
+        """Return the first instant at which the clock shows `wall`. Raises OverflowError."""
 
     def wall(self, instant: datetime) -> datetime:
-        """What it shows then. Raises OverflowError."""
+        """Return the clock's reading at the instant. Raises OverflowError."""
 
 
 @dataclass(frozen=True)
 class ZoneClock:
-    """The clock of an IANA zone."""
-
     name: str
 
     def instant(self, wall: datetime) -> datetime:
@@ -57,8 +55,6 @@ class OffsetChange(NamedTuple):
 
 @dataclass(frozen=True)
 class DefinedClock:
-    """The clock of a zone that the text defines."""
-
     changes: Sequence[OffsetChange]
 
     def instant(self, wall: datetime) -> datetime:
@@ -67,7 +63,7 @@ class DefinedClock:
             if wall < change.at + offset:
                 break
             offset, since = change.after, change.at
-        # A reading that comes before its own offset holds was skipped.
+        # A reading before the change to its own offset was skipped: return the gap's end.
         return max(wall - offset, since).replace(tzinfo=UTC)
 
     def wall(self, instant: datetime) -> datetime:
@@ -81,9 +77,9 @@ UTC_CLOCK = ZoneClock("UTC")
 
 
 def resolve_tzid(name: str) -> str | None:
-    """The IANA zone of a TZID: its own name, Windows' name for it, or behind a vendor's prefix.
+    """Return the IANA zone of a TZID: an IANA or Windows name, or one behind a vendor's prefix.
 
-    >>> known_zone("/citadel.org/20190914_1/Europe/London")
+    >>> resolve_tzid("/citadel.org/20190914_1/Europe/London")
     'Europe/London'
     """
     plain = name.strip().strip("/").casefold()
@@ -98,10 +94,10 @@ def resolve_tzid(name: str) -> str | None:
 
 
 class ClocksByTzid:
-    """The clocks of one text, by TZID; `default` is that of floating times and unknown zones,
-    `days` that of whole days.
+    """The clocks of one text, by TZID.
 
-    window: what is looked at, aware; zones that the text defines are right around it.
+    default: for floating times and unknown zones. days: for dates. window: aware; clocks of zones
+    that the text defines are right around it.
     """
 
     def __init__(
@@ -137,7 +133,7 @@ class ClocksByTzid:
 def read_offset_changes(
     component: Component, window: tuple[datetime, datetime]
 ) -> list[OffsetChange]:
-    """The changes of a VTIMEZONE's clock that matter around the window; none: it says nothing."""
+    """Return a VTIMEZONE's clock changes around the window; [] if it defines none."""
     since, before = (bound.astimezone(UTC).replace(tzinfo=None) for bound in window)
     found: set[OffsetChange] = set()
     for observance in component.subcomponents:
@@ -154,7 +150,7 @@ def read_offset_changes(
 def _onsets(
     observance: Component, since: datetime, before: datetime, ahead: timedelta
 ) -> Iterator[datetime]:
-    """When an observance begins, on the clock that holds until then."""
+    """Yield the starts of an observance, on the clock that applies until then."""
     dates = [_naive(each_date, ahead) for each_date in date_values(observance, "DTSTART")]
     if not dates:
         return

@@ -1,6 +1,4 @@
-"""Shared components of the API's description: schemas, headers, parameters, errors, the envelope of
-listings. `generator` describes the views.
-"""
+"""Shared components of the OpenAPI document: schemas, headers, parameters, errors, pagination."""
 
 from typing import Any
 
@@ -144,7 +142,7 @@ CHALLENGE = {
 ALLOW = {"Allow": answer_header("Allow", "The methods of this path.", always=True)}
 
 # --- Webhooks -------------------------------------------------------------------------------------
-# Event name -> path item: the calls that the service makes, described by packages above.
+# Event name -> path item of the webhook call; the layers above add their own.
 WEBHOOKS: dict[str, Json] = {}
 
 # --- Errors ---------------------------------------------------------------------------------------
@@ -152,7 +150,7 @@ _REQUEST_ID_EXAMPLE = "5f0c7e0e-8f0e-4b9e-9a38-1f4f1c1f7a10"
 
 
 def error_schema(status: int, description: str, **properties: Json) -> Json:
-    """The schema of all errors with a status, with the fields that only it has."""
+    """Return the schema of a status's errors; `properties`: the fields that only it has."""
     codes = [code for code, of_status in STATUS.items() if of_status == status]
     return {
         "type": "object",
@@ -174,9 +172,9 @@ def error_response(
     headers: Json | None = None,
     **properties: Json,
 ) -> Json:
-    """Register the schema and the response of a status as components named `Error404`.
+    """Register a status's schema and response as components (`Error404`); return the reference.
 
-    `examples` maps a code to the other members of its body.
+    `examples` maps an error code to the other members of its body.
     """
     schema = register_component(
         "schemas", f"Error{status}", error_schema(status, description, **properties)
@@ -197,7 +195,6 @@ def error_response(
 
 
 def error_properties(response: Json) -> Json:
-    """The properties of an error response's schema."""
     content = find_component(response)["content"]["application/json"]
     return find_component(content["schema"])["properties"]
 
@@ -384,7 +381,7 @@ ERROR_RESPONSES = {
 }
 
 
-# What failed one of many: the fields of its own error answer, under one status of the whole.
+# The error of one change of a bulk request, whose own response has another status.
 class ErrorOfOneRecord(
     Record,
     required=["error", "code"],
@@ -396,8 +393,9 @@ class ErrorOfOneRecord(
     }
     | {"code": text_response("A stable code for programs.", enum=list(STATUS))},
 ):
-    """As its own request would have been answered, without the request's id; paths begin at the top
-    of the body."""
+    """The error that a request of its own would have got, without `request_id`. Paths start at the
+    top of the body.
+    """
 
 
 SECURITY = "basic"

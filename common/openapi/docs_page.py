@@ -1,10 +1,10 @@
-"""The browsable description at /docs: Swagger UI, all of it from this service."""
+"""The documentation page at /docs: Swagger UI, served entirely by this service."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-# Try-it-out calls this service and nobody else. Swagger UI draws its icons from data: addresses.
+# "Try it out" may call this service only. Swagger UI loads its icons from data: URLs.
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",

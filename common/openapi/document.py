@@ -18,7 +18,6 @@ _document_lock = threading.Lock()
 
 
 def document_bytes() -> bytes:
-    """The OpenAPI document as indented JSON that ends with a line break."""
     with _document_lock:
         return _make_document()
 
@@ -35,7 +34,7 @@ def document_tag() -> str:
 
 
 class DocumentView(ApiView):
-    """The description itself. Clients may keep it, and ask whether it has changed."""
+    """Serves the document with an ETag, so that clients can cache it."""
 
     operation_ids = {"GET": "retrieveDescription"}
     public = True

@@ -1,13 +1,13 @@
-"""The API's description of itself: how a view says what its handlers take and answer.
+"""Generate the OpenAPI document: a view declares the requests and responses of its handlers.
 
-A package names its answers once (`records.Record`) and points at them:
+A package defines its responses once (`records.Record`) and refers to them:
 
     class BookingList(ApiView):
         paginated = True            # documents limit and page
         # query_like = True         # a POST that changes nothing: no Idempotency-Key, no 409
         # public = True             # needs no credentials
-        # errors = (404, 429)       # statuses that a public view has beside those of all
-        # operation_ids = {"POST": "searchAvailability"}  # where the path does not give them
+        # errors = (404, 429)       # further error statuses of a public view
+        # operation_ids = {"POST": "searchAvailability"}  # instead of the names from the path
 
         @describe_endpoint(summary="List bookings", response=page_of(BookingRecord))
         def get(self, request): ...
@@ -20,7 +20,7 @@ A package names its answers once (`records.Record`) and points at them:
         )
         def post(self, request): ...
 
-The example of an answer is put together from those of its components where none is given.
+Without `examples`, the example of a response is composed of the examples of its components.
 """
 
 import re
@@ -50,17 +50,16 @@ from common.openapi.records import COMPONENTS, Json, find_component, schema_of
 
 
 def data_object(kind: Any) -> Json:
-    """`{"data": ...}` around a type or a schema."""
+    """Return the schema `{"data": ...}` around a type or a schema."""
     return {"type": "object", "properties": {"data": schema_of(kind)}, "required": ["data"]}
 
 
 def data_list(kind: Any) -> Json:
-    """`{"data": [...]}`, without pages."""
+    """Return the schema `{"data": [...]}`, without pages."""
     return data_object({"type": "array", "items": schema_of(kind)})
 
 
 def page_of(kind: Any) -> Json:
-    """The pagination envelope around a list."""
     rows = {"data": {"type": "array", "items": schema_of(kind)}}
     properties = find_component(PageRecord.schema)["properties"] | rows
     return {"type": "object", "properties": properties, "required": list(properties)}
@@ -86,12 +85,12 @@ def describe_endpoint(
     others: Mapping[int, OpenApiResponse] | None = None,
     **options: Any,
 ) -> Callable[[Any], Any]:
-    """Describes one handler: schemas of its body and its answer (None: no body).
+    """Describe one handler: the schemas of its body and its response (None: no body).
 
-    `examples` and `request_examples` map a name to a whole value; `query`, `path` and `headers`
-    (of the answer) a name to its schema; `others` further statuses to their answers. `options`
-    (description, deprecated) go to drf-spectacular's extend_schema. The view refuses every other
-    query parameter.
+    `examples` and `request_examples` map a name to a whole value; `query`, `path` and `headers` (of
+    the response) a name to a schema; `others` further statuses to their responses. `options`
+    (description, deprecated) are passed to drf-spectacular's extend_schema. The view refuses query
+    parameters that are not in `query`.
     """
     if examples is None and response is not None:
         examples = examples_of(response)
@@ -121,7 +120,7 @@ ParameterPlace = Literal["query", "path", "header"]
 def parameters_of(
     schemas: Mapping[str, Json], place: ParameterPlace, **options: Any
 ) -> Iterator[OpenApiParameter]:
-    """`required` and `description` stand in a schema for the parameter's own."""
+    """Yield the parameters; `required` and `description` of a schema become the parameter's own."""
     for name, schema in schemas.items():
         own = {"required", "description"}
         yield OpenApiParameter(
@@ -135,7 +134,6 @@ def parameters_of(
 
 
 def include_of(names: Iterable[str]) -> Json:
-    """The schema of an `include` with these names."""
     known = list(names)
     choice = "|".join(map(re.escape, known))
     return {
@@ -147,7 +145,7 @@ def include_of(names: Iterable[str]) -> Json:
 
 
 def search_of(fields: Collection[str], example: str) -> Json:
-    """The schema of a `search` with these fields; `meta.` means every key of meta."""
+    """Return the schema of a `search` with these fields; `meta.` stands for every key of meta."""
     known = ", ".join(f"{field}<key>" if field.endswith(".") else field for field in fields)
     return {
         "type": "string",
@@ -159,7 +157,7 @@ def search_of(fields: Collection[str], example: str) -> Json:
 
 
 def examples_of(schema: Json) -> Mapping[str, Any]:
-    """The one example that the parts of a schema make together; none where a part has none."""
+    """Return the example composed of the schema's parts; {} if a part has none."""
     try:
         return {"example": example_of(schema)}
     except KeyError:
@@ -167,9 +165,9 @@ def examples_of(schema: Json) -> Mapping[str, Any]:
 
 
 def example_of(schema: Json) -> Any:
-    """The example of a schema: its own, or of its component, or made of its required parts.
+    """Return the schema's own example, its component's, or one composed of its required parts.
 
-    Raises KeyError where there is none.
+    Raises KeyError if a part has none.
     """
     if "$ref" in schema:
         return example_of(find_component(schema))
@@ -195,7 +193,7 @@ def body_examples(examples: Mapping[str, Any]) -> list[OpenApiExample]:
 
 
 class Schema(AutoSchema):
-    """Adds the shared responses and parameters to each operation."""
+    """Add the shared responses and parameters to each operation."""
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Json | None:
         operation = super().get_operation(*args, **kwargs)
@@ -228,7 +226,6 @@ class Schema(AutoSchema):
 
     @property
     def honours_idempotency_key(self) -> bool:
-        """Whether an Idempotency-Key is honoured."""
         secret = self.method in getattr(self.view, "secret_methods", ())
         return self.is_effect and self.method != "DELETE" and not secret
 
@@ -257,15 +254,17 @@ class Schema(AutoSchema):
         return sorted(set(statuses))
 
     def get_operation_id(self) -> str:
-        """What the view's `operation_ids` say of the method, else by method and path. /v2/users is
-        another name of /v2/resources: the same operations have its noun."""
+        """Return the view's `operation_ids` of the method, else a name from method and path.
+
+        /v2/users is an alias of /v2/resources with the same operations, named after users.
+        """
         given = getattr(self.view, "operation_ids", {}).get(self.method)
         if given and self.path.startswith("/v2/users"):
             given = given.replace("Resource", "User")
         return given or operation_name(self.method, self.path.removeprefix("/v2"))
 
     def get_tags(self) -> list[str]:
-        """The view's `tag`, else the first word of the path."""
+        """Return the view's `tag`, else the first word of the path."""
         words = re.findall(r"[\w-]+", self.path.removeprefix("/v2"))
         return [getattr(self.view, "tag", words[0])]
 
@@ -273,19 +272,19 @@ class Schema(AutoSchema):
         return [] if self.is_public else [{SECURITY: []}]
 
     def get_request_serializer(self) -> Any:
-        """None: a handler that is not `described` has no body to tell of."""
+        """Return None: a handler without `describe_endpoint` has no described body."""
 
     def get_response_serializers(self) -> Any:
         return {200: {"type": "object"}}
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
-        """The class's; where an answer has that name, the body is called `BookingInput`."""
+        """Return the class's name; `BookingInput` if a response has that name already."""
         name = type(serializer).__name__.removesuffix("Serializer")
         return f"{name}Input" if ("schemas", name) in COMPONENTS else name
 
     def _insert_field_validators(self, field: Any, schema: Json) -> None:
-        # Of a text that may be blank the base makes two alternatives; one is enough where the
-        # pattern takes a blank one too.
+        # The base class describes a text that may be blank as two alternatives; one is enough if
+        # the pattern matches blank texts.
         pattern = schema.get("pattern")
         takes_blank = pattern is not None and re.search(pattern, "") is not None
         if takes_blank:
@@ -305,7 +304,7 @@ VERBS = {"POST": "create", "PUT": "update", "DELETE": "delete"}
 
 
 def operation_name(method: str, path: str) -> str:
-    """A verb and a noun.
+    """Return a verb and a noun.
 
     >>> operation_name("GET", "/bookings"), operation_name("GET", "/bookings/{booking_id}")
     ('listBookings', 'retrieveBooking')
@@ -333,13 +332,13 @@ def singular(noun: str) -> str:
 
 
 def path_words(name: str) -> str:
-    """`booking_id` -> "Id of the booking."."""
+    """Return "Id of the booking." for `booking_id`; "" for other names."""
     words = name.replace("_", " ")
     return f"Id of the {words.removesuffix(' id')}." if words.endswith(" id") else ""
 
 
 def complete_document(result: Json, generator: Any, request: Any, public: bool) -> Json:
-    """A hook of drf-spectacular: adds the components that are pointed at, drops its own marks."""
+    """Add all referenced components and remove drf-spectacular's marks: one of its hooks."""
     drop_marks(result)
     result |= {"webhooks": WEBHOOKS} if WEBHOOKS else {}
     components = result["components"]
@@ -358,7 +357,7 @@ def complete_document(result: Json, generator: Any, request: Any, public: bool) 
 
 
 def find_references(node: Any) -> Iterator[tuple[str, str]]:
-    """(kind, name) of every `$ref` in the node."""
+    """Yield (kind, name) of every `$ref` in the node."""
     if isinstance(node, dict):
         if "$ref" in node:
             kind, name = node["$ref"].split("/")[-2:]
@@ -370,7 +369,7 @@ def find_references(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def drop_marks(node: Any) -> None:
-    """Removes drf-spectacular's notes for a hook of its own that names enumerations."""
+    """Remove drf-spectacular's marks for its own hook, which names enumerations."""
     if isinstance(node, dict):
         node.pop("x-spec-enum-id", None)
         node = list(node.values())

@@ -1,4 +1,4 @@
-"""Answers: a class names the fields of an object once, and all that tells of it comes from there.
+"""Response objects: one class names an object's fields; values, schema and example derive from it.
 
     class CustomerRecord(Record):
         "Who booked: a snapshot of that moment."
@@ -7,14 +7,14 @@
         name: str = field(example="Marty McFly")
         note: str | None = field("Null: none was left.", of="message")
 
-    CustomerRecord.of(customer)    # the answer: {"id": "0193...", "name": "Ada", "note": None}
+    CustomerRecord.of(customer)    # the response: {"id": "0193...", "name": "Ada", "note": None}
     CustomerRecord.schema          # {"$ref": "#/components/schemas/Customer"}
     CustomerRecord.example()       # {"id": "0193...", "name": "Marty McFly", "note": None}
 
-A value is the row's attribute of the same name, or what `of` names: another attribute (with dots
-for those of a related row) or a function of the row. The type says how it is written: an `Id` and
-a `Stamp` as text, a `Time` in the zone that is asked for, a record of a related row (or the rows of
-a list) by its own class, and an empty text as null where null is allowed.
+A value is the row's attribute of the same name, or what `of` names: another attribute (dots follow
+relations) or a function of the row. The type determines the format: `Id` and `Stamp` are text,
+`Time` is in the requested zone, related rows (one or a list) use their own class, and an empty text
+becomes null if null is allowed.
 """
 
 import inspect
@@ -30,18 +30,18 @@ Id = NewType("Id", str)
 Stamp = NewType("Stamp", str)
 Time = NewType("Time", str)
 
-# (kind of component, name) -> its description; the document carries those that it points at.
+# (kind, name) -> component; the document contains those that it refers to.
 COMPONENTS: dict[tuple[str, str], Json] = {}
 
 
 def register_component(kind: str, name: str, content: Json) -> Json:
-    """Keeps a component under its kind and name and returns the reference to it."""
+    """Store a component under its kind and name; return the reference to it."""
     COMPONENTS[kind, name] = content
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def find_component(reference: Json) -> Json:
-    """The component that a reference of `register_component` refers to."""
+    """Return the component of a reference from `register_component`."""
     kind, name = reference["$ref"].split("/")[-2:]
     return COMPONENTS[kind, name]
 
@@ -61,7 +61,7 @@ SCHEMAS: Mapping[Any, Json] = {
     Any: {},
     Json: {"type": "object", "additionalProperties": True},
     Id: {"type": "string", "format": "uuid"},
-    # RFC 3339 with a colon for events and slots, without one for the stamps of an object.
+    # RFC 3339 for events and slots; stamps such as created_at have no colon in the offset.
     Time: {"type": "string", "format": "date-time"},
     Stamp: {
         "type": "string",
@@ -80,13 +80,13 @@ def is_record(hint: Any) -> bool:
 
 
 def alternatives(hint: Any) -> tuple[list[Any], bool]:
-    """The types of a hint, and whether it includes None."""
+    """Return the types of a hint, and whether it includes None."""
     types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return [each for each in types if each is not NoneType], NoneType in types
 
 
 def schema_of(hint: Any) -> Json:
-    """The JSON schema of a type; a schema is taken as it is.
+    """Return the JSON schema of a type; a schema is returned unchanged.
 
     >>> schema_of(list[str] | None)
     {'type': ['array', 'null'], 'items': {'type': 'string'}}
@@ -116,7 +116,6 @@ def _schema_of_type(hint: Any) -> Json:
 
 
 def nullable(schema: Json) -> Json:
-    """The same schema, or null."""
     return schema | {"type": [schema["type"], "null"]}
 
 
@@ -134,12 +133,14 @@ def example_of_type(hint: Any) -> Any:
 
 # --- How values are written -----------------------------------------------------------------------
 SOURCES = {Id: "str({})", Stamp: "format_stamp({})", Time: "format_instant({}, zone)"}
-Write = Callable[[Any, str], Any]  # from a row, and the zone for times, to what stands in an answer
+Write = Callable[[Any, str], Any]  # (row, zone of times) -> the value in the response
 
 
 def source_of(hint: Any, value: str, names: dict[str, Any]) -> str:
-    """The expression that turns a value of a row into that of the answer; of several types the
-    first is meant. `names` gets the classes that it calls."""
+    """Return Python source that converts a row's value for the response; adds its names to `names`.
+
+    Of several types the first one determines the conversion.
+    """
     types, is_nullable = alternatives(hint)
     if not is_nullable:
         return _source_of_type(types[0], value, names)
@@ -168,17 +169,15 @@ def _source_of_type(hint: Any, value: str, names: dict[str, Any]) -> str:
 
 
 def rows_of(found: Any) -> Collection[Any]:
-    """The rows of a relation, or of a prefetched list."""
     return found if isinstance(found, list) else found.all()
 
 
 @lru_cache(maxsize=1024)
 def writer_of(kind: type["Record"], include: tuple[str, ...]) -> Write:
-    """What writes the fields of a record that are always there, and those of `include`.
+    """Return a function that renders the record's fields: the required ones and those in `include`.
 
-    A page has hundreds of records, so it is compiled as one would write it by hand,
-    `lambda row, zone: {"id": str(row.id), "name": row.name}`: a loop over the fields takes half as
-    long again.
+    It is compiled to `lambda row, zone: {"id": str(row.id), "name": row.name}`, because a page has
+    hundreds of records and a loop over the fields takes half as long again.
     """
     names: dict[str, Any] = {
         "format_stamp": format_stamp,
@@ -198,7 +197,7 @@ NO_EXAMPLE = object()
 
 
 class Field(NamedTuple):
-    """What is said of a field beside its type; `keywords` are those of JSON schema."""
+    """The options of a record's field; `keywords` are those of JSON schema."""
 
     description: str = ""
     example: Any = NO_EXAMPLE
@@ -215,7 +214,6 @@ class Field(NamedTuple):
         return {**schema, **self.keywords, **said}
 
     def example_value(self, hint: Any) -> Any:
-        """Its value in the record's example."""
         if self.example is not NO_EXAMPLE:
             return self.example
         if "examples" in self.keywords:
@@ -225,7 +223,7 @@ class Field(NamedTuple):
         return example_of_type(hint)
 
     def source(self, name: str, hint: Any, names: dict[str, Any]) -> str:
-        """Of what stands in the answer, as `source_of`."""
+        """Return the Python source of the field's value, as `source_of`."""
         value = f"row.{self.of or name}"
         if callable(self.of):
             names[f"read_{name}"] = self.of
@@ -241,16 +239,16 @@ def field(
     optional: bool = False,
     **keywords: Any,
 ) -> Any:
-    """Says more of a record's field than its type. `optional`: only where it is asked for."""
+    """Add options to a record's field. `optional`: only included on request."""
     return Field(description, example, of, optional, keywords)
 
 
 class Record:
-    """One object of answers. The docstring is its description, its name that of the component.
+    """A response object. The docstring is its description, the class name that of its component.
 
-    `total=False` makes all fields optional; `writes` are optional fields that `of` writes unless it
-    is told otherwise, `shows` those of the example; other keywords of the class go into its schema.
-    A name that Python keeps for itself ends with `_` (`from_`).
+    `total=False` makes all fields optional. Optional fields: `writes` are in `of` by default,
+    `shows` in the example. Other keywords of the class are added to its schema. A field whose name
+    is a Python keyword ends with `_` (`from_`).
     """
 
     schema: ClassVar[Json]
@@ -287,17 +285,16 @@ class Record:
 
     @classmethod
     def of(cls, row: Any, zone: str = "UTC", include: Collection[str] | None = None) -> Json:
-        """The record of a row: times in `zone`, and of the optional fields those of `include`. What
-        is an object already, such as a column of JSON, is taken as it is."""
+        """Render a row: times in `zone`, optional fields of `include`. A dict is kept as it is."""
         if isinstance(row, dict):
             return row
         names = cls.writes if include is None else tuple(include)
-        # mypy takes a class for what it can't hash.
+        # mypy considers a class unhashable.
         return writer_of(cls, names)(row, zone)  # type: ignore[arg-type]
 
     @classmethod
     def example(cls, *optional: str, **values: Any) -> Json:
-        """The example of a record, also with the optional fields named; with other values."""
+        """Return the example, with the optional fields named and other values if given."""
         return {
             name: each.example_value(hint)
             for name, (hint, each) in cls.fields.items()

@@ -24,7 +24,7 @@ from notifications.outbox.wakeup import (
 
 BATCH = 200
 MIRROR_WRITE = "write"
-# Exists at the provider, or its owner has changed it: only the booking's next change overwrites it.
+# Exists at the provider, or its owner has changed it: only changes of the booking overwrite it.
 SETTLED = (
     WrittenEvent.WRITTEN,
     WrittenEvent.MOVED_THERE,
@@ -83,11 +83,11 @@ def plan_copy_writes(copies: Sequence[DesiredCopy], *, now: datetime, **content:
 
 
 def retry_now(connection: Connection, *, address: str, now: datetime) -> None:
-    """Make the connection's delayed writes due now and close its server's circuit breaker: the
-    server answers again, or was replaced. Do not call it in a transaction that has locked the
-    connection.
+    """Make the connection's delayed writes due and close its server's circuit breaker.
 
-    Writes of other connections to the same server are left: their cause may persist.
+    Call it when the server answers again or was replaced, and not in a transaction that has locked
+    the connection. Other connections' writes to the same server stay delayed: their cause may
+    persist.
     """
     endpoint = endpoint_of(address)
     with transaction.atomic():
@@ -104,8 +104,9 @@ def retry_now(connection: Connection, *, address: str, now: datetime) -> None:
 
 
 def _future_events(resource_id: uuid.UUID, now: datetime) -> Iterator[Sequence[uuid.UUID]]:
-    """Yield batches of main event ids of the resource's live bookings that have not ended; of a
-    mutual booking, the resource's event may be a companion.
+    """Yield batches of ids of main events of the resource's live bookings that have not ended.
+
+    In a mutual booking, the resource's own event may be a companion.
     """
     live = Booking.objects.filter(
         completes_at__isnull=False, owner_booking=None, deleted_at=None, event__end__gt=now
@@ -122,9 +123,7 @@ def _key(copy: DesiredCopy) -> tuple[str, str]:
 
 
 def _under_way(copies: Sequence[DesiredCopy]) -> set[tuple[str, str]]:
-    """Return (event id, calendar id) of planned writes that no worker has claimed: they will write
-    the state of then.
-    """
+    """Return (event id, calendar id) of unclaimed writes: these will write the latest state."""
     waiting = Delivery.objects.filter(
         type=Delivery.CALENDAR,
         state=Delivery.SCHEDULED,

@@ -1,6 +1,4 @@
-"""Compose and update iCalendar objects of mirrored events (RFC 5545). Pure: no database, no
-network.
-"""
+"""Compose and update iCalendar objects of mirrored events (RFC 5545). No database or network."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -87,15 +85,13 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
 
 
 def replace_event(text: str, entry: MirroredEvent) -> str:
-    """Return a new object that replaces `text` and keeps only its SEQUENCE. Raises as
-    `update_event`.
-    """
+    """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
     there = _sequence(_find_master(_read(text), entry.uid))
     return compose_event(replace(entry, sequence=max(there, entry.sequence)))
 
 
 def has_uid(text: str, uid: str) -> bool:
-    """Return whether `text` has an event with the UID."""
+    """Return whether `text` has an event with the UID; False for unreadable text."""
     try:
         _find_master(_read(text), uid)
     except (UnreadableCalendar, ForeignObject):
@@ -162,7 +158,7 @@ def _sequence(event: Component) -> int:
 
 # --- Writing --------------------------------------------------------------------------------------
 def _drop_repetition(calendar: Component, event: Component) -> bool:
-    """Remove recurrence rules and exceptions. Returns whether there were any."""
+    """Remove recurrence rules and exceptions; return whether there were any."""
     exceptions = [
         component
         for component in _of_uid(calendar, str(event["UID"]).strip())
@@ -175,7 +171,7 @@ def _drop_repetition(calendar: Component, event: Component) -> bool:
 
 
 def _say(event: Component, entry: MirroredEvent) -> bool:
-    """Write the entry's values into `event`. Returns whether anything changed."""
+    """Write the entry's values into `event`; return whether anything changed."""
     changed = False
     if _span(event) != (_in_utc(entry.start), _in_utc(entry.end)):
         for name, value in (("DTSTART", entry.start), ("DTEND", entry.end)):
@@ -204,9 +200,7 @@ def _put(event: Component, name: str, value: Any) -> None:
 
 
 def _invite(event: Component, entry: MirroredEvent) -> bool:
-    """Add and remove attendees; those who stay keep their replies. Returns whether anything
-    changed.
-    """
+    """Add and remove attendees, keep the replies of the others; return whether anything changed."""
     there = _attendees(event)
     wanted = {guest.address.lower(): guest for guest in entry.guests}
     stay = [
@@ -233,9 +227,7 @@ def _attendees(event: Component) -> list[vCalAddress]:
 
 
 def _attendee(guest: Guest) -> vCalAddress:
-    """Return the attendee. The provider sends the invitation (RFC 6638): SCHEDULE-AGENT defaults to
-    SERVER.
-    """
+    """Return an attendee. The provider invites: SCHEDULE-AGENT defaults to SERVER (RFC 6638)."""
     return ical_address(
         guest,
         CUTYPE="INDIVIDUAL",

@@ -25,8 +25,8 @@ WRITTEN_CHANGES = frozenset(
 def plan_writes(transitions: Sequence[Transition]) -> Mapping[Transition, Sequence[Delivery]]:
     """Plan one delivery for each mirrored event that has to change.
 
-    It is caused by the transition of the event's own booking, or of the first of its seats. It
-    belongs to the booking that owns the event, so that deliveries keep their order.
+    The transition of the event's own booking, or of the first of its seats, causes the delivery.
+    The delivery belongs to the booking that owns the event, so that deliveries keep their order.
     """
     transitions_by_event: dict[uuid.UUID, Transition] = {}
     for transition in transitions:
@@ -51,9 +51,9 @@ def plan_writes(transitions: Sequence[Transition]) -> Mapping[Transition, Sequen
 
 
 def _changes_copies(transition: Transition) -> bool:
-    """Return whether the booking takes place now, or no longer does.
+    """Return whether the booking now takes place, or no longer does.
 
-    Completed bookings, and edits of values that are not mirrored, change nothing.
+    Completions, and edits of values that are not mirrored, change nothing.
     """
     if transition.edit and transition.edit.names.isdisjoint(WRITTEN_CHANGES):
         return False

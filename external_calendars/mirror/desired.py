@@ -25,7 +25,7 @@ EXPIRES_AFTER = timedelta(hours=76)
 class DesiredCopy(NamedTuple):
     """An event that should exist in a calendar (is_wanted) or be removed from it.
 
-    `booking_id` of a group's event: the group's booking, not a seat's.
+    booking_id: of a group's event, the group's booking, not a seat's.
     """
 
     booking_id: uuid.UUID
@@ -44,18 +44,15 @@ class DesiredCopy(NamedTuple):
 
 
 def should_be_mirrored(booking: Booking) -> bool:
-    """Return whether the booking's event belongs in calendars: it is live or completed, not merely
-    requested or waiting for payment.
-    """
+    """Return whether the booking is live or completed, not just requested or awaiting payment."""
     return booking.state == COMPLETED or GRAPHS[booking.graph].is_live(booking.state)
 
 
 def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[DesiredCopy]]:
-    """Return main event id -> copies to remove or write, of the event and its companions. Creates
-    the rows of new copies.
+    """Return main event id -> copies to remove or write, for each event and its companions.
 
-    Runs in the transaction of the change: a sync knows our UIDs before the first byte is sent. Five
-    statements, two more if copies are new or come back.
+    Creates the rows of new copies in the transaction of the change, because a sync must know our
+    UIDs before the first byte is sent. Five statements, two more if copies are new or come back.
     """
     bookings = {
         booking.event_id: booking

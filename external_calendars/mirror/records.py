@@ -11,10 +11,7 @@ from external_calendars.models import WrittenEvent
 
 
 def provider_event(booking: Booking, zone: str) -> Json | None:
-    """Return the mirror of the main event.
-
-    If the event was moved between calendars: the existing mirror, else the last one.
-    """
+    """Return the mirror of the main event; of several (after moves), the existing or last one."""
     rows: Sequence[WrittenEvent] = vars(booking.event)["shown_copies"]
     if not rows:
         return None

@@ -69,7 +69,7 @@ NOT_OURS = "Another event already uses this address at the provider."
 
 @senders.register
 class CalendarWrites:
-    """Sender for a batch of calendar deliveries: loads each kind of row once."""
+    """Sends a batch of calendar deliveries; loads each kind of row once."""
 
     types: ClassVar[Collection[str]] = (Delivery.CALENDAR,)
 
@@ -122,7 +122,7 @@ class CalendarWrites:
         return partial(write_copy, copy, keep)
 
     def end(self) -> None:
-        """Does nothing: no work is deferred."""
+        """Do nothing: no work is deferred."""
 
     # --- The desired event ------------------------------------------------------------------------
     def _entry(
@@ -152,8 +152,10 @@ class CalendarWrites:
     def _guests(
         self, app: App, booking: Booking, event: Event, customers: Sequence[Customer]
     ) -> tuple[list[Guest], Guest | None]:
-        """Return (attendees, organizer). Companion events have no attendees: the main event
-        invites. A test app invites only its members.
+        """Return (attendees, organizer).
+
+        A companion event has no attendees: the main event invites. A test app invites only its
+        members.
         """
         owners = [
             address for address in self.addressees.of_owner(app, booking) if is_address(address)
@@ -182,7 +184,7 @@ def _read_bookings(rows: Sequence[Delivery]) -> dict[uuid.UUID | None, Booking]:
 def _synced_hrefs(written: Iterable[WrittenEvent]) -> dict[tuple[uuid.UUID, str], str]:
     """Return (calendar id, UID) -> href of the synced objects for rows without an href.
 
-    The calendar's owner may have accepted the event from a mail, and a server stores a UID once.
+    The calendar's owner may have accepted the event from a mail, and a server stores each UID once.
     """
     unplaced = [row for row in written if not row.href]
     objects = ExternalObject.objects.filter(
@@ -201,7 +203,6 @@ def _is_connected(calendar: Calendar) -> bool:
 
 
 def _customers(booking: Booking, *, only_standing: bool = True) -> list[Customer]:
-    """Return the customers of the booking and of its seats."""
     seats = [seat for seat in booking.seats.all() if should_be_mirrored(seat) or not only_standing]
     return [customer for seat in (booking, *seats) for customer in seat.customers.all()]
 
@@ -214,9 +215,7 @@ def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tu
 
 
 def _description(event: Event, customers: Sequence[Customer], *, is_shared: bool) -> str:
-    """Return the event's description plus the customers' contact data. Contact data is left out of
-    a shared event, which all attendees can read.
-    """
+    """Return the event's description and, if attendees can't read it, the customers' contacts."""
     contacts = [] if is_shared else [contact_lines(customer) for customer in customers]
     return "\n\n".join(filter(None, [clean_lines(event.description), *contacts]))
 
@@ -250,9 +249,7 @@ class CopyResult:
         return SendResult(ok=True, seconds=seconds, keep=self._update(values, is_over=True))
 
     def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
-        """Return a failed result. Errors that only a person can fix are recorded as the
-        connection's problem and retried too: they may be fixed in time.
-        """
+        """Return a failed result, with a retry, and record errors that only a person can fix."""
         error = str(provider_error)
         return SendResult(
             ok=False,
@@ -328,8 +325,9 @@ class _MirrorWrite:
         return min(left, REQUEST_DEADLINE)
 
     def put(self, entry: MirroredEvent) -> StoredObject:
-        """Create or update the object. Raises ProviderError, ForeignObject, and PreconditionFailed
-        if it was changed concurrently in every round.
+        """Create or update the object.
+
+        Raises ProviderError, ForeignObject, and PreconditionFailed if it changed in every round.
         """
         if not self.href:
             self.href = self.provider.new_href(self.access, self.uid)

@@ -66,9 +66,7 @@ class CalendarAccess(NamedTuple):
 
 
 class DiscoveredCalendar(NamedTuple):
-    """Result of `find`: the calendar's URL, its name, whether it is writable, and whether its
-    server invites attendees itself (RFC 6638, calendar-auto-schedule).
-    """
+    """A result of `find`. invites: the server itself invites attendees (RFC 6638)."""
 
     address: str
     name: str
@@ -77,11 +75,10 @@ class DiscoveredCalendar(NamedTuple):
 
 
 class ChangeSet(NamedTuple):
-    """Changes since a mark. `changed`: href -> etag of objects that are or may be new; `gone`:
-    hrefs.
+    """Changes since a mark. changed: href -> etag of new or possibly new objects. gone: hrefs.
 
-    is_whole: `changed` names every object, so all others are gone. `texts`: objects included in the
-    answer (of a feed); the others must be fetched. `mark`: to pass next time.
+    is_whole: `changed` names every object, so all others are gone. texts: objects included in the
+    answer (of a feed); fetch the others. mark: pass it to the next `list_changes`.
     """
 
     changed: Mapping[str, str]
@@ -94,9 +91,7 @@ class ChangeSet(NamedTuple):
 def compare_etags(
     seen: Mapping[str, str], known: Mapping[str, str], mark: Mapping[str, Any]
 ) -> ChangeSet:
-    """Return the changes from `known` to `seen`, both href -> etag of all objects. An etag of ""
-    counts as changed.
-    """
+    """Return the changes from `known` to `seen`, href -> etag of all; "" counts as changed."""
     changed = {href: etag for href, etag in seen.items() if not etag or known.get(href) != etag}
     return ChangeSet(changed, sorted(known.keys() - seen.keys()), False, mark)
 
@@ -135,9 +130,7 @@ class Provider(Protocol):
     def fetch(
         self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
     ) -> Iterator[Sequence[RemoteObject]]:
-        """Yield the objects in batches, each within `deadline`. Objects that are gone are left out;
-        an object that is too large has the text "".
-        """
+        """Yield existing objects in batches, each within `deadline`; too large a text is ""."""
 
     def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
         """Return one object; None if it is gone."""
@@ -156,9 +149,7 @@ class Provider(Protocol):
     def objects_between(
         self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
     ) -> Sequence[RemoteObject]:
-        """Return the current objects in the half-open range, and maybe near it: the live free/busy
-        check.
-        """
+        """Return the current objects in the half-open range, and perhaps others near it."""
 
     def new_href(self, access: CalendarAccess, uid: str) -> str:
         """Return the path for a new object with this UID."""

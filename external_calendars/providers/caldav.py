@@ -41,11 +41,10 @@ PLAIN_UID = re.compile(r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,199}")
 
 
 class CalDav:
-    """The calendar is a collection, its hrefs are paths.
+    """The calendar is a collection; hrefs are paths.
 
-    A sync uses one of three ways, named by `way` in the mark: `sync` (RFC 6578, a token), `ctag` (a
-    tag of the whole collection; the etags of all objects if it has changed), or `etags` (all etags
-    each time).
+    A sync works in one of three ways, `way` in the mark: `sync` (RFC 6578, a token), `ctag` (a tag
+    of the whole collection; all etags if it has changed), or `etags` (all etags each time).
     """
 
     name = "caldav"
@@ -85,7 +84,7 @@ class CalDav:
     def fetch(
         self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
     ) -> Iterator[Sequence[RemoteObject]]:
-        """An object that is too large has the text "" and the etag ""."""
+        """Yield objects; one that is too large has the text "" and the etag ""."""
         waiting = [hrefs[at : at + BATCH] for at in range(0, len(hrefs), BATCH)][::-1]
         while waiting:
             batch = waiting.pop()
@@ -118,7 +117,7 @@ class CalDav:
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
     ) -> str:
-        """Raises PreconditionFailed also if another object has the UID (RFC 4791 5.3.2.1)."""
+        """Write an object. Raises PreconditionFailed also for a taken UID (RFC 4791 5.3.2.1)."""
         visit, url = HttpSession(access, deadline), object_url(access.address, href)
         known = {"If-Match": etag} if etag else {"If-None-Match": "*"}
         answer = visit.ask("PUT", url, headers={**TEXT_TYPE, **known}, body=text.encode())
@@ -141,14 +140,12 @@ class CalDav:
     def objects_between(
         self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
     ) -> Sequence[RemoteObject]:
-        """Includes a day on both sides: the server may read dates and floating times in another
-        zone than the calendar's owner.
-        """
+        """Return objects in the range and a day around it: servers read dates in other zones."""
         query = webdav_xml.calendar_query(start - MARGIN, end + MARGIN)
         return CalDavCollection(access, deadline).objects(query)
 
     def new_href(self, access: CalendarAccess, uid: str) -> str:
-        """Uses the UID's hash if some server may not accept the UID in a path."""
+        """Return a path with the UID, or with its hash if a server may refuse the UID in a path."""
         plain = PLAIN_UID.fullmatch(uid)
         name = uid if plain else hashlib.sha256(uid.encode(errors="replace")).hexdigest()
         return url_path(object_url(to_collection_url(access.address), f"{name}.ics"))
@@ -157,8 +154,8 @@ class CalDav:
 def write_refusal(answer: FetchResult) -> Exception:
     """Return the exception for a refused write.
 
-    Servers use the same statuses for a changed object and for a text they do not accept: the failed
-    precondition tells which.
+    Servers use the same statuses for a changed object and for an invalid text: the failed
+    precondition tells them apart.
     """
     condition = webdav_xml.failed_condition(answer.body)
     if condition == "no-uid-conflict" or (answer.status == 412 and not condition):

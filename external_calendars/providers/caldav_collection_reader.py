@@ -37,9 +37,7 @@ class CalDavCollection:
         self.visit = HttpSession(access, deadline)
 
     def ways(self) -> tuple[bool, str]:
-        """Return whether the collection supports sync-collection, and its ctag ("" if it has
-        none).
-        """
+        """Return whether the collection supports sync-collection, and its ctag or ""."""
         for member in self.ask("PROPFIND", WAYS, 0).members:
             if member.status in (None, 200):
                 return f"{DAV}sync-collection" in (member.names(REPORTS) or ()), member.text(CTAG)
@@ -75,7 +73,6 @@ class CalDavCollection:
         raise ProviderError("bad_answer", detail="The server's list of changes does not end.")
 
     def etags(self) -> dict[str, str]:
-        """Return href -> etag of all objects."""
         found = {}
         for member in self.ask("PROPFIND", ETAGS, 1).members:
             path = path_in_collection(self.url, member.href)
@@ -106,8 +103,8 @@ class CalDavCollection:
 def etag_at(visit: HttpSession, url: str) -> str:
     """Return the etag of an object that was just written; "" if the server names none.
 
-    Raises ProviderError, also if the object does not exist: then a gateway in front of the server,
-    which answers 200 to everything, confirmed the write.
+    Raises ProviderError, also if the object does not exist: a gateway that answers 200 to
+    everything has confirmed the write.
     """
     answer = visit.ask("PROPFIND", url, headers=depth_header(0), body=ETAGS)
     is_gone = answer.status in (404, 410)
@@ -119,9 +116,7 @@ def etag_at(visit: HttpSession, url: str) -> str:
 
 
 def is_no_sync(answer: FetchResult) -> bool:
-    """Return whether the answer refuses sync-collection. A 403 without a precondition is about the
-    password instead.
-    """
+    """Return whether the answer refuses sync-collection; a plain 403 is about the password."""
     conditions = ("valid-sync-token", "supported-report", "number-of-matches-within-limits")
     return answer.status in NO_SYNC or (
         answer.status == 403 and webdav_xml.failed_condition(answer.body) in conditions

@@ -47,7 +47,7 @@ class DiscoveredUrl(NamedTuple):
 
     @property
     def holds_events(self) -> bool:
-        """A calendar that names no component types may hold any (RFC 4791 5.2.3)."""
+        """True also if the calendar names no component types: it may hold any (RFC 4791 5.2.3)."""
         kinds = self.member.props.get(KINDS)
         named = {kind.get("name", "").upper() for kind in kinds} if kinds is not None else set()
         return self.is_calendar and (not named or "VEVENT" in named)
@@ -59,7 +59,7 @@ class DiscoveredUrl(NamedTuple):
 
     @property
     def may_write(self) -> bool:
-        """True if the server does not name the privileges: writing will tell."""
+        """True also if the server does not name the privileges: the first write will tell."""
         privileges = self.member.names(PRIVILEGES)
         return privileges is None or bool(privileges & WRITING)
 
@@ -87,9 +87,7 @@ def find_calendar(visit: HttpSession) -> DiscoveredCalendar:
 
 
 def find_start(visit: HttpSession, url: str) -> DiscoveredUrl:
-    """Return the resource at `url`; if the server does not speak WebDAV there, or only a server was
-    given, the one at the well-known URL, and then at the root.
-    """
+    """Return the resource at `url`, else at the well-known URL; of a bare server the reverse."""
     well_known, root = join_url(url, WELL_KNOWN), join_url(url, "/")
     for address in (well_known, root) if url == root else (url, well_known):
         try:
@@ -119,9 +117,7 @@ def describe_url(visit: HttpSession, url: str) -> DiscoveredUrl:
 
 
 def parse_places(url: str, answer: FetchResult) -> Iterator[DiscoveredUrl]:
-    """Yield the resources in an answer to PROPFIND that are on the same origin. Raises
-    ProviderError.
-    """
+    """Yield the resources of a PROPFIND answer on the same origin. Raises ProviderError."""
     members = require_multistatus(answer).members
     there = [member for member in members if member.status in (None, 200)]
     if not there:
@@ -134,8 +130,9 @@ def parse_places(url: str, answer: FetchResult) -> Iterator[DiscoveredUrl]:
 
 
 def calendars_around(visit: HttpSession, start: DiscoveredUrl) -> list[DiscoveredUrl]:
-    """Return the calendars for events: in the homes that `start` names, or in `start` itself, or in
-    the homes of its principal; each once.
+    """Return the calendars for events, each once.
+
+    Searched: the homes that `start` names, else `start` itself, else the homes of its principal.
     """
     principals = start.member.hrefs(PRINCIPAL)
     homes = start.member.hrefs(HOMES)
@@ -159,7 +156,6 @@ def calendars_around(visit: HttpSession, start: DiscoveredUrl) -> list[Discovere
 
 
 def list_calendars(visit: HttpSession, home: str) -> list[DiscoveredUrl]:
-    """Return the calendars for events in a collection."""
     answer = visit.ask("PROPFIND", to_collection_url(home), headers=depth_header(1), body=ABOUT)
     return [place for place in parse_places(home, answer) if place.holds_events]
 
@@ -181,9 +177,7 @@ def default_schedule_calendar(visit: HttpSession, start: DiscoveredUrl) -> str:
 
 
 def discovered_calendar(visit: HttpSession, place: DiscoveredUrl) -> DiscoveredCalendar:
-    """Return the calendar with its server's features, from OPTIONS: only there must a server name
-    them (RFC 4791 5.1).
-    """
+    """Return the calendar with the features from OPTIONS: others may omit them (RFC 4791 5.1)."""
     answer = visit.ask("OPTIONS", place.url)
     features_header = (
         answer.headers.get("DAV", "") if answer.status in (200, 204) else place.features

@@ -1,10 +1,10 @@
 """One call to a provider: credentials, time limit, and errors.
 
-The password is sent to the origin (scheme, host and port) of the address that the user gave, and to
-the same host by https. During discovery a server may also lead to other hosts, as large providers
-do that keep each user's calendars on a host of their own: these get the password if both answers
-travel over https. A server that redirects over https could keep the password anyway, whereas anyone
-on the network may write a redirect into plain http. Every address passes the SSRF check.
+The password is sent to the origin (scheme, host and port) of the user's address, and to the same
+host over https. During discovery, other hosts get it if both answers travel over https: large
+providers keep each user's calendars on a separate host. A server that redirects over https could
+keep the password anyway; a redirect to plain http could come from anyone on the network. Every
+address passes the SSRF check.
 """
 
 import base64
@@ -44,7 +44,7 @@ class HttpSession:
         body: bytes = b"",
         most_bytes: int = ANSWER_BYTES,
     ) -> FetchResult:
-        """Return the answer, whatever its status; with the whole body for statuses below 400."""
+        """Return the answer with any status; the body is complete for statuses below 400."""
         left = self.ends - time.monotonic()
         if left <= 0:
             raise ProviderError("unreachable", detail=safe_http.TOO_LATE)
@@ -82,9 +82,7 @@ class HttpSession:
         raise ProviderError("bad_answer", detail="The server redirects too often.")
 
     def led_on(self, url: str, link: str) -> str:
-        """Return the URL of a link in an answer from `url`. Another host does not get the
-        password.
-        """
+        """Return the URL of a link in an answer from `url`; another host gets no password."""
         there = join_url(url, link)
         here, origin = origin_of(url), origin_of(there)
         if here in self.trusted and origin[0] == "https" and origin[1] == here[1]:
@@ -92,9 +90,7 @@ class HttpSession:
         return there
 
     def led_on_signed(self, url: str, link: str) -> str:
-        """Like `led_on`, but other hosts get the password too. Raises ProviderError if the link
-        leads to a host that must not get it.
-        """
+        """Like `led_on`, but https hosts get the password; raises ProviderError for others."""
         there = self.led_on(url, link)
         here, origin = origin_of(url), origin_of(there)
         if here in self.trusted and here[0] == origin[0] == "https":

@@ -32,8 +32,8 @@ class IcsFeed:
     """Hrefs are the events' UIDs; an etag is a hash of all that is said under one UID.
 
     Each answer has the whole feed, unless it is unchanged (ETag, Last-Modified). Redirects are
-    followed anew each time, because they often lead to one-time URLs; the password goes along only
-    where HttpSession allows it.
+    followed anew each time, because many lead to one-time URLs; HttpSession decides which get the
+    password.
     """
 
     name = "ics"
@@ -96,7 +96,7 @@ class IcsFeed:
     def objects_between(
         self, access: CalendarAccess, start: datetime, end: datetime, *, deadline: float
     ) -> Sequence[RemoteObject]:
-        """Includes entries whose dates do not clearly exclude the range."""
+        """Return all entries except those whose dates are clearly outside the range."""
         entries = split_answer(fetch_feed(access, {}, deadline))
         return [entry.as_object() for entry in entries if entry.may_touch(start, end)]
 
@@ -116,9 +116,7 @@ def fetch_feed(access: CalendarAccess, mark: Mapping[str, Any], deadline: float)
 
 
 def split_answer(answer: FetchResult) -> list[FeedEntry]:
-    """Return the feed's entries. Raises ProviderError (bad_answer): it was a feed when it was
-    connected, and may be one again.
-    """
+    """Return the feed's entries. Raises ProviderError (bad_answer), which may be temporary."""
     try:
         return split_feed(answer.body)
     except FeedTruncated as problem:
@@ -128,7 +126,7 @@ def split_answer(answer: FetchResult) -> list[FeedEntry]:
 
 
 def conditional_headers(answer: FetchResult) -> dict[str, str]:
-    """Return the validators for a conditional request; ETags unchanged, also weak ones."""
+    """Return the validators for a conditional request, with ETags unchanged, also weak ones."""
     validators = {
         "etag": answer.headers.get("ETag"),
         "modified": answer.headers.get("Last-Modified"),

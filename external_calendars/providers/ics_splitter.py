@@ -89,10 +89,7 @@ class FeedEntry:
 
 
 def split_feed(body: bytes) -> list[FeedEntry]:
-    """Return the entries of a feed in the order of their first events.
-
-    Raises FeedTruncated, FeedTooLarge.
-    """
+    """Return the entries in the order of their first events. Raises FeedTruncated, FeedTooLarge."""
     entries, letters = dict[str, FeedEntry](), 0
     for calendar in parse_calendars(unfold_lines(body)):
         zones = {part.name: part.text for part in calendar.components if part.kind == "VTIMEZONE"}

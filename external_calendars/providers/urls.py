@@ -47,9 +47,7 @@ def normal_url(url: str) -> str:
 
 
 def normal_path(path: str) -> str:
-    """Return the normal form: `/a b/ü@x` and `/a%20b/%c3%bc%40x` are `/a%20b/%C3%BC%40x`. `%2F`
-    stays.
-    """
+    """Return the path percent-encoded: `/a b/ü@x` is `/a%20b/%C3%BC%40x`. `%2F` stays."""
     return "/".join(quote(unquote_to_bytes(part), safe="") for part in path.split("/"))
 
 
@@ -108,8 +106,6 @@ def object_url(collection: str, href: str) -> str:
 
 
 def normal_etag(text: str) -> str:
-    """Return the etag in the form for comparing and for If-Match, which knows no weak ones (RFC
-    9110 13.1.1); "" if it is too long to be stored.
-    """
+    """Return the etag for comparisons and If-Match: not weak (RFC 9110 13.1.1); "" if too long."""
     etag = text.strip().removeprefix("W/")
     return etag if len(etag) <= ETAG_LENGTH and etag.isascii() and etag.isprintable() else ""

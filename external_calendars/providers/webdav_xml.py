@@ -19,10 +19,9 @@ NAMESPACES = (
 DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
 PREFIXES = {DAV: "", CALDAV: "C:", CALENDARSERVER: "S:"}
 
-# enough for 60,000 objects in one answer, with their etags
-MAX_ELEMENTS = 500_000
+MAX_ELEMENTS = 500_000  # 60,000 objects with their etags in one answer
 MAX_DEPTH = 50
-MAX_ERROR_BYTES = 50_000  # bytes
+MAX_ERROR_BYTES = 50_000
 CONDITION = re.compile(r"[A-Za-z-]{1,60}")
 # Control characters are invalid in XML, but events contain them: a server that copies one into its
 # answer would make the whole answer unreadable.
@@ -37,9 +36,7 @@ class UnreadableXml(ValueError):
 
 
 class MultistatusMember(NamedTuple):
-    """One response of a multistatus: its href as sent, its status if one is given for the whole
-    resource, and the properties found.
-    """
+    """One response: its href as sent, the resource's status if given, and its properties."""
 
     href: str
     status: int | None
@@ -71,7 +68,7 @@ def prop_xml(names: Iterable[str]) -> str:
 
 
 def propfind(names: Iterable[str]) -> bytes:
-    """The body of a PROPFIND for properties like "{DAV:}getetag"."""
+    """Return the body of a PROPFIND for properties such as "{DAV:}getetag"."""
     return f"{DECLARATION}<propfind {NAMESPACES}><prop>{prop_xml(names)}</prop></propfind>".encode()
 
 
@@ -132,9 +129,7 @@ class BoundedBuilder(TreeBuilder):
 
 
 def read_xml(body: bytes) -> Element:
-    """Parse XML. Raises UnreadableXml, also for entities and document types: WebDAV uses
-    neither.
-    """
+    """Parse XML. Raises UnreadableXml, also for entities and document types: WebDAV has neither."""
     cleaned = CONTROL_REFERENCE.sub(b"", body.translate(None, CONTROL))
     parser = DefusedXMLParser(target=BoundedBuilder(), forbid_dtd=True)
     try:
@@ -145,7 +140,7 @@ def read_xml(body: bytes) -> Element:
 
 
 def read_multistatus(body: bytes) -> Multistatus:
-    """Raises UnreadableXml."""
+    """Parse a multistatus. Raises UnreadableXml."""
     root = read_xml(body)
     if root.tag != f"{DAV}multistatus":
         raise UnreadableXml(root.tag)
@@ -186,9 +181,7 @@ def element_text(element: Element | None) -> str:
 
 
 def failed_condition(body: bytes) -> str:
-    """Return the failed precondition (RFC 4918 16), such as "valid-sync-token"; "" if none is
-    named.
-    """
+    """Return the failed precondition (RFC 4918 16), such as "valid-sync-token", or ""."""
     if len(body) > MAX_ERROR_BYTES:
         return ""
     try:

@@ -62,7 +62,7 @@ def _expand(rows: list[ExternalObject], window: Window) -> None:
 
 
 def _unchanged(connection: Connection, reads: Sequence[ReadObject]) -> list[ReadObject]:
-    """Leave out objects that were removed, or fetched and so expanded, meanwhile."""
+    """Leave out objects that were removed or fetched (and so expanded) meanwhile."""
     rows = connection.remote_objects.filter(href__in=[read.object.href for read in reads])
     etags = dict(rows.values_list("href", "etag"))
     return [read for read in reads if etags.get(read.object.href) == read.object.etag]

@@ -14,9 +14,7 @@ SYNCED_AT = Coalesce("synced_at", "connection__created_at")
 
 
 def connected_calendars() -> QuerySet[Calendar]:
-    """Return the connected calendars; deleted calendars and resources and archived apps are left
-    out.
-    """
+    """Return connected calendars, without deleted calendars and resources and archived apps."""
     return Calendar.objects.filter(
         connection__isnull=False,
         deleted_at=None,
@@ -26,7 +24,7 @@ def connected_calendars() -> QuerySet[Calendar]:
 
 
 def in_first_sync(now: datetime) -> Q:
-    """Return the filter for calendars in their first sync: not synced yet, but not faulty.
+    """Match calendars in their first sync: not synced yet, but not faulty.
 
     A first sync that takes longer than the time after which a calendar is stale is excluded.
     """
@@ -47,7 +45,7 @@ def count_problems() -> dict[str, int]:
 def max_seconds_stale(now: datetime) -> float:
     """Return the seconds since the least recent sync; 0 without calendars.
 
-    Calendars that only a person can get going are left out: they would hide the others.
+    Calendars that only a person can fix are left out: they would hide the others.
     """
     return seconds_since(least_synced(connected_calendars().exclude(connection__next_at=None)), now)
 

@@ -48,13 +48,13 @@ Span = tuple[datetime, datetime]
 def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
     """Compare mirrored events with the last sync and follow the changes if the app wants that.
 
-    Called after every complete sync, outside a transaction. Fetches only objects that differ: the
-    service may have written to them between the sync and now.
+    Called after every complete sync, outside a transaction.
 
-    1. Find the mirrored events whose object has another etag than ours, is gone, or is back. 2.
-    Fetch the current objects in one request, without a lock. 3. Settle each in its own transaction:
-    lock, check that neither a write nor the booking has changed since step 1, compare, and move or
-    cancel the booking, or record the reason for not doing so.
+    1. Find the mirrored events whose object has another etag than ours, is gone, or is back.
+    2. Fetch their current objects in one request, without a lock: a write may have changed them
+       since the sync.
+    3. Settle each in a transaction: lock, check that neither a write nor the booking has changed
+       since step 1, compare, and move or cancel the booking, or record the reason for not doing so.
 
     An unsettled change (the server fails, a write is open) still differs at the next sync.
     """
@@ -190,8 +190,9 @@ class _InboundChange:
             return None
 
     def _span_of(self, standing: RemoteEvent) -> Span | None:
-        """Return start and end. Dates and floating times are in the resource's zone. None if the
-        length is not positive or the years are out of range.
+        """Return start and end; None if the length is not positive or the years are out of range.
+
+        Dates and floating times are in the resource's zone.
         """
         zone_name = first_known_zone(self.calendar.resource.timezone)
         try:
@@ -270,9 +271,7 @@ class _InboundChange:
 
 
 def _instant(value: datetime | date, zone_name: str) -> datetime:
-    """Return the instant in UTC and whole seconds. Raises ValueError (InstantError is one),
-    OverflowError.
-    """
+    """Return the instant in UTC and whole seconds. Raises ValueError, OverflowError."""
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     value = value.replace(microsecond=0)

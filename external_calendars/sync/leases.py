@@ -98,9 +98,7 @@ def record_progress(connection: Connection, done: int, total: int) -> None:
 
 
 def record_synced(connection: Connection, *, begun: datetime) -> None:
-    """Record a complete sync: everything at the provider at `begun` is stored. Call it within
-    `locked_connection`.
-    """
+    """Record, within `locked_connection`, that everything at the provider at `begun` is stored."""
     stays = When(problem=NO_WRITE_ACCESS, then=F("problem"))
     _mine(connection).update(
         mark=connection.mark,

@@ -58,8 +58,7 @@ def sync_calendar(
     stopping: Callable[[], bool] = lambda: False,
     report_progress: ReportProgress = lambda done, total: None,
 ) -> str:
-    """Sync a claimed calendar once, release the lease and return the result: SYNCED, UNFINISHED,
-    FAILED or LEASE_LOST.
+    """Sync a claimed calendar once, release the lease, and return a result such as SYNCED.
 
     stopping: checked between batches; if true, the next worker to claim the calendar continues.
     report_progress: called with the numbers of stored and of all objects. Raises DatabaseError; the
@@ -121,9 +120,7 @@ class _SyncRun:
         return dict(self.connection.remote_objects.values_list("href", "etag"))
 
     def _check_reader(self) -> None:
-        """Read everything anew if the resource's zone or e-mail address has changed: both affect
-        how texts are read.
-        """
+        """Read everything anew if the resource's zone or e-mail changed: both affect parsing."""
         reader = reading_context(self.connection)
         if self.connection.read_as == reader:
             return
@@ -181,9 +178,7 @@ class _SyncRun:
                 delete_objects(self.connection, hrefs)
 
     def _follow_edits(self) -> None:
-        """Apply changes that people made to mirrored events. The calendar counts as synced even if
-        this fails.
-        """
+        """Apply changes made to mirrored events; if this fails, the calendar is still synced."""
         try:
             apply_inbound_changes(self.connection, now=database_now())
         except Exception:

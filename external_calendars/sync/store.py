@@ -73,9 +73,7 @@ def reading_context(connection: Connection) -> str:
 def read_all(
     connection: Connection, objects: Iterable[RemoteObject], window: Window
 ) -> list[ReadObject]:
-    """Parse the objects and expand recurring ones. Takes about a millisecond each, so call it
-    outside a transaction.
-    """
+    """Parse and expand objects, about a millisecond each: call it outside a transaction."""
     return [_read(connection, remote_object, window) for remote_object in objects]
 
 
@@ -101,9 +99,7 @@ def _synthetic_uid(one: RemoteObject) -> str:
 
 
 def chunked(reads: Sequence[ReadObject]) -> Iterator[list[ReadObject]]:
-    """Yield parts of at most MAX_OCCURRENCES_PER_TRANSACTION occurrences (but at least one object),
-    so that transactions stay short.
-    """
+    """Yield short parts: up to MAX_OCCURRENCES_PER_TRANSACTION, but at least one object."""
     part: list[ReadObject] = []
     count = 0
     for read in reads:

@@ -36,8 +36,10 @@ ACCESS = ("address", "username", "password")
 
 
 def refuse_key(request: ApiRequest) -> None:
-    """Refuse an Idempotency-Key. A request with a password is not stored, not even as a hash; and
-    another server is contacted, which must not happen in the transaction of a stored answer.
+    """Refuse an Idempotency-Key.
+
+    A request with a password is not stored, not even as a hash, and the transaction of a stored
+    answer must not wait for another server.
     """
     if "HTTP_IDEMPOTENCY_KEY" in request.META:
         raise Invalid.at("Idempotency-Key", "Not supported when connecting a calendar.")

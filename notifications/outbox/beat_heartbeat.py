@@ -7,7 +7,6 @@ from notifications.models import Heartbeat
 
 
 def record_heartbeat() -> None:
-    """Record that beat and a worker are running."""
     Heartbeat.objects.update_or_create(name=Heartbeat.BEAT, defaults={"seen_at": database_now()})
 
 

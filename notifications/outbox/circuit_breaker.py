@@ -68,9 +68,7 @@ def record_endpoint_results(
 
 
 def _locked(address: str) -> Endpoint:
-    """Lock and return the row, created if absent: two dispatchers may record the first failure at
-    once.
-    """
+    """Lock and return the row; create it if absent, as two dispatchers may do at once."""
     Endpoint.objects.bulk_create(
         [Endpoint(address=address)],
         update_conflicts=True,

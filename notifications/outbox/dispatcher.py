@@ -24,7 +24,7 @@ from notifications.outbox.results import SendResult, end_unsent, record_results,
 
 logger = logging.getLogger(__name__)
 
-# How long a run lasts at most, and how long it stays idle, in seconds.
+# Seconds: the limit of a run, and how long it stays idle before it ends.
 MAX_SECONDS = 20.0
 LINGER = 0.5
 MIN_SLEEP, MAX_SLEEP = 0.02, 1.0
@@ -66,20 +66,19 @@ class Dispatcher:
     def run(self) -> int:
         """Send until nothing is due; return the number of attempts.
 
-        1. Claim due rows, a few for each thread: each gets a lease of 40 seconds, within the caps
-        of its server and its app (`queue.claim_due`). 2. Prepare each: is it still relevant, who is
-        the recipient, what is the content? Irrelevant ones end here, unsent
-        (`senders.prepare_batch`, `results.end_unsent`). 3. Pass the others to the threads, which
-        have the network and no database. A thread sends only while enough of the lease is left;
-        otherwise the row is released without an attempt. 4. Collect the results and record them
-        under the rows' leases (`results.record_results`). After a lost lease the row has another
-        token: its state is left to its new worker. 5. Repeat from 1 for at most 20 seconds; the
-        next wake-up starts another run. If nothing is due, wait for half a second after the last
-        work, and for what is due within a second. 6. End when the results of all claimed rows are
-        recorded.
+        1. Claim due rows, a few for each thread, under a lease of 40 seconds and within the caps of
+           server and app (`queue.claim_due`).
+        2. Prepare each: is it still relevant, who is the recipient, what is the content? Irrelevant
+           ones end unsent (`senders.prepare_batch`, `results.end_unsent`).
+        3. Pass the others to threads, which use the network and no database. A thread sends only
+           while enough of the lease is left; otherwise the row is released without an attempt.
+        4. Record the results under the rows' leases (`results.record_results`). A row with a lost
+           lease has a new token: its state is left to its new worker.
+        5. Repeat for at most 20 seconds; the next wake-up starts another run. If nothing is due,
+           wait for half a second after the last work, and for rows due within a second.
 
         If the worker dies in 1 to 3, its rows are due again when their leases end. If it dies
-        between the answer of the server and 4, the row is sent twice, under the same id. Raises the
+        between the server's answer and 4, the row is sent twice, under the same id. Raises the
         database's error if an outage outlasts a lease.
         """
         try:
@@ -198,8 +197,9 @@ class Dispatcher:
             raise
 
     def _finish(self, results: list[tuple[Delivery, SendResult]]) -> None:
-        """Record results; if a batch fails, one by one, so that one bad row does not cause others
-        to be sent again. A row may be deleted, by hand or with its app.
+        """Record results; if that fails, one by one: one bad row must not get others sent again.
+
+        A row may be missing: deleted by hand or with its app.
         """
         try:
             record_results(results)

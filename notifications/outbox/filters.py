@@ -7,7 +7,7 @@ from notifications.models import Delivery
 
 
 class DeliveryFilter(django_filters.FilterSet):
-    """Unknown ids and ids of another app match nothing."""
+    """Unknown ids, and ids of other apps, match nothing."""
 
     booking = IdFilter(field_name="booking_id")
     webhook = IdFilter(field_name="webhook_id")

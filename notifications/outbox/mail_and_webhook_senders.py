@@ -103,7 +103,7 @@ def prepare_batch(
 
 @senders.register
 class MailsAndCalls:
-    """The rows that a batch of mails and calls needs, each table read at once."""
+    """Reads the rows that a batch of mails and calls needs, each table once."""
 
     types: ClassVar[Collection[str]] = (Delivery.EMAIL, Delivery.WEBHOOK)
 
@@ -200,9 +200,7 @@ class MailsAndCalls:
         return self.secrets[webhook.id]
 
     def end(self) -> None:
-        """Store the rendered bodies, which later attempts send too; not after a lost lease, since
-        an erasure may have emptied them.
-        """
+        """Store rendered bodies for later attempts, under the lease: an erasure may clear them."""
         if self.rendered:
             with_lease(self.rendered).bulk_update(self.rendered, ["body"])
 
@@ -271,8 +269,9 @@ class MailsAndCalls:
         return allowed
 
     def _is_entered(self, booking: Booking, recipient: str) -> bool:
-        """Return whether the recipient's calendar gets the booking by another way: the owner's by
-        mirroring, a customer's by an invitation from the provider.
+        """Return whether the recipient's calendar gets the booking otherwise.
+
+        The owner's calendar gets it by mirroring, a customer's by an invitation from the provider.
         """
         calendar = self.targets.of(booking.event)
         if calendar is None:

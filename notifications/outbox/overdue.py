@@ -23,7 +23,7 @@ def is_held(now: datetime) -> Q:
 
 
 def overdue_deliveries(now: datetime) -> QuerySet[Delivery]:
-    """Deliveries that a worker should have claimed, the most overdue first."""
+    """Return deliveries that a worker should have claimed, the most overdue first."""
     return Delivery.objects.overdue(now).exclude(is_held(now))
 
 

@@ -26,7 +26,7 @@ from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
 logger = logging.getLogger(__name__)
 
 EVERY = 5.0  # seconds
-# What is due for less time is left to broker and beat.
+# Deliveries due for less time are left to broker and beat.
 NEGLECTED = timedelta(seconds=4)
 
 Work = Callable[[], None]

@@ -78,9 +78,7 @@ set_config('enable_bitmapscan', 'off', true), clock_timestamp()
 
 
 def _take_turn(kind: str) -> datetime:
-    """Wait for the claim lock; return the time by the database's clock. SQLite serialises writers
-    anyway.
-    """
+    """Wait for the claim lock (SQLite serialises writers anyway); return the database's time."""
     if connection.vendor != "postgresql":
         return database_now()
     with connection.cursor() as cursor:
@@ -91,7 +89,7 @@ def _take_turn(kind: str) -> datetime:
 def waits_for_earlier_mail() -> Q:
     """Match mails that wait for an earlier open mail about the same booking to the same person.
 
-    Mails to a person are sent in the order of the changes; reminders are independent.
+    A person's mails are sent in the order of the changes; reminders are independent.
     """
     # Filter by state, not by next_at: SQLite would scan the whole queue for each row.
     earlier = Delivery.objects.filter(
@@ -132,8 +130,6 @@ def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
 
 
 class _Capacity:
-    """The remaining capacity of each endpoint and app."""
-
     def __init__(self, kind: str, now: datetime) -> None:
         self.now = now
         self.endpoints = Counter[str]()
@@ -185,7 +181,6 @@ def _end_at_claim(row: Delivery, now: datetime) -> bool:
 
 
 def _record_lost_leases(rows: Sequence[Delivery]) -> None:
-    """Record an attempt for each lost lease."""
     if rows:
         Delivery.objects.filter(id__in=[row.id for row in rows]).update(lapses=F("lapses") + 1)
         insert_rows(
@@ -208,6 +203,5 @@ def _end(ids: Collection[uuid.UUID], state: str, reason: str, now: datetime) -> 
 
 
 def next_due(kind: str) -> datetime | None:
-    """Return when the next delivery of the type is due."""
     rows = Delivery.objects.filter(type=kind, next_at__isnull=False)
     return rows.order_by("next_at").values_list("next_at", flat=True).first()

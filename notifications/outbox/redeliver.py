@@ -1,4 +1,4 @@
-"""Send a delivery again: with its own id, and as many attempts as a new one."""
+"""Send a delivery again, with its own id."""
 
 from datetime import datetime
 

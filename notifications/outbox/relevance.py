@@ -24,7 +24,7 @@ def outdated_reason(delivery: Delivery) -> str:
 
 
 def _outdated_for_webhook_reason(delivery: Delivery, webhook: Webhook) -> str:
-    """For a call to the webhook, or for the mail that it was disabled."""
+    """Return the reason, or "", for a call to the webhook or the mail about its disabling."""
     if webhook.deleted_at:
         return "The webhook was deleted."
     if delivery.type == Delivery.EMAIL:

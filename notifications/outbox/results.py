@@ -102,9 +102,7 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
 
 
 def _note_lost_try(row: Delivery, outcome: SendResult, now: datetime) -> None:
-    """Record an attempt after a lost lease, without its answer; locks only this row, which another
-    worker may have.
-    """
+    """Record an attempt after a lost lease, without its answer; locks no other row."""
     with transaction.atomic():
         if Delivery.objects.filter(id=row.id).update():  # else the row is deleted
             insert_rows([_attempt(row, replace(outcome, excerpt=""), now)])

@@ -14,7 +14,7 @@ BATCH = 1000
 
 
 def outdated_deliveries(before: datetime) -> QuerySet[Delivery]:
-    """Deliveries finished before `before`, oldest first, except those of live bookings.
+    """Return deliveries finished before `before`, oldest first, except those of live bookings.
 
     So all reminders of a booking can be counted until it has taken place.
     """

@@ -1,4 +1,4 @@
-"""Endpoints of deliveries: the log of what has left, and what is still to leave."""
+"""Endpoints of deliveries, the delivery log."""
 
 import uuid
 
@@ -23,7 +23,7 @@ from notifications.records import (
 )
 from notifications.webhooks.views import WebhookScopedView
 
-ORDERS = {"created_at": "id", "updated_at": "updated_at"}  # ids are in the order of their making
+ORDERS = {"created_at": "id", "updated_at": "updated_at"}  # ids are in the order of creation
 FILTERS = {
     **order_query(ORDERS),
     "booking": ID | {"description": "Only deliveries of this booking."},

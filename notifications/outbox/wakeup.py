@@ -1,7 +1,7 @@
-"""Wake-ups: best-effort tasks that start a dispatcher at once, without delaying the request.
+"""Wake-ups: best-effort tasks that start a dispatcher at once.
 
-A background thread publishes them, so that a broker that is down or hangs costs the caller
-nothing. Lost wake-ups are covered by the beat's schedule and every worker's poller.
+A background thread publishes them, so that a broken or slow broker does not delay the caller.
+Beat's schedule and every worker's poller make up for lost wake-ups.
 """
 
 import logging
@@ -79,7 +79,6 @@ wake_up_thread = WakeUpThread()
 
 
 def wake_up_after_commit(*wake_ups: WakeUp) -> None:
-    """Publish the wake-ups once the transaction is committed."""
     transaction.on_commit(lambda: wake_up_thread.enqueue(wake_ups))
 
 

@@ -19,7 +19,7 @@ from common.api.fields import (
 from notifications.models import Webhook
 from notifications.planning import KINDS, RESCHEDULED
 
-# What a webhook may ask for: every state, and the move that changes none.
+# Events of a webhook: every state, and a reschedule, which changes no state.
 EVENTS = (*STATES, RESCHEDULED)
 CODES = (100, 599)
 
@@ -47,14 +47,14 @@ class CallMethodField(MethodField):
     }
 )
 class StatusCodeField(SmallIntField):
-    """An HTTP status as an integer or in digits."""
+    """An HTTP status as an integer or as digits."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(*CODES, allow_digits=True, **kwargs)
 
 
 class WebhookSerializer(ObjectSerializer):
-    """The body of PUT /webhooks/:id; fields of a Webhook out."""
+    """The body of PUT /webhooks/:id."""
 
     url = OutboundUrlField(**OPTIONAL)
     method = CallMethodField(**OPTIONAL)

@@ -26,10 +26,10 @@ from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.planning import render_bodies
 from notifications.webhooks.signing import new_secret
 
-MAX_WEBHOOKS = 100  # of an app
-# For so long after a rotation both secrets sign.
+MAX_WEBHOOKS = 100  # per app
+# Both secrets sign for this long after a rotation.
 ROTATION = timedelta(hours=24)
-# A webhook that has failed for so long, and so often, is disabled.
+# A webhook is disabled after this time and this number of failures in a row.
 FAILS_FOR = timedelta(days=5)
 FAILS_TIMES = 20
 GONE = 410
@@ -39,9 +39,7 @@ EXPIRES_AFTER = timedelta(hours=76)
 
 
 def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]:
-    """Create a webhook; return it with its secret, shown only once. Raises Invalid above
-    MAX_WEBHOOKS.
-    """
+    """Create a webhook; return it and its secret. Raises Invalid above MAX_WEBHOOKS."""
     secret = new_secret()
     with transaction.atomic():
         # Serialise, so that concurrent requests can't exceed the limit.
@@ -62,7 +60,7 @@ def _lock(webhook: Webhook) -> Webhook:
 
 
 def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
-    """A partial change; switched on again it starts with a clean slate. Raises NotFound."""
+    """Change the given fields; `active` clears the failures. Raises NotFound."""
     with transaction.atomic():
         webhook = _lock(webhook)
         for name, value in given.items():
@@ -77,12 +75,12 @@ def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
 
 
 def _waiting_calls(webhook: Webhook) -> QuerySet[Delivery]:
-    """Not those in a worker's hands: it locks them first and the webhook then."""
+    """Return the unclaimed calls; workers lock claimed calls before the webhook (deadlock)."""
     return webhook.deliveries.filter(type=Delivery.WEBHOOK, state=Delivery.SCHEDULED)
 
 
 def delete_webhook(webhook: Webhook, *, now: datetime) -> None:
-    """Hide the webhook; its pending calls are skipped, its log stays. Raises NotFound."""
+    """Hide the webhook, skip its pending calls, and keep its log. Raises NotFound."""
     with transaction.atomic():
         webhook = _lock(webhook)
         webhook.deleted_at, webhook.active = now, False
@@ -107,10 +105,10 @@ def rotate_secret(webhook: Webhook, *, now: datetime) -> tuple[Webhook, str]:
 
 
 def signing_secrets(webhook: Webhook, *, now: datetime) -> list[str]:
-    """Those that sign a call made now, the current one first.
+    """Return the secrets that sign a call made now, the current one first.
 
-    Raises SecretUnreadable for the current one; another secret mends that at once, so that the one
-    before is left out where it can't be read.
+    Raises SecretUnreadable for the current one. An unreadable previous one is left out: rotating
+    again replaces it.
     """
     live = [decrypt_text(webhook.secret)]
     if webhook.previous_until and webhook.previous_until > now:
@@ -120,10 +118,10 @@ def signing_secrets(webhook: Webhook, *, now: datetime) -> list[str]:
 
 
 def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
-    """Call the webhook, through the queue, with the app's newest booking or a made-up one."""
+    """Queue a test call with the app's newest booking, or an example booking."""
     with transaction.atomic():
         bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
-        # Its lock is held until the body is written: an erasure meanwhile would not find it.
+        # Locked until the body is stored: a concurrent erasure would not find the body.
         newest = bookings.select_for_update(no_key=True).first()
         delivery = Delivery(
             app_id=webhook.app_id,
@@ -148,9 +146,9 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
 def record_webhook_results(
     results: Mapping[uuid.UUID, Sequence[tuple[bool, int | None]]], *, now: datetime
 ) -> None:
-    """Count failures in a row of each webhook, from (it succeeded, the answer's status) in order.
+    """Count consecutive failures from (success, HTTP status) of each webhook's calls, in order.
 
-    Disables those that are gone or have failed for days.
+    Disables webhooks that answer 410 Gone or have failed for days.
     """
     well = [webhook_id for webhook_id, tries in results.items() if any(ok for ok, _ in tries)]
     Webhook.objects.filter(id__in=well).exclude(failures=0).update(failures=0, failing_since=None)
@@ -172,7 +170,7 @@ def _record_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: date
 
 
 def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
-    """Disable the webhook, once, and mail the owner the reason."""
+    """Disable the webhook and mail the owner the reason; no effect if it is disabled already."""
     with transaction.atomic():
         switched_off = Webhook.objects.filter(id=webhook.id, active=True, deleted_at=None).update(
             active=False, disabled_reason=reason, updated_at=transaction_start()

@@ -9,17 +9,17 @@ PREFIX = "whsec_"
 
 
 def new_secret() -> str:
-    """`whsec_` and 32 random bytes in base64."""
+    """Return `whsec_` and 32 random bytes in base64."""
     return PREFIX + base64.b64encode(random_source.token_bytes(32)).decode()
 
 
 def signature_headers(
     *, message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]
 ) -> dict[str, str]:
-    """The three headers; one signature for each secret, so that receivers can change theirs.
+    """Return the three headers, with one signature per secret so that receivers can rotate theirs.
 
-    `timestamp` is that of the try in epoch seconds; `message_id` is the same on every try. Without
-    a secret (an event notification's call) nothing is signed.
+    `timestamp`: of the attempt, in epoch seconds. `message_id`: the same for every attempt. Without
+    a secret (calls of event notifications) there is no signature.
     """
     headers = {"webhook-id": message_id, "webhook-timestamp": str(timestamp)}
     if secrets:
@@ -29,7 +29,6 @@ def signature_headers(
 
 
 def is_secret(text: str) -> bool:
-    """Whether it reads as `new_secret` writes them."""
     try:
         key = base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except ValueError:

@@ -17,9 +17,7 @@ MAX_SAMPLED = 1000
 
 @read_once
 def office_zone(request: HttpRequest) -> str:
-    """Return the most common time zone of the account's apps; if none is set, of their newest
-    resources; else UTC.
-    """
+    """Return the most common zone of the account's apps, else of newest resources, else UTC."""
     apps = scope_of(request).apps()
     of_apps = apps.values_list("settings__default_timezone", flat=True)
     of_resources = apps.filter(resources__deleted_at=None).order_by("-resources__id")

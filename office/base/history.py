@@ -86,7 +86,6 @@ class HistoryPages(ModelPages[Row]):
 
 
 def row_at_step(model: type[models.Model], row: HistoricalChanges) -> models.Model:
-    """Return the unsaved row at a step of its history."""
     kept = {field.attname: getattr(row, field.attname) for field in row.tracked_fields}
     return model(**kept)
 
@@ -135,9 +134,7 @@ def _names(request: HttpRequest, found: Sequence[HistoricalChanges]) -> Mapping[
 def changes_between(
     model: type[models.Model], old: HistoricalChanges | None, new: HistoricalChanges
 ) -> Iterator[FieldChange]:
-    """Yield the changes by field, of JSON objects by key. Without `old`: every field with a
-    value.
-    """
+    """Yield the changes by field, of JSON objects by key; without `old`, all fields with values."""
     for field in new.tracked_fields:
         if field.primary_key or field.name in ("created_at", "position"):
             continue

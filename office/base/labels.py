@@ -58,9 +58,7 @@ def receiver_words(delivery: Delivery) -> str:
 
 
 def reading_words(moment: datetime, zone_name: str) -> str:
-    """Return `Mon 23 Nov 2026, 09:00` in a zone that the page names; with the UTC offset if
-    ambiguous.
-    """
+    """Return `Mon 23 Nov 2026, 09:00` in a zone named on the page; the UTC offset if ambiguous."""
     local = moment.astimezone(find_zone(first_known_zone(zone_name)))
     tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
     return format_date(local, "D j M Y, H:i") + tail

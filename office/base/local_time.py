@@ -1,6 +1,6 @@
 """Local times on pages: texts without an offset, for calendar grids and input fields.
 
-They are written and parsed only here, so that days of 23 or 25 hours are right: skipped times do
+Only this module writes and parses them, so that days of 23 or 25 hours are right: skipped times do
 not exist, and ambiguous ones carry the offset.
 """
 
@@ -24,15 +24,14 @@ class LocalSpan(NamedTuple):
 
 
 def local_text(instant: datetime, zone_name: str) -> str:
-    """Return the local time."""
     return instant.astimezone(find_zone(zone_name)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def local_span(start: datetime, end: datetime, zone_name: str) -> LocalSpan:
     """Return the local span for a grid.
 
-    If the clock is set back within it, the local end may not be after the start: then it gets its
-    true length.
+    If the clock is set back within the span, its local end may not be after its start: then the
+    span gets its true length.
     """
     first, last = local_text(start, zone_name), local_text(end, zone_name)
     if last <= first:
@@ -49,9 +48,7 @@ def local_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
 
 
 def skipped_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
-    """Return the local times in the range (epoch seconds) that do not exist: the hour that spring
-    skips.
-    """
+    """Return the local times in the range (epoch seconds) that the clock skips in spring."""
     segments = offset_segments(zone_name, start, end)
     return [
         LocalSpan(seconds_text(at + before), seconds_text(at + after))

@@ -156,8 +156,6 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
 
 
 class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
-    """Admin with a read-only history of changes."""
-
     def has_view_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
         return self.has_view_permission(request, obj)
 
@@ -174,7 +172,7 @@ class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
     def history_form_view(
         self, request: HttpRequest, object_id: str, version_id: str
     ) -> HttpResponse:
-        """The library's version page ignores tenants, so there is none."""
+        """Disabled: the library's version page ignores tenants."""
         raise Http404
 
 
@@ -210,9 +208,10 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
 
 
 class AppChoiceAdmin(OfficeAdmin[Row]):
-    """Admin of rows whose app is chosen at creation, among apps where the account has the role
-    `chosen_by`; a single app is preselected. `chosen_fields`: foreign keys without add or edit
-    links.
+    """Admin of rows whose app is chosen at creation; a single app is preselected.
+
+    chosen_by: the role that the account needs in the app. chosen_fields: foreign keys without add
+    or edit links.
     """
 
     chosen_by: ClassVar[str] = Membership.EDITOR
@@ -242,7 +241,7 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
 
 
 class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
-    """Inline rows: the permissions of the parent's page apply."""
+    """Inline rows with the permissions of the parent's page."""
 
     extra = 0
 
@@ -281,8 +280,6 @@ class ChoiceFilter(DropdownFilter):
 
 
 class AppFilter(RelatedFieldListFilter):
-    """Filter by app; offers the account's apps."""
-
     def field_choices(
         self, field: models.Field, request: HttpRequest, model_admin: BaseModelAdmin
     ) -> list[tuple[str, Any]]:
@@ -299,8 +296,6 @@ class ScopedChoiceForm(AutocompleteDropdownForm):
 
 
 class ScopedChoiceFilter(AutocompleteSelectFilter):
-    """Filter by a related row, with autocompletion."""
-
     form_class = ScopedChoiceForm
 
 

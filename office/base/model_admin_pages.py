@@ -23,9 +23,7 @@ ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
-    """`own_pages` returns (path, view, name): `("<path:object_id>/act/", self.act, "act")` is
-    `admin:bookings_booking_act`.
-    """
+    """`own_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
 
     def own_pages(self) -> Iterable[OwnPage]:
         return ()
@@ -42,7 +40,6 @@ class ModelPages(ModelAdmin, Generic[Row]):
         return reverse(f"admin:{self._name('changelist')}")
 
     def url_of(self, row: Row) -> str:
-        """Return the URL of a row's page."""
         return reverse(f"admin:{self._name('change')}", args=[row.pk])
 
     def back_to(self, row: Row) -> HttpResponse:
@@ -61,9 +58,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         return row
 
     def find_to_change(self, request: HttpRequest, object_id: str) -> Row:
-        """Return a row to change. Raises Http404 if it is not visible or deleted, PermissionDenied
-        if it is read-only.
-        """
+        """Return a row to change. Raises Http404 if not visible, PermissionDenied if read-only."""
         row = self.find(request, object_id)
         if getattr(row, "deleted_at", None):
             raise Http404

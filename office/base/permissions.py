@@ -46,7 +46,7 @@ def has_permission(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermis
 
 
 def require(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermission) -> None:
-    """Raises PermissionDenied without the permission."""
+    """Raise PermissionDenied without the permission."""
     if not has_permission(request, app_id, need):
         raise PermissionDenied
 
@@ -54,9 +54,7 @@ def require(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermission) -
 def visible_resources(
     request: HttpRequest, *, least: str = Membership.VIEWER
 ) -> QuerySet[Resource]:
-    """Return the resources in apps where the account has at least the role `least`, with their
-    apps.
-    """
+    """Return the resources, with apps, of apps where the account has at least the role `least`."""
     rows = Resource.objects.filter(scope_of(request).rows("app", least=least), deleted_at=None)
     return rows.select_related("app")
 
@@ -66,9 +64,7 @@ def visible_projects(request: HttpRequest) -> QuerySet[Project]:
 
 
 def get_visible_resources_or_404(request: HttpRequest, ids: Sequence[uuid.UUID]) -> list[Resource]:
-    """Return these resources, of one app, in the given order: one query. Raises Http404 for
-    others.
-    """
+    """Return these resources of one app in the given order: one query. Raises Http404."""
     found = {row.id: row for row in visible_resources(request).filter(id__in=ids)}
     rows = [found[identifier] for identifier in dict.fromkeys(ids) if identifier in found]
     if not rows or len(rows) < len(set(ids)) or len({row.app_id for row in rows}) > 1:
@@ -89,9 +85,7 @@ def read_ids(text: str) -> list[uuid.UUID]:
 
 
 def editor_caller_of(request: HttpRequest, app: App) -> Caller:
-    """Return the account as an API caller: an editor of the app. The view has checked the
-    permission.
-    """
+    """Return the account as an API caller with an editor's rights, which the view has checked."""
     account = account_of(request)
     return Caller(
         credential_id=uuid.UUID(int=0),
@@ -118,15 +112,12 @@ def read_json_object(request: HttpRequest) -> dict[str, Any]:
 
 
 def show_page(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
-    """Render a page in the back office's layout."""
     request.current_app = admin.site.name
     return render(request, template, {**admin.site.each_context(request), **values})
 
 
 def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
-    """Turn a function into a JSON view: its result is `data`, refusals get the API's error
-    format.
-    """
+    """Make a function a JSON view: its result is `data`; refusals have the API's error format."""
 
     def decorate(view: JsonView[Params]) -> PageView[Params]:
         @require_http_methods(methods)

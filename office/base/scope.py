@@ -43,9 +43,7 @@ class Scope:
         return bool(known) if app_id is None else app_id in known
 
     def rows(self, *paths: str, least: str = Membership.VIEWER) -> Q:
-        """Return the filter for the rows of apps in which the role is at least `least`. `paths`:
-        lookups from the model to its app.
-        """
+        """Match rows of apps with the role `least` or a higher one; `paths`: lookups to the app."""
         if self.is_staff:
             return Q()
         found = Q(pk__in=[])
@@ -54,7 +52,6 @@ class Scope:
         return found
 
     def apps(self, least: str = Membership.VIEWER) -> QuerySet[App]:
-        """Return the apps, by name."""
         rows = App.objects.open().order_by("name", "slug")
         return rows if self.is_staff else rows.filter(id__in=self.ids(least))
 
@@ -102,8 +99,9 @@ def read_scope(account: Account | AnonymousUser) -> Scope:
 def is_allowed(
     request: HttpRequest, permission: str, app_id: uuid.UUID | None, least: str = Membership.EDITOR
 ) -> bool:
-    """Return whether staff have Django's permission ("bookings.change_booking"), or a member at
-    least the role `least` in the app; None: in any app.
+    """Return whether staff have Django's `permission`, or a member the role `least` in the app.
+
+    app_id: None for any app.
     """
     scope = scope_of(request)
     return request.user.has_perm(permission) if scope.is_staff else scope.allows(app_id, least)

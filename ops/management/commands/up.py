@@ -229,9 +229,7 @@ class Supervisor:
         self.stop_asked = True
 
     def start_watchdog(self, heard: int) -> subprocess.Popen[bytes]:
-        """Start the watchdog. It also holds the folder's lock, so no service starts while it clears
-        up.
-        """
+        """Start the watchdog; it holds the folder's lock, so no service starts before it ends."""
         return subprocess.Popen(
             ["/bin/sh", "-c", WATCHDOG, "watchdog", str(self.grace)],
             stdin=heard,
