@@ -1,7 +1,8 @@
 """Booking creation: the service function against bare INSERTs, and over HTTP (P6).
 
 Also: four concurrent clients against one (P14), and a series against one booking and its own
-changes (P23). The in-process half is benchmarks.creation_rows, run in the service's environment.
+changes (P23). The in-process half is benchmarks.create_booking_vs_inserts, run in the service's
+environment.
 """
 
 import contextlib

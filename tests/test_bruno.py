@@ -11,6 +11,9 @@ from tests.live import LiveApp
 from tests.node_tools import install_tools
 from tests.services import ROOT, Service
 
+# npm installs 150 packages for one run.
+pytestmark = pytest.mark.deep
+
 COLLECTION = ROOT / "docs" / "bruno"
 TOOL = Path(__file__).parent / "bruno"  # pinned
 

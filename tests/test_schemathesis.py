@@ -78,10 +78,10 @@ def app(start_service: Callable[..., Service]) -> LiveApp:
     return LiveApp(start_service())
 
 
-PHASES = [
-    "examples",
-    *(pytest.param(phases, marks=pytest.mark.deep) for phases in ("coverage", "fuzzing,stateful")),
-]
+# Each run: tests/test_openapi.py sends the examples, tests/test_hostile_bodies.py the values that
+# the description excludes.
+pytestmark = pytest.mark.deep
+PHASES = ["examples", "coverage", "fuzzing,stateful"]
 
 
 def check_service(app: LiveApp) -> None:
@@ -94,8 +94,7 @@ def check_service(app: LiveApp) -> None:
 
 @pytest.mark.parametrize("phases", PHASES)
 def test_a_few_examples_of_every_operation(app: LiveApp, tmp_path: Path, phases: str) -> None:
-    """The examples of the description; with --deep, every boundary of the description too, and two
-    of what chance finds. tests/test_hostile_bodies.py sends values beyond them in each run."""
+    """The examples of the description, every boundary of it, and two of what chance finds."""
     run_schemathesis(
         app,
         make_world(app),
@@ -126,7 +125,6 @@ def test_operations_of_apps_by_their_owner(app: LiveApp, tmp_path: Path, phases:
     assert ("UNEXPECTED" in log, "Traceback" in log) == (False, False), log[-3000:]
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("tag", TAGS)
 def test_a_thousand_examples_of_every_operation(app: LiveApp, tmp_path: Path, tag: str) -> None:
     """In pieces, each with a service of its own, so that several run side by side."""

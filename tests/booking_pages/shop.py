@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.accessibility import find_faults
 from tests.browser import Browser, Page
 from tests.live import LiveApp
@@ -17,7 +19,7 @@ MONDAY = "2031-03-03"
 SPAN = {"from": f"{MONDAY} 00:00:00", "to": "2031-03-24 00:00:00"}
 NINE_TO_NOON = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 12}}]
 FOLDER = Path(__file__).parent
-WIDTHS = (390, 1280)
+WIDTHS = (390, pytest.param(1280, marks=pytest.mark.deep))
 REFUSED = "Failed to load resource"  # what a console says of each answer of 400 or more
 
 

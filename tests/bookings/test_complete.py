@@ -218,7 +218,7 @@ def test_the_task_works_off_batch_after_batch(
         tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))
     clock.move_to(at(f"{MONDAY} 06:00"))
 
-    tasks.complete_ended()
+    tasks.complete_ended_bookings()
 
     assert states() == ["completed"] * 4 + ["confirmed"]
 
@@ -232,7 +232,7 @@ def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) 
     assert booked.status == 201
     clock.move_to(end + timedelta(days=3650))
 
-    tasks.complete_ended()
+    tasks.complete_ended_bookings()
 
     assert states() == ["confirmed"]
 
@@ -240,6 +240,6 @@ def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) 
 def test_the_task_where_nothing_is_due(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "database_now", timezone.now)
 
-    tasks.complete_ended()
+    tasks.complete_ended_bookings()
 
     assert states() == ["confirmed"]

@@ -100,7 +100,7 @@ def test_one_that_is_not_paid_in_time_gives_its_time_back(
 def test_the_task_does_it(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "database_now", lambda: NOW + WAIT)
 
-    tasks.time_out_unpaid()
+    tasks.time_out_payments()
 
     assert row(booking).state == "unpaid"
 

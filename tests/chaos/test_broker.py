@@ -77,6 +77,7 @@ def test_a_flushed_redis_loses_nothing(house: House) -> None:
 
 
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_redis_is_gone_for_a_while(house: House) -> None:
     house.service.start_web()
     house.start_worker()
@@ -108,6 +109,7 @@ def test_redis_is_gone_for_a_while(house: House) -> None:
     house.verify()
 
 
+@pytest.mark.chaos
 def test_a_redis_that_says_nothing(make_house: Callable[..., House]) -> None:
     """It takes connections and never answers: bookings are made as fast as ever."""
     house = make_house()

@@ -165,6 +165,7 @@ def test_two_beats_and_three_workers_send_once(house: House) -> None:
 
 
 @pytest.mark.redis
+@pytest.mark.chaos
 def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
     count = house.size(100, 20)
     house.start_worker()

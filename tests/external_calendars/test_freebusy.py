@@ -371,7 +371,7 @@ def test_a_calendar_with_news_is_looked_at_at_once(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     woken: list[Any] = []
-    monkeypatch.setattr(wake_up_thread, "ask", woken.extend)
+    monkeypatch.setattr(wake_up_thread, "enqueue", woken.extend)
     ada = tenant.make_resource("Ada")
     calendar = connect(ada)
     says(provider, entry("0900", "1000"))

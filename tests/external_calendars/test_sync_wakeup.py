@@ -35,7 +35,7 @@ __all__ = ["shelf"]
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the workers are woken for."""
     wake_ups: list[Any] = []
-    monkeypatch.setattr(wakeup.wake_up_thread, "ask", wake_ups.extend)
+    monkeypatch.setattr(wakeup.wake_up_thread, "enqueue", wake_ups.extend)
     return wake_ups
 
 

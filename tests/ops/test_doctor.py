@@ -82,7 +82,13 @@ def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[st
 
 
 # --- The whole ------------------------------------------------------------------------------------
-@pytest.mark.parametrize("broker", ["files", pytest.param("redis", marks=pytest.mark.redis)])
+@pytest.mark.parametrize(
+    "broker",
+    [
+        pytest.param("files", marks=pytest.mark.deep),
+        pytest.param("redis", marks=pytest.mark.redis),
+    ],
+)
 def test_a_service_that_runs(start_service: Callable[..., Service], broker: str) -> None:
     redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
     service = start_service(workers=1, REDIS_URL=redis)

@@ -31,6 +31,7 @@ def prepare(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.deep
 def test_half_made_environment_is_mended_and_lists_are_installed_once(checkout):
     python = checkout / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -49,6 +50,7 @@ def test_half_made_environment_is_mended_and_lists_are_installed_once(checkout):
     assert subprocess.run([python, "-c", "import pip"], check=False).returncode == 0
 
 
+@pytest.mark.deep
 def test_failed_installation_is_said_and_tried_again(checkout):
     (checkout / "requirements.txt").write_text("./not-there\n")
 
