@@ -222,7 +222,7 @@ class MailsAndCalls:
             )
             return partial(send_mail, notice)
         if app.settings.get("disable_emails"):
-            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are switched off.")
+            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
         booking = self.bookings[row.booking_id]
         customers = list(booking.customers.all())
         customer = next(

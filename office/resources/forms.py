@@ -40,7 +40,7 @@ class ResourceForm(ApiForm):
             names = [(name, name) for name in sorted(ZONES)]
             kept = self.instance.timezone
             if kept and kept not in ZONES:
-                names.append((kept, f"{kept} (unknown here)"))
+                names.append((kept, f"{kept} (unknown)"))
             choice_field(self, "timezone").choices = [("", "---------"), *names]
 
     def clean_email(self) -> str | None:

@@ -159,7 +159,7 @@ def test_disabled_emails_are_skipped(tenant: Tenant, mails: MailSink) -> None:
 
     assert mails.mails == []
     assert {(row.state, row.reason, row.tries) for row in Delivery.objects.all()} == {
-        ("skipped", "The app's e-mails are switched off.", 0)
+        ("skipped", "The app's e-mails are disabled.", 0)
     }
 
 
