@@ -193,7 +193,7 @@ def read_at_most(stream: Readable, size: int) -> bytes:
     except Exception:
         # The client disconnected or sent invalid chunks: each server raises its own errors for
         # that.
-        raise Malformed("The body ended early.") from None
+        raise Malformed("The body is incomplete.") from None
     return b"".join(pieces)
 
 

@@ -78,7 +78,7 @@ class ProjectForm(ApiForm):
         slug = self.cleaned_data["slug"]
         others = Project.objects.filter(slug=slug, deleted_at=None).exclude(pk=self.instance.pk)
         if slug and others.exists():
-            raise forms.ValidationError("There is a project with this slug.")
+            raise forms.ValidationError("Another project has this slug.")
         return slug
 
     def clean(self) -> dict[str, Any]:
