@@ -257,7 +257,9 @@ class TenantView(ApiView):
         if key is None or request.method not in ("POST", "PUT") or self.query_like:
             return handler(request, *args, **kwargs)
         if request.method in self.secret_methods:
-            raise Invalid.at("Idempotency-Key", "Not supported here: the answer contains a secret.")
+            raise Invalid.at(
+                "Idempotency-Key", "Not supported here: the response contains a secret."
+            )
         self.keeps_answer = True
         return run_once(
             credential_id=self.caller.credential_id,

@@ -40,7 +40,7 @@ def create_app(
     except IntegrityError as error:
         if not App.objects.filter(slug=slug).exists():
             raise
-        raise AlreadyExists("There is an app with this slug.") from error
+        raise AlreadyExists("Another app has this slug.") from error
 
 
 def change_app(app: App, given: Mapping[str, Any]) -> App:

@@ -74,7 +74,7 @@ class AppsView(TenantView):
         owns_one = any(role == Membership.OWNER for role, _ in self.caller.memberships)
         account_id = self.caller.account_id
         if self.caller.kind != Credential.ACCESS or account_id is None or not owns_one:
-            raise Forbidden("Only an account that owns an app may make another.")
+            raise Forbidden("Only owners of an app can create apps.")
         given = read_body_as(NewAppSerializer, request)
         app = create_app(**given, owner=Account.objects.get(id=account_id))
         return Response({"data": AppRecord.of(app)}, status=201)

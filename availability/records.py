@@ -159,7 +159,7 @@ class ResourceRecord(Record):
         optional=True, of="constraints", maxItems=MAX_CONSTRAINTS
     )
     api_token: str = field(
-        "The resource's own key: only in the answer of POST /v2/resources.",
+        "The resource's own key: only in the response of POST /v2/resources.",
         optional=True,
         example="1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     )
@@ -204,7 +204,7 @@ class CredentialRecord(Record, shows=["key"]):
         example="live_widget_key_1c2d3e4f_",
     )
     key: str = field(
-        "The full key: always for widget keys, for other keys only in the answer of POST.",
+        "The full key: always for widget keys, for other keys only in the response of POST.",
         optional=True,
         of="public_text",
         example="live_widget_key_1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",

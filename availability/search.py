@@ -266,7 +266,7 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
     try:
         return find_slots(mode, timelines, prepared.slot_request)
     except TooManySlots as error:
-        raise Invalid.at("to", "More than 100,000 slots: ask for a shorter range.") from error
+        raise Invalid.at("to", "More than 100,000 slots: request a shorter range.") from error
 
 
 def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
@@ -333,7 +333,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
             for resource in query.resources
         ]
     except TooManySlots as error:
-        raise Invalid.at("to", "Too much to explain: ask for a shorter range.") from error
+        raise Invalid.at("to", "Too much to explain: request a shorter range.") from error
 
 
 class Obstacles(NamedTuple):

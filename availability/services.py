@@ -354,7 +354,7 @@ def _save_project(project: Project) -> None:
     except IntegrityError as error:
         if "slug" not in str(error):
             raise
-        raise AlreadyExists("There is a project with this slug.") from error
+        raise AlreadyExists("Another project has this slug.") from error
 
 
 def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from bookings.graphs import INITIALIZED, Graph
 # Texts for the script; `{name}` is a placeholder.
 SCRIPT: Mapping[str, str | Promise] = {
     "times": _("Free times: {count}"),
-    "zone": _("The times are now those of {zone}."),
+    "zone": _("Times are now in {zone}."),
     "loading": _("Looking for free times …"),
     "no_more": _("There are no later free times."),
     "chosen": _("{day}, {time}"),
@@ -19,18 +19,18 @@ SCRIPT: Mapping[str, str | Promise] = {
     "required": _("Please fill this in."),
     "email": _("Please enter an e-mail address, such as name@example.com."),
     "unfit": _("Please enter a valid value."),
-    "faults": _("Please check the answers that are marked."),
+    "faults": _("Please check the marked fields."),
     "booking": _("Booking …"),
     "taken": _("This time has just been taken."),
-    "instead": _("These are free:"),
+    "instead": _("Free times:"),
     "nothing_instead": _("Please choose another one."),
     "all_times": _("Show all free times"),
-    "policy": _("There are very many bookings for this address already. Please get in touch."),
-    "refused": _("This could not be booked. Please choose another time, or get in touch."),
-    "busy": _("There are many requests just now. Please try again in {seconds} s."),
-    "offline": _("The service could not be reached. Nothing is lost: please try again."),
-    "trouble": _("Something went wrong on our side. Nothing is lost: please try again."),
-    "gone": _("This page has changed. Please load it again."),
+    "policy": _("There are too many upcoming bookings for this e-mail address. Please contact us."),
+    "refused": _("This could not be booked. Please choose another time or contact us."),
+    "busy": _("Too many requests. Please try again in {seconds} s."),
+    "offline": _("The service could not be reached. Your input is kept. Please try again."),
+    "trouble": _("Something went wrong on our side. Your input is kept. Please try again."),
+    "gone": _("This page has changed. Please reload it."),
     "there": _("Time in {zone}: {time}"),
     "with": _("With: {name}"),
     "another": _("Make another booking"),
@@ -46,24 +46,24 @@ PAGE: Mapping[str, str | Promise] = {
     "details": _("Your details"),
     "change": _("Choose another time"),
     "optional": _("(optional)"),
-    "no_script": _("To book on this page, your browser has to run JavaScript."),
+    "no_script": _("Please enable JavaScript to book on this page."),
 }
 # `%s` is the placeholder for the customer's address, as on other pages of this API family.
 SUCCESS = _("Thank you. A message to %s is on its way.")
-NOTHING_FREE = _("There is no free time at the moment. Please come back later, or get in touch.")
-NOT_HERE = _("This can't be booked on a page. Please get in touch.")
+NOTHING_FREE = _("There is no free time at the moment. Please come back later or contact us.")
+NOT_HERE = _("You can't book this online. Please contact us.")
 NO_PAGE = (
     _("Nothing was found here"),
-    _("There is no such booking page, or it was removed. Please check the address."),
+    _("This booking page does not exist or was removed. Please check the address."),
 )
 UNAVAILABLE = (
     _("This booking page is unavailable"),
-    _("It can't be booked at the moment. Please get in touch."),
+    _("You can't book here at the moment. Please contact us."),
 )
 
 _REQUESTED = (
     _("Your request has been sent"),
-    _("It is not confirmed yet. You will hear from us as soon as it is decided."),
+    _("Your request is not confirmed yet. We will send you the decision by e-mail."),
 )
 _UNPAID = (_("Payment required to confirm your booking"), "")
 _CONFIRMED = (_("Your booking is confirmed"), "")

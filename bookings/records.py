@@ -257,7 +257,7 @@ def _related_by_bulk(booking: Booking) -> list[Booking]:
 
 
 class BookingRecord(BookingEntryRecord, total=False):
-    """Six fields and the parts in `include`. Answers of requests that create or change a booking
+    """Six fields and the parts in `include`. Responses to requests that create or change a booking
     also contain `resource_id`, `project_id`, `start` and `end`."""
 
     resource_id: Id = field(example=RESOURCE_EXAMPLE["id"])
@@ -323,7 +323,7 @@ WHOLE_BOOKING_EXAMPLE = BookingRecord.example(*ALL_INCLUDES)
 class BulkOutcomeRecord(Record, shows=["booking"]):
     """A booking, or why there is none: one of the two."""
 
-    status: int = field("As its own request would have been answered.", example=201)
+    status: int = field("The status that a single request would have returned.", example=201)
     booking: BookingRecord = field(optional=True, example=BookingRecord.example(*WRITTEN))
     error: ErrorOfOneRecord = field(optional=True)
 

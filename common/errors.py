@@ -105,7 +105,7 @@ class Unauthenticated(Refusal):
 
     def __init__(self) -> None:
         super().__init__(
-            "Valid credentials are needed.",
+            "Valid credentials are required.",
             headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'},
         )
 
@@ -113,7 +113,9 @@ class Unauthenticated(Refusal):
 class Forbidden(Refusal):
     code = "forbidden"
 
-    def __init__(self, message: str = "These credentials may not do this.", **fields: Any) -> None:
+    def __init__(
+        self, message: str = "These credentials lack the required permission.", **fields: Any
+    ) -> None:
         super().__init__(message, **fields)
 
 
@@ -138,7 +140,7 @@ class MethodNotAllowed(Refusal):
 class NotAcceptable(Refusal):
     code = "not_acceptable"
 
-    def __init__(self, message: str = "The service answers in application/json only.") -> None:
+    def __init__(self, message: str = "The service returns application/json only.") -> None:
         super().__init__(message)
 
 
@@ -227,7 +229,7 @@ def retry_header(seconds: float) -> dict[str, str]:
 def first_error(errors: Mapping[str, list[str]]) -> str:
     for path, messages in errors.items():
         return f"{path}: {messages[0]}"
-    return "A value is wrong."
+    return "A value is invalid."
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
@@ -274,7 +276,7 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (PermissionDenied, lambda exc: Forbidden()),
     (SuspiciousOperation, lambda exc: Malformed("The request is malformed.")),
     (BadRequest, lambda exc: Malformed("The request is malformed.")),
-    (UnreadablePostError, lambda exc: Malformed("The body ended early.")),
+    (UnreadablePostError, lambda exc: Malformed("The body is incomplete.")),
 ]
 
 

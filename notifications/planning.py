@@ -149,7 +149,7 @@ def _state_mails(
     now = transition.change.created_at
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
-            switched_off = _final(Delivery.SKIPPED, "Switched off for this booking.", now)
+            switched_off = _final(Delivery.SKIPPED, "E-mails are disabled for this booking.", now)
             yield new_delivery(
                 transition,
                 type=Delivery.EMAIL,

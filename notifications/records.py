@@ -62,7 +62,7 @@ class AttemptRecord(Record):
     seconds: float = field(minimum=0, example=0.127)
     error: str | None
     excerpt: str | None = field(
-        "The beginning of the answer: 20 kB, in lists 1,000 characters.",
+        "The beginning of the response: 20 kB, in lists 1,000 characters.",
         of="shown",
         example="ok",
     )
@@ -149,18 +149,19 @@ class EmailTemplateRecord(Record):
     subject: str = field(example=WORDS_EXAMPLE["subject"])
     text: str = field(example=WORDS_EXAMPLE["text"])
     html: str = field("A whole HTML document.", example=WORDS_EXAMPLE["html"])
-    custom: bool = field("Whether the app has words of its own.", example=True)
+    custom: bool = field("Whether the app has its own template.", example=True)
     updated_at: Stamp | None = field(
-        "null for the service's words.", example="2026-11-20T09:30:00+0000"
+        "null for the default template.", example="2026-11-20T09:30:00+0000"
     )
 
 
 # --- Calls ----------------------------------------------------------------------------------------
 _CALL_HEADERS = {
-    "webhook-id": "The delivery's id: the same on every try.",
-    "webhook-timestamp": "Of the try, in epoch seconds.",
-    "webhook-signature": "By Standard Webhooks, `v1,` and base64; for a day after a rotation two,"
-    " with a blank between. Calls of event notifications have none.",
+    "webhook-id": "The delivery's id: the same in every attempt.",
+    "webhook-timestamp": "The time of the attempt in epoch seconds.",
+    "webhook-signature": "The signature of Standard Webhooks: `v1,` and base64. For a day after a"
+    " rotation, two signatures separated by a space. Calls of event"
+    " notifications have no signature.",
     "Service-Event": "The name of this event.",
 }
 _CALL_BODY = register_component(
@@ -181,8 +182,8 @@ _CALL_BODY = register_component(
 _REMINDER = f"booking.{Delivery.REMINDER}"
 EVENT_SUMMARIES = {
     **{kind: f"A booking is {kind.split('.')[1].replace('_by_', ' by the ')}" for kind in KINDS},
-    _REMINDER: "The time of an event notification has come",
-    "webhook.test": "Somebody tries a webhook",
+    _REMINDER: "An event notification is due",
+    "webhook.test": "A webhook is tested",
 }
 
 
@@ -194,8 +195,8 @@ def _call(event: str, summary: str) -> Json:
         "post": {
             "operationId": "on" + "".join(word.title() for word in words),
             "summary": summary,
-            "description": "By the method of the webhook or the event notification; a GET has no"
-            " body.",
+            "description": "Sent with the method of the webhook or the event notification; GET"
+            " has no body.",
             "parameters": [
                 {
                     "name": name,
@@ -208,9 +209,9 @@ def _call(event: str, summary: str) -> Json:
             ],
             "requestBody": _CALL_BODY,
             "responses": {
-                "2XX": {"description": "Taken, or the one `expected_response_code`."},
-                "410": {"description": "The webhook is switched off."},
-                "default": {"description": "Tried again later."},
+                "2XX": {"description": "Success, or the status in `expected_response_code`."},
+                "410": {"description": "The service disables the webhook."},
+                "default": {"description": "The service retries the call later."},
             },
         }
     }

@@ -136,7 +136,7 @@ def _disabled(scope: Scope) -> Figure:
     rows = Webhook.objects.filter(scope.rows("app"), active=False, deleted_at=None)
     number = _count(rows)
     return Figure(
-        "webhooks switched off",
+        "webhooks disabled",
         number,
         _list("notifications_webhook", active__exact="0"),
         number != "0",
@@ -146,7 +146,7 @@ def _disabled(scope: Scope) -> Figure:
 def _in_need(calendars: QuerySet[Calendar]) -> Figure:
     number = _count(calendars)
     link = _list("availability_calendar", state=NEEDS_ATTENTION)
-    return Figure("calendars need somebody", number, link, number != "0")
+    return Figure("calendars need attention", number, link, number != "0")
 
 
 def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
@@ -159,7 +159,7 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
         found.append(
             _calendar_line(row)
             | {
-                "since": f"in step until {since}" if since else "never yet in step",
+                "since": f"last synced {since}" if since else "never synced",
                 "problem": problem_words(row.connection),
             }
         )
@@ -170,8 +170,7 @@ def _first_looks(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars in their first sync: stale too, but without a fault."""
     rows = calendars.select_related("resource", "connection").order_by("-id")[:MAX_LISTED]
     return [
-        _calendar_line(row) | {"since": progress_words(row.connection) or "waits for its turn"}
-        for row in rows
+        _calendar_line(row) | {"since": progress_words(row.connection) or "queued"} for row in rows
     ]
 
 
@@ -284,7 +283,7 @@ CHART_WORDS = {
     "done": "completed",
     "agreed": "confirmed, paid or sent",
     "waiting": "waiting",
-    "off": "called off or failed",
+    "off": "cancelled or failed",
 }
 
 

@@ -23,7 +23,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
-        "What can be booked",
+        "Resources and projects",
         False,
         (
             ("Resources", "badge", "availability_resource_changelist"),
@@ -33,7 +33,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         ),
     ),
     (
-        "What goes out",
+        "Notifications",
         False,
         (
             ("Deliveries", "outgoing_mail", "notifications_delivery_changelist"),
@@ -55,8 +55,8 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         True,
         (
             ("Accounts", "manage_accounts", "apps_config_account_changelist"),
-            ("Servers called", "dns", "notifications_endpoint_changelist"),
-            ("Signs of life", "monitor_heart", "notifications_heartbeat_changelist"),
+            ("Webhook servers", "dns", "notifications_endpoint_changelist"),
+            ("Heartbeats", "monitor_heart", "notifications_heartbeat_changelist"),
             ("Failed log-ins", "gpp_bad", "apps_config_failedlogin_changelist"),
         ),
     ),

@@ -66,7 +66,7 @@ class ReadinessView(ApiView):
 
     @describe_endpoint(
         summary="Readiness",
-        description="200 if the database answers, accepts writes and has all migrations.",
+        description="200 if the database is reachable, accepts writes and has all migrations.",
         response=ReadinessRecord.schema,
         others={
             503: OpenApiResponse(

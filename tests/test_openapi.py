@@ -249,7 +249,7 @@ def test_a_call_whole():
     assert headers["webhook-id"] == {
         "name": "webhook-id",
         "in": "header",
-        "description": "The delivery's id: the same on every try.",
+        "description": "The delivery's id: the same in every attempt.",
         "required": True,
         "schema": {"type": "string"},
     }

@@ -124,7 +124,9 @@ def make_deliveries(tenant: Tenant, count: int) -> None:
         assert tenant.post("/webhooks", webhook).status == 201
     make_bookings(tenant, count)
     Attempt.objects.bulk_create(
-        Attempt(delivery=delivery, at=START, seconds=0.1, error="Answered 500.", excerpt="x")
+        Attempt(
+            delivery=delivery, at=START, seconds=0.1, error="The server returned 500.", excerpt="x"
+        )
         for delivery in Delivery.objects.filter(app=tenant.app)
         for _ in range(2)
     )

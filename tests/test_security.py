@@ -97,7 +97,10 @@ def test_every_refusal_to_log_in_looks_the_same_and_costs_one_look_up(
     assert len(answers) == 1
     (status, text, shown) = answers.pop()
     assert status == 401
-    assert json.loads(text) == {"error": "Valid credentials are needed.", "code": "unauthenticated"}
+    assert json.loads(text) == {
+        "error": "Valid credentials are required.",
+        "code": "unauthenticated",
+    }
     assert json.loads(shown)["WWW-Authenticate"].startswith("Basic ")
 
 

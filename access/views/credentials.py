@@ -67,8 +67,8 @@ class CredentialsView(CredentialScopedView):
 
     @describe_endpoint(
         summary="Create a key",
-        description="The answer shows the key (`key`) once; therefore the endpoint takes no"
-        " Idempotency-Key. POST /v2/auth creates access tokens.",
+        description="Only this response contains the full key (`key`); therefore the endpoint"
+        " takes no Idempotency-Key. POST /v2/auth creates access tokens.",
         request=NewCredentialSerializer,
         response=data_object(CredentialRecord),
         status=201,
@@ -108,7 +108,7 @@ class CredentialView(CredentialScopedView):
     @describe_endpoint(
         summary="Revoke a key",
         description="The key is refused at once and stays in the list. Revoking it again also"
-        " answers 204.",
+        " returns 204.",
         status=204,
     )
     def delete(self, request: ApiRequest, credential_id: uuid.UUID) -> Response:

@@ -25,12 +25,12 @@ CHOOSE = _("Choose a new password")
 SET = _("Your password is set")
 CLOSE = _("You can close this page.")
 BAD_LINK = (
-    _("This link does not work any more"),
-    _("It was used already, an hour has passed, or it was changed on the way. Ask for another."),
+    _("This link is no longer valid"),
+    _("The link was already used, is older than an hour, or is incomplete. Request a new link."),
 )
 HINT = _("Use 8 to 200 characters.")
-UNFIT = _("It was too short or too long.")
-DIFFERENT = _("The two are not the same.")
+UNFIT = _("The password was too short or too long.")
+DIFFERENT = _("The passwords do not match.")
 REFUSED: dict[str, tuple[str | Promise, str | Promise]] = {
     "unavailable": (
         _("The service is busy"),
@@ -42,8 +42,8 @@ REFUSED: dict[str, tuple[str | Promise, str | Promise]] = {
     ),
 }
 UNREADABLE = (
-    _("This could not be understood"),
-    _("Please open the link from the mail again."),
+    _("The request is not valid"),
+    _("Please open the link in the e-mail again."),
 )
 
 
@@ -53,7 +53,7 @@ class RequestPasswordResetView(TenantView):
 
     @describe_endpoint(
         summary="Send a password reset link to a resource",
-        description="The answer is the same for an unknown address. The link works once, for an"
+        description="The response is the same for an unknown address. The link works once, for an"
         f" hour, until the password changes. At most {MAX_PASSWORD_MAILS} e-mails per hour and"
         " resource, also with `disable_emails`. A test app sends e-mails only to its members.",
         request=PasswordResetSerializer,
@@ -75,8 +75,8 @@ SIGNATURE = {
 }
 PATH = {"resource_id": text_response("Id of the resource.")}
 FAILURES = {
-    400: page_response("The request can't be read."),
-    403: page_response("The link was not made for this resource, was used, or has expired."),
+    400: page_response("The request is malformed."),
+    403: page_response("The link is for another resource, was used, or has expired."),
     405: page_response("The path does not support the method."),
     500: page_response("A bug."),
     503: page_response("The database is busy, restarting or down: try again."),
@@ -90,7 +90,7 @@ class PasswordPageView(PageView):
     resource: Resource | None = None
 
     @describe_endpoint(
-        summary="The page on which a password is chosen",
+        summary="Show the page to choose a password",
         description="Changes nothing. Needs no key: the signature is the capability.",
         path=PATH,
         query=SIGNATURE,
@@ -103,17 +103,19 @@ class PasswordPageView(PageView):
 
     @describe_endpoint(
         summary="Set the password",
-        description="What the form of the page sends, `application/x-www-form-urlencoded`:"
-        " `password` (8 to 200 characters), and the same as `again`. The log-ins that were made"
-        " with the old one end.",
+        description="The form of the page, `application/x-www-form-urlencoded`: `password` (8 to"
+        " 200 characters) and the same value as `again`. A new password ends the"
+        " tokens of earlier log-ins.",
         path=PATH,
         query=SIGNATURE,
         headers=PAGE_HEADERS,
         others={
-            200: page_response("It is set."),
+            200: page_response("The password is set."),
             **FAILURES,
             413: page_response("The body is larger than 256 kB."),
-            422: page_response("The form once more: too short, too long, or not twice the same."),
+            422: page_response(
+                "The form again, with an error: too short, too long, or two different inputs."
+            ),
         },
     )
     def post(self, request: ApiRequest, resource_id: str) -> HttpResponse:
@@ -160,7 +162,7 @@ class PasswordPageView(PageView):
                 "email": email,
                 "labels": {
                     "password": _("New password"),
-                    "again": _("Once more"),
+                    "again": _("Repeat the password"),
                     "hint": HINT,
                     "button": _("Set the password"),
                 },

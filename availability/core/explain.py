@@ -114,10 +114,10 @@ def explain(
         *_constraint_causes(rules, zone, start, end),
         *_busy_causes(busy, buffer),
         (
-            Reason("notice", None, (), None, "Begins before the minimum notice ends."),
+            Reason("notice", None, (), None, "Starts within the minimum notice."),
             _before(notice_before, start),
         ),
-        (Reason("past", None, (), None, "Lies in the past."), _before(past_before, start)),
+        (Reason("past", None, (), None, "Is in the past."), _before(past_before, start)),
         (Reason("limit", None, (), None, "Daily limit reached."), normalise(closed)),
         (
             Reason("limit", None, (), None, "Beyond the booking window."),

@@ -135,8 +135,8 @@ class ProjectSettingsSerializer(ObjectSerializer):
     max_per_day = SmallIntField(1, 1000, **CLEARABLE)
     check_external = StrictBooleanField(
         help_text="Query the connected calendars directly before a booking is created or moved,"
-        " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar does"
-        " not answer in time, its stored events count.",
+        " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar"
+        " does not respond in time, its stored events count.",
         **CLEARABLE,
     )
     language = LanguageField(

@@ -43,7 +43,9 @@ class QuerySerializer(TermsSerializer):
     include_past = StrictBooleanField(
         help_text="Include slots that have begun. Not for widget keys.", **CLEARABLE
     )
-    output_timezone = ZoneField(help_text="The IANA zone of the times in the answer.", **CLEARABLE)
+    output_timezone = ZoneField(
+        help_text="The IANA zone of the times in the response.", **CLEARABLE
+    )
 
 
 _OLDER_FILTERS = {"type": ["array", "null"], "maxItems": 100, "items": {"type": "object"}}

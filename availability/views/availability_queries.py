@@ -306,7 +306,7 @@ class FindtimeManyView(FindtimeView):
 
     @describe_endpoint(
         summary="Run several findtime queries",
-        description="Each query is a body of POST /v2/findtime. The answers have the same order.",
+        description="Each query is a body of POST /v2/findtime. The results have the same order.",
         request={
             "type": "object",
             "required": ["queries"],

@@ -81,7 +81,9 @@ class EventsView(ResourceScopedView):
         end = self.query.bound("end", self.input_zone, self.now)
         if start is None or end is None:
             bounds = {"start": start, "end": end}
-            raise Invalid({name: ["Is needed."] for name, value in bounds.items() if not value})
+            raise Invalid(
+                {name: ["This field is required."] for name, value in bounds.items() if not value}
+            )
         if end <= start:
             raise Invalid.at("end", "Must be after the start.")
         return start, end

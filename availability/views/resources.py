@@ -52,9 +52,9 @@ class ResourcesView(ResourceScopedView):
 
     @describe_endpoint(
         summary="Create a resource",
-        description="The resource gets a first calendar, `Bookings`. The answer contains the"
-        " calendars and, once, the resource's key; therefore the endpoint takes no"
-        " Idempotency-Key.",
+        description="The resource gets a first calendar, `Bookings`. The response contains the"
+        " calendars. Only this response contains the resource's key; therefore the"
+        " endpoint takes no Idempotency-Key.",
         request=NewResourceSerializer,
         response=data_object(ResourceRecord),
         status=201,

@@ -46,12 +46,12 @@ from common.instants import (
 CUSTOMER = Actor(name="customer", source="link")
 BETWEEN = "/"  # separates start and end of a choice, as in ISO 8601 intervals
 
-ZONE = _("All times are those of {zone}.")
+ZONE = _("All times are in {zone}.")
 QUESTION = _("Choose another time")
 MOVED = _("Your booking has been moved")
 NOTHING_CHOSEN = _("Please choose a time.")
-NOTHING_FREE = _("There is no other free time. Your booking stays as it is.")
-STAYS = _("Your booking stays as it is. Please choose another time.")
+NOTHING_FREE = _("There is no other free time. Your booking does not change.")
+STAYS = _("Your booking does not change. Please choose another time.")
 
 
 class ReschedulePageView(RateLimitedPageView, LinkPageView):
@@ -201,10 +201,10 @@ WORDS: Mapping[str, str | Promise] = {
     "days": _("Days with free times"),
     "earlier": _("Earlier days"),
     "later": _("Later days"),
-    "instead": _("These are free"),
+    "instead": _("Free times"),
     "stays": STAYS,
     "button": _("Move the booking"),
-    "now": _("Your booking now"),
+    "now": _("Your current booking"),
 }
 
 

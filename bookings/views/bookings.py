@@ -231,7 +231,7 @@ class BookingView(BookingScopedView):
 
     @describe_endpoint(
         summary="Delete a completed booking",
-        description="The booking no longer appears in any answer. 409 `action_not_allowed` if it"
+        description="The booking no longer appears in any response. 409 `action_not_allowed` if it"
         " is not completed.",
         status=204,
     )

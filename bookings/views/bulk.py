@@ -43,10 +43,10 @@ class BulkView(BookingScopedView):
     @describe_endpoint(
         summary="Create many bookings",
         description="1 to 100 bodies of POST /v2/bookings. Each booking succeeds or fails on its"
-        " own, and the answers keep the order. With `delete_all_on_error`, one failure rolls"
+        " own, and the results keep the order. With `delete_all_on_error`, one failure rolls"
         " back all (424 `not_kept`). With `stop_on_first_error`, bookings after the first"
         " failure are not attempted (424 `not_attempted`). With `relate_bookings`, an action"
-        " on one booking applies to all. The answer is always 200: check each `status`. With"
+        " on one booking applies to all. The response is always 200: check each `status`. With"
         " an `Idempotency-Key`, a busy database fails the whole request with 503 and rolls it"
         " back; you can repeat it.",
         request=NewBulkSerializer,

@@ -54,9 +54,9 @@ class CustomerExportView(TenantView):
     @describe_endpoint(
         summary="Export all data about an e-mail address",
         description="Complete bookings with their history, including deleted bookings; other"
-        " events that contain the address; e-mails to the person and to the owner, and calls."
-        " The data of other customers of the same bookings is omitted. The answer is streamed"
-        " and can be long. 404 if nothing is stored.",
+        " events that contain the address; e-mails to the person and to the owner,"
+        " and calls. The data of other customers of the same bookings is omitted. The"
+        " response is streamed and can be long. 404 if nothing is stored.",
         response=data_object(PersonExportRecord),
         query={
             "email": text_response(
@@ -77,9 +77,9 @@ class CustomerEraseView(TenantView):
     @describe_endpoint(
         summary="Erase a person's data",
         description="Empties names, addresses, numbers, meta, messages, the content of e-mails"
-        " and calls, and the answers of receivers. Bookings, times and states stay: cancel"
+        " and calls, and the responses of receivers. Bookings, times and states stay: cancel"
         " future bookings first. Unsent deliveries with the person's data are cancelled. This"
-        " can't be undone. The answer counts the changed bookings, deliveries and log"
+        " can't be undone. The response counts the changed bookings, deliveries and log"
         " entries; a second call and an unknown address return zeros.",
         request=AddressSerializer,
         response=data_object(ErasedRecord),

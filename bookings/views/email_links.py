@@ -1,4 +1,4 @@
-"""The page behind a link in a mail: it shows a booking and one button that applies the action.
+"""Show the page of an e-mail link: it shows a booking and one button that applies the action.
 
 GET changes nothing, since mail scanners follow links. Errors are pages too.
 """
@@ -88,22 +88,22 @@ class RefusalText(NamedTuple):
 REFUSAL_TEXTS: Mapping[str, RefusalText] = {
     "forbidden": RefusalText(
         _("This link does not work"),
-        _("It is incomplete, or was changed on the way. Please open it from the mail again."),
+        _("The link is incomplete or was changed. Please open the link in the e-mail again."),
     ),
     "not_found": RefusalText(
         _("Nothing was found here"),
-        _("There is no such booking, or it was removed."),
+        _("This booking does not exist or was removed."),
     ),
-    "action_not_allowed": RefusalText(_("This can't be done any more"), ""),
+    "action_not_allowed": RefusalText(_("This action is no longer possible"), ""),
     "policy": RefusalText(
         _("It is too late for this"),
-        _("It has to be done at least {limit} before the start. Please get in touch instead."),
+        _("This was possible until {limit} before the start. Please contact us."),
     ),
     "slot_taken": RefusalText(
         _("The time is taken"),
-        _("It was given to another booking in the meantime."),
+        _("Another booking has taken this time."),
     ),
-    "not_available": RefusalText(_("The time is not available any more"), ""),
+    "not_available": RefusalText(_("The time is no longer available"), ""),
     "rate_limited": RefusalText(
         _("Too many requests"),
         _("Nothing was changed. Please try again in a minute."),
@@ -120,32 +120,31 @@ REFUSAL_TEXTS: Mapping[str, RefusalText] = {
 # Policies with texts of their own.
 POLICIES: Mapping[str, RefusalText] = {
     "max_reschedules": RefusalText(
-        _("It can't be moved again"),
-        _("It was moved as often as it may be. Please get in touch instead."),
+        _("The booking can't be moved again"),
+        _("It was already moved as often as allowed. Please contact us."),
     ),
 }
 UNREADABLE = RefusalText(
-    _("This could not be understood"),
-    _("Please open the link from the mail again."),
+    _("The request is not valid"),
+    _("Please open the link in the e-mail again."),
 )
 EXPIRED = RefusalText(
     _("This link has expired"),
-    _("It worked until the end of the time that was booked."),
+    _("The link was valid until the end of the booking."),
 )
 
-DONE_ALREADY = _("This is done already")
+DONE_ALREADY = _("This is already done")
 CLOSE = _("You can close this page.")
 
 QUERY = {
     "signature": text_response(
-        "From the mail: stands for the booking, the action and the event's end, until which it"
-        " works.",
+        "From the e-mail: signs the booking, the action and the expiry, which is the event's end.",
         required=True,
         examples=["1795597200.W9hY0T0mC6nnAPGxQvDqWr6d2yPHVlNQn4gJ3EIh5xQ"],
     ),
     "redirect": text_response(
-        "Where to go when it is done: one of the app's `redirect_urls`, with any query; others are"
-        " ignored.",
+        "The URL to redirect to after the action: one of the app's `redirect_urls`, with any"
+        " query; others are ignored.",
         examples=["https://www.example.com/thanks"],
     ),
 }
@@ -156,12 +155,12 @@ PATH = {
 
 
 FAILURES = {
-    400: page_response("The request can't be read."),
-    403: page_response("The signature is not right, or the link has expired."),
-    404: page_response("No such action, or the booking is gone."),
+    400: page_response("The request is malformed."),
+    403: page_response("The signature is invalid, or the link has expired."),
+    404: page_response("The action or the booking does not exist."),
     405: page_response("The path does not support the method."),
     409: page_response(
-        "It is done already or not allowed any more; a policy forbids it; the time is taken."
+        "The action is already done or not allowed, a policy forbids it, or the time is taken."
     ),
     500: page_response("A bug."),
     503: page_response("The database is busy, restarting or down: try again."),
@@ -217,7 +216,7 @@ class ExternalActionView(LinkPageView):
     redirect = ""
 
     @describe_endpoint(
-        summary="The page behind a link in a mail",
+        summary="Show the page of an e-mail link",
         description="Shows the booking and one button that posts to the same address. Changes"
         " nothing. Needs no key: the signature is the capability.",
         path=PATH,
@@ -232,14 +231,14 @@ class ExternalActionView(LinkPageView):
         return self._page(200, offer.question, button=offer.button)
 
     @describe_endpoint(
-        summary="Carry out the action of a link",
-        description="What the button of the page does. Binding are the policies of the project.",
+        summary="Perform the action of an e-mail link",
+        description="The request of the page's button. The policies of the project apply.",
         path=PATH,
         query=QUERY,
         headers=PAGE_HEADERS,
         others={
             200: page_response("Done."),
-            303: OpenApiResponse(description="Done; goes on to `redirect`."),
+            303: OpenApiResponse(description="Done; redirects to `redirect`."),
             **FAILURES,
             413: page_response("The body is larger than 256 kB; none is needed."),
         },

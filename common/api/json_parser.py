@@ -189,7 +189,7 @@ def read_at_most(stream: Readable, size: int) -> bytes:
             size -= len(piece)
     except Exception:
         # The client disconnected or sent invalid chunks; each server raises errors of its own.
-        raise Malformed("The body ended early.") from None
+        raise Malformed("The body is incomplete.") from None
     return b"".join(pieces)
 
 

@@ -54,18 +54,18 @@ PIECE_BYTES = 65_536
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
-TOO_LATE = "No answer within the time limit."
+TOO_LATE = "No response within the time limit."
 NOT_ALLOWED = "The address is not allowed."
-TOO_LARGE = "The answer is too large."
-UNREADABLE = "The answer's encoding can't be read."
-CLOSED = "The connection was closed before an answer came."
+TOO_LARGE = "The response is too large."
+UNREADABLE = "The response's encoding can't be read."
+CLOSED = "The connection was closed before a response arrived."
 # The first match applies.
 SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (TimeoutError, TOO_LATE),
     (urllib3.exceptions.TimeoutError, TOO_LATE),
-    (urllib3.exceptions.SSLError, "No secure connection could be made."),
+    (urllib3.exceptions.SSLError, "The TLS connection failed."),
     (OSError, CLOSED),
-    (Exception, "The answer is not HTTP."),
+    (Exception, "The response is not HTTP."),
 )
 
 
@@ -339,7 +339,7 @@ class HttpAttempt:
             with contextlib.suppress(OSError):
                 return self.connect_to(address, self.left() / (len(tried) - count))
         self.left()
-        raise CallFailed("No connection could be made.")
+        raise CallFailed("The connection failed.")
 
     def connect_to(self, address: Address, seconds: float) -> socket.socket:
         sock = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)

@@ -76,7 +76,7 @@ SERVICE_APP = parameter(
 SERVICE_TIMEZONE = parameter(
     "header",
     "Service-Timezone",
-    "The IANA zone for the times of events in answers, and for wall times in requests without a"
+    "The IANA zone for the times of events in responses, and for wall times in requests without a"
     " single resource. Absent: UTC.",
     type="string",
     examples=["Europe/Berlin"],
@@ -84,7 +84,7 @@ SERVICE_TIMEZONE = parameter(
 IDEMPOTENCY_KEY = parameter(
     "header",
     "Idempotency-Key",
-    "For 24 hours, a repeated request with the same key, path and body gets the first answer. A"
+    "For 24 hours, a repeated request with the same key, path and body gets the first response. A"
     " different body is 422 `idempotency_mismatch`. Errors are not stored.",
     type="string",
     minLength=1,
@@ -123,7 +123,7 @@ REQUEST_ID = {"Service-Request-Id": ANSWER_HEADERS["Service-Request-Id"]}
 REPLAYED = {
     "Idempotent-Replayed": answer_header(
         "Idempotent-Replayed",
-        "`true` if this is the stored answer of an earlier request.",
+        "`true` if this is the stored response of an earlier request.",
         enum=["true"],
     )
 }
@@ -256,13 +256,13 @@ ERROR_RESPONSES = {
     401: error_response(
         401,
         "Missing or invalid credentials. The body is the same for every cause.",
-        {"unauthenticated": {"error": "Valid credentials are needed."}},
+        {"unauthenticated": {"error": "Valid credentials are required."}},
         CHALLENGE,
     ),
     403: error_response(
         403,
         "The credentials are valid but lack the permission.",
-        {"forbidden": {"error": "These credentials may not do this."}},
+        {"forbidden": {"error": "These credentials lack the required permission."}},
     ),
     404: error_response(
         404,
@@ -281,7 +281,7 @@ ERROR_RESPONSES = {
     406: error_response(
         406,
         "The Accept header excludes application/json.",
-        {"not_acceptable": {"error": "The service answers in application/json only."}},
+        {"not_acceptable": {"error": "The service returns application/json only."}},
     ),
     409: error_response(
         409,
@@ -309,7 +309,7 @@ ERROR_RESPONSES = {
             },
             "hold_expired": {"error": "The hold has expired or was already used."},
             "in_use": {"error": "The resource has bookings that are not completed."},
-            "already_exists": {"error": "There is a project with this slug."},
+            "already_exists": {"error": "Another project has this slug."},
             "outdated": {"error": "This message is outdated. The booking is cancelled."},
         },
         _SOMETIMES_LATER,
@@ -409,12 +409,12 @@ register_component(
             "HTTP Basic with one of four kinds of key. Their secrets are shown once.\n\n"
             "| kind | user | password | may |\n|---|---|---|---|\n"
             "| server key | empty | `live_api_key_…`, `test_api_key_…` | everything in its app |\n"
-            "| widget key | empty | `live_widget_key_…`, `test_widget_key_…` | stands in public"
-            " pages: what the operations below name it for; rules are always enforced, and other"
-            " people's data is left out |\n"
-            "| access token | the account's e-mail | the token | in each app what the account's"
-            " role allows: `viewer` reads and asks for free time, `editor` also writes, `owner`"
-            " also makes keys, deletes the app and makes others |\n"
+            "| widget key | empty | `live_widget_key_…`, `test_widget_key_…` | for public pages:"
+            " only the operations that list it; rules are always enforced, and other people's data"
+            " is omitted |\n"
+            "| access token | the account's e-mail | the token | the role's permissions in each"
+            " app of the account: `viewer` reads and queries free time, `editor` also writes,"
+            " `owner` also manages keys and creates and deletes apps |\n"
             "| resource key | the resource's e-mail, if it has one | `api_token` of POST"
             " /v2/resources or POST /v2/auth | the resource itself, its calendars,"
             " events, bookings and free time |\n\n"

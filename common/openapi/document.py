@@ -43,7 +43,7 @@ class DocumentView(ApiView):
 
     @describe_endpoint(
         summary="This description",
-        description="OpenAPI 3.1. The answer has an ETag: a request with If-None-Match gets 304"
+        description="OpenAPI 3.1. The response has an ETag: a request with If-None-Match gets 304"
         " without changes.",
         response=FREE,
         examples={"its head": {"openapi": "3.1.1", "info": {"title": "…", "version": "2.0.0"}}},

@@ -61,7 +61,7 @@ TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0
 # Retries within an attempt after the object was changed concurrently at the provider.
 ROUNDS = 3
 SERVER_TROUBLES = frozenset({"unreachable", "rate_limited", "server_error", "bad_answer"})
-TOO_LATE = "No answer within the time limit."
+TOO_LATE = "No response within the time limit."
 CHANGED = "The event was changed at the provider during every attempt to write it."
 UNREADABLE = "The event at the provider can't be read."
 NOT_OURS = "Another event already uses this address at the provider."

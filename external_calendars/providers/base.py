@@ -17,8 +17,8 @@ PROVIDER_ERRORS: Mapping[str, str] = {
     "address_refused": "The address is not allowed: it must be a public web address.",
     "unreachable": "The server could not be reached.",
     "rate_limited": "The server limits the number of requests.",
-    "server_error": "The server answered with an error.",
-    "bad_answer": "The server's answer can't be read.",
+    "server_error": "The server returned an error.",
+    "bad_answer": "The server's response can't be read.",
     "too_large": "The calendar is too large.",
     "secret_unreadable": "The stored password can't be read: connect the calendar again.",
 }

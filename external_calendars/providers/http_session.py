@@ -114,7 +114,7 @@ def provider_error(answer: FetchResult, *, denied: str = "unauthorized") -> Prov
     """
     status = answer.status or 0
     condition = webdav_xml.failed_condition(answer.body)
-    detail = f"The server answered with {status}" + (f" ({condition})." if condition else ".")
+    detail = f"The server returned {status}" + (f" ({condition})." if condition else ".")
     if status == 401:
         code = "unauthorized"
     elif status == 403:

@@ -136,13 +136,13 @@ def parse_calendars(lines: list[str]) -> Iterator[FeedCalendar]:
         calendar, position = parse_calendar(lines, position)
         yield calendar
     if not lines:
-        raise FeedTruncated("The answer is empty.")
+        raise FeedTruncated("The response is empty.")
 
 
 def parse_calendar(lines: list[str], position: int) -> tuple[FeedCalendar, int]:
     """Return the calendar that begins at `position`, and the position of the next one."""
     if lines[position].strip().upper() != "BEGIN:VCALENDAR":
-        raise FeedTruncated("The answer is not a calendar.")
+        raise FeedTruncated("The response is not a calendar.")
     kept: list[str] = []
     components: list[FeedComponent] = []
     open_names = ["VCALENDAR"]

@@ -31,7 +31,7 @@ class FeedView(ConnectedView):
     @describe_endpoint(
         summary="Create the feed of a calendar",
         description="A URL for calendar programs, without a key: events and bookings from a month"
-        " ago to 400 days ahead. The answer shows the URL once. A new feed ends the old one."
+        " ago to 400 days ahead. Only this response contains the URL. A new feed ends the old one."
         " The endpoint takes no Idempotency-Key.",
         response=data_object(CalendarFeedRecord),
         status=201,
@@ -43,7 +43,7 @@ class FeedView(ConnectedView):
 
     @describe_endpoint(
         summary="Delete the feed of a calendar",
-        description="The URL answers 404 from now on.",
+        description="The URL returns 404 from now on.",
         status=204,
     )
     def delete(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
@@ -66,7 +66,7 @@ class FeedTextView(PublicView):
     @describe_endpoint(
         summary="Get a calendar as iCalendar",
         description="The token is the key. Cancelled bookings are omitted; non-blocking events"
-        " are transparent. The answer has an ETag: a request with If-None-Match gets 304"
+        " are transparent. The response has an ETag: a request with If-None-Match gets 304"
         " without changes. A wrong token is 404, like an unknown calendar.",
         query={
             "token": text_response(

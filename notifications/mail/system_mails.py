@@ -53,15 +53,13 @@ def compose_password_mail(
 ) -> EmailMultiAlternatives:
     """The link by which a resource chooses a password. Raises ValueError as above."""
     with activate_language_of(app) as language:
-        closing = _("If you did not ask for it, do nothing: your password stays as it is.")
+        closing = _("If you did not request this e-mail, ignore it. Your password does not change.")
         words = _words(
             app,
             language,
             badge=_("Password"),
             subject=_("Choose a new password"),
-            sentence=_(
-                "This link leads to a page where you choose it. It works once, for an hour."
-            ),
+            sentence=_("Use this link to choose a new password. It works once, for one hour."),
             html=buttons_html([(_("Choose a password"), url, True)])
             + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
             text=f"{url}\n\n{closing}",

@@ -215,12 +215,12 @@ class MailsAndCalls:
                 delivery_id=row.id,
                 to=to,
                 subject="A webhook was disabled",
-                sentence="It is not called any more until it is switched on again.",
+                sentence="It is not called until you enable it again.",
                 **row.content,
             )
             return partial(send_mail, notice)
         if app.settings.get("disable_emails"):
-            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are switched off.")
+            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
         booking = self.bookings[row.booking_id]
         customers = list(booking.customers.all())
         customer = next(
@@ -249,7 +249,7 @@ class MailsAndCalls:
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
         resource = self.resources.get(row.content.get("resource_id", ""))
         if resource is None:
-            raise SkipDelivery(Delivery.SKIPPED, "There is no e-mail address to send it to.")
+            raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
         message = compose_password_mail(
             app=app,
             delivery_id=row.id,
@@ -262,10 +262,10 @@ class MailsAndCalls:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
         found = [address for address in addresses if address]
         if not found:
-            raise SkipDelivery(Delivery.SKIPPED, "There is no e-mail address to send it to.")
+            raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
         allowed = self.addressees.allowed(app, found)
         if not allowed:
-            raise SkipDelivery(Delivery.SKIPPED, "A test app mails only its members.")
+            raise SkipDelivery(Delivery.SKIPPED, "A test app sends e-mails only to its members.")
         return allowed
 
     def _is_entered(self, booking: Booking, recipient: str) -> bool:
@@ -331,7 +331,7 @@ def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> S
     status = reply.status
     wanted = 200 <= (status or 0) <= 299 if expected_code is None else status == expected_code
     ok = wanted and not reply.error
-    error = "" if ok else reply.error or f"Answered {status}."
+    error = "" if ok else reply.error or f"The server returned {status}."
     return SendResult(
         ok=ok,
         seconds=reply.seconds,
@@ -378,14 +378,14 @@ def send_mail(message: EmailMessage) -> SendResult:
         error, final = "The server refused the address.", min(codes) >= 500
     except smtplib.SMTPResponseException as answer:
         code = answer.smtp_code
-        error, final = f"The server answered {code}.", code >= 500
+        error, final = f"The mail server returned {code}.", code >= 500
     except (smtplib.SMTPException, OSError) as trouble:
         error = f"The mail server could not be reached ({type(trouble).__name__})."
     except (BadHeaderError, ValueError) as poison:
-        error, final = f"The mail can't be written ({type(poison).__name__}).", True
+        error, final = f"The e-mail can't be encoded ({type(poison).__name__}).", True
     if code is not None and code < 0:
         # smtplib's code for an answer that is not SMTP.
-        code, error = None, "The answer of the mail server is not SMTP."
+        code, error = None, "The response of the mail server is not SMTP."
     if error and session.was_cut:
         # A truncated answer is meaningless.
         code, error, final = None, "The mail server took too long.", False

@@ -164,7 +164,7 @@ def _record_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: date
     rows.update(failures=F("failures") + count, failing_since=Coalesce("failing_since", now))
     webhook = rows.get()
     if gone:
-        disable_webhook(webhook, "Its server answered 410 Gone.", now=now)
+        disable_webhook(webhook, "The receiver returned 410 Gone.", now=now)
     elif webhook.failures >= FAILS_TIMES and (webhook.failing_since or now) <= now - FAILS_FOR:
         disable_webhook(webhook, "No call has succeeded for five days.", now=now)
 

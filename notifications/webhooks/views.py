@@ -51,7 +51,7 @@ class WebhooksView(TenantView):
     @describe_endpoint(
         summary="Create a webhook",
         description="The service calls the URL at every change of a matching booking, signed as in"
-        " Standard Webhooks with the `secret`, which this answer shows once. The URL must be"
+        " Standard Webhooks with the `secret`, which only this response contains. The URL must be"
         f" public. An app has at most {MAX_WEBHOOKS} webhooks.",
         request=NewWebhookSerializer,
         response=data_object(WebhookRecord),
@@ -112,8 +112,8 @@ class RotateView(WebhookScopedView):
 
     @describe_endpoint(
         summary="Rotate the secret of a webhook",
-        description="Calls are signed with both secrets for a day. The answer shows the new secret"
-        " once.",
+        description="Calls are signed with both secrets for a day. Only this response contains"
+        " the new secret.",
         response=data_object(WebhookRecord),
         examples=WITH_SECRET,
     )

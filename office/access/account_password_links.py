@@ -37,7 +37,7 @@ class PasswordLinks(OfficeAdmin[Account]):
         if (account.is_staff or account.is_superuser) and not asking.is_superuser:
             raise PermissionDenied
         if request.method == "POST":
-            self.log_change(request, account, "A link to choose a password was made.")
+            self.log_change(request, account, "A password link was created.")
             return self.show_secret(
                 request,
                 title="A link to choose a password",
@@ -49,10 +49,10 @@ class PasswordLinks(OfficeAdmin[Account]):
         return self.ask_confirmation(
             request,
             account,
-            title="Make a link to choose a password?",
-            sentence=f"Whoever opens it chooses the password of {account.email}: hand it to that"
-            " person alone. It works once, for three days, and no more after the next log-in.",
-            button="Make the link",
+            title="Create a password link?",
+            sentence=f"Anyone with the link can choose the password of {account.email}: send it"
+            " only to this person. The link works once, until the next log-in, for three days.",
+            button="Create the link",
         )
 
 

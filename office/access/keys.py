@@ -21,9 +21,9 @@ from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
 from office.base.scope import is_allowed, scope_of
 
 KIND_WORDS = {
-    Credential.SERVER: "server: does everything in the app",
-    Credential.WIDGET: "widget: for public pages",
-    Credential.RESOURCE: "resource: one resource's own",
+    Credential.SERVER: "server: full access to the app",
+    Credential.WIDGET: "widget: for public web pages",
+    Credential.RESOURCE: "resource: access to one resource",
 }
 STATE_COLOURS = {"valid": "success", "expired": "warning", "revoked": "danger"}
 
@@ -44,9 +44,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
         model = Credential
         fields = ("app", "kind", "resource", "description", "expires_at")
         help_texts = {
-            "kind": "A server key is for your own servers alone. A widget key may stand in a page.",
-            "resource": "Whose key it is: for the kind “resource”.",
-            "description": "What or who uses it.",
+            "kind": "Use server keys on your own servers only. Widget keys may be public.",
+            "resource": "Only for the kind “resource”.",
+            "description": "Who or what uses the key.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -55,7 +55,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
             choice_field(self, "kind").choices = [(kind, KIND_WORDS[kind]) for kind in APP_KINDS]
             self.fields["app"].required = True
             clock = timezone.get_current_timezone()
-            self.fields["expires_at"].help_text = f"Empty: never. Time zone: {clock}."
+            self.fields[
+                "expires_at"
+            ].help_text = f"Empty: the key never expires. Time zone: {clock}."
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -64,9 +66,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
         if given.get("kind") != Credential.RESOURCE:
             resource = given["resource"] = None
         if app and not self.owned.filter(pk=app.pk).exists():
-            self.add_error("app", "Only its owners make keys of an app.")
+            self.add_error("app", "Only owners can issue keys of an app.")
         elif app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
-            self.add_error("resource", "There is no such resource in this app.")
+            self.add_error("resource", "The app has no such resource.")
         expires_at = given.get("expires_at")
         body = {
             "kind": given.get("kind"),
@@ -118,7 +120,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
 
     @admin.display(description="key")
     def text(self, key: Credential) -> str:
-        return key.public_text or f"{key.prefix}… (the rest was shown once, when it was made)"
+        return key.public_text or f"{key.prefix}… (the full key was shown once, when it was issued)"
 
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
         shown = ("kind", "text", "shown_state", "app", "account", "resource", "description")
@@ -192,8 +194,8 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
             request,
             key,
             title="Revoke this key?",
-            sentence=f"{key} is refused from then on, for good. Who uses it needs a new one first.",
-            button="Revoke it",
+            sentence=f"{key} stops working at once. This can't be undone.",
+            button="Revoke",
         )
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:

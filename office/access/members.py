@@ -19,9 +19,9 @@ from office.base.model_admin_pages import OwnPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
 
 ROLE_WORDS = {
-    Membership.VIEWER: "viewer: looks at everything but keys",
-    Membership.EDITOR: "editor: changes everything but keys and members",
-    Membership.OWNER: "owner: does everything in the app",
+    Membership.VIEWER: "viewer: views everything except keys",
+    Membership.EDITOR: "editor: changes everything except keys and members",
+    Membership.OWNER: "owner: full access to the app",
 }
 ROLE_COLOURS = {
     Membership.VIEWER: "info",
@@ -112,20 +112,20 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
 
     def _add(self, request: HttpRequest, app: App, *, email: str, role: str) -> str:
         member = add_member(app=app, email=email, role=role)
-        self.log_addition(request, member, f"Let in as {role}.")
+        self.log_addition(request, member, f"Added as {role}.")
         # The same text for existing accounts: owners must not learn who has an account.
-        tail = "Who has no password yet gets a link to choose one from the platform's staff."
-        return f"{member.account} is {role} now. {tail}"
+        tail = "Platform staff can create a link to choose a password."
+        return f"{member.account} is now {role}. {tail}"
 
     def _change(self, request: HttpRequest, app: App) -> str:
         member = find_row(app.memberships.all(), request.POST.get("member", ""))
         if "remove" in request.POST:
             self.log_deletions(request, app.memberships.filter(pk=member.pk))
             remove_member(member)
-            return f"{member.account} is no member any more."
+            return f"{member.account} is no longer a member."
         role = request.POST.get("role", "")
         if role not in Membership.ROLES:
             raise Http404
         change_role(member, role)
-        self.log_change(request, member, f"From {member.role} to {role}.")
-        return f"{member.account} is {role} now."
+        self.log_change(request, member, f"Role changed from {member.role} to {role}.")
+        return f"{member.account} is now {role}."

@@ -67,9 +67,7 @@ def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def zone_choices(kept: str) -> list[tuple[str, str]]:
-    return _with_kept(
-        [("", "UTC, as none is chosen"), *((name, name) for name in sorted(ZONES))], kept
-    )
+    return _with_kept([("", "UTC (default)"), *((name, name) for name in sorted(ZONES))], kept)
 
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
@@ -108,7 +106,7 @@ CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
 
 
 def _with_kept(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
-    return choices if kept in dict(choices) else [*choices, (kept, f"{kept} (unknown here)")]
+    return choices if kept in dict(choices) else [*choices, (kept, f"{kept} (unknown)")]
 
 
 def text_field(
@@ -132,32 +130,28 @@ class AppForm(CheckedForm, forms.ModelForm):
 
     send_emails = forms.BooleanField(
         label="Send e-mails",
-        help_text="Off: customers and owners get no mail of bookings and reminders.",
+        help_text="Off: customers and owners get no e-mails about bookings and no reminders.",
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
         show_hidden_initial=True,
     )
-    from_name = text_field(
-        "Sender's name", "Stands as the sender of every mail. Empty: the app's name."
-    )
+    from_name = text_field("Sender's name", "The sender of every e-mail. Empty: the app's name.")
     from_email = text_field(
         "Sender's address",
-        "The mail server has to be allowed to send for it. Empty: the service's own address.",
+        "The mail server must be allowed to send for it. Empty: the address of the service.",
         UnfoldAdminEmailInputWidget,
     )
     contact_name = text_field(
-        "Contact's name", "Whom customers can ask; stands in mails and on pages."
+        "Contact's name", "The contact for customers, shown in e-mails and on pages."
     )
     contact_email = text_field(
-        "Contact's address", "Where answers to mails go.", UnfoldAdminEmailInputWidget
+        "Contact's address", "The reply address of e-mails.", UnfoldAdminEmailInputWidget
     )
-    callback = text_field(
-        "Callback", "A http or https address that your own client reads from here."
-    )
+    callback = text_field("Callback", "An http or https URL for your own client.")
     redirect_urls = text_field(
-        "Redirect addresses",
-        "One per line. Where the links in mails may lead after an action; no others are followed.",
+        "Redirect URLs",
+        "One per line. Links in e-mails can redirect only to these URLs after an action.",
         UnfoldAdminTextareaWidget,
     )
     default_timezone = forms.ChoiceField(
@@ -169,7 +163,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     language = forms.ChoiceField(
         label="Language",
-        help_text="Of mails and pages.",
+        help_text="The language of e-mails and pages.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
@@ -183,8 +177,8 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     external_edits = forms.ChoiceField(
         label="Changes in the external calendar",
-        help_text="What to do when the owner moves or removes a booking there. Customers get an"
-        " e-mail about moved and cancelled bookings.",
+        help_text="What to do when the owner moves or removes a booking in the calendar. Customers"
+        " get an e-mail about moved and cancelled bookings.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
@@ -194,8 +188,8 @@ class AppForm(CheckedForm, forms.ModelForm):
         model = App
         fields = ("slug", "name", "mode")
         help_texts = {
-            "slug": "Names the app in addresses, for good: a to z, 0 to 9, hyphens, underscores.",
-            "mode": "For good. A test app mails only its members.",
+            "slug": "Part of URLs. Can't be changed. a to z, 0 to 9, hyphens, underscores.",
+            "mode": "Can't be changed. A test app sends e-mails only to its members.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -292,7 +286,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         ("Time and language", {"fields": ("default_timezone", "language")}),
         ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
-            "Kept by clients",
+            "Custom keys of clients",
             {"fields": ("others", "id", "created_at", "updated_at", "archived_at")},
         ),
     )

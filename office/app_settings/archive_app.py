@@ -27,9 +27,9 @@ class ArchivingAdmin(OfficeAdmin[App]):
             request,
             app,
             title="Archive this app?",
-            sentence=f"The keys of {app} are refused from then on, its booking pages are gone, and"
-            " what is not sent yet is skipped. Its data stays; nothing here opens it again.",
-            button="Archive it",
+            sentence=f"The keys of {app} stop working, its booking pages are removed, and unsent"
+            " e-mails and calls are skipped. The data stays. The back office can't undo this.",
+            button="Archive",
         )
 
 

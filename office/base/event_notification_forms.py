@@ -33,7 +33,7 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
             "expected_response_code": "Expected code",
         }
         help_texts = {
-            "subject": "Empty: “Reminder:”, with what and when.",
+            "subject": "Empty: “Reminder:” with title and time.",
             "expected_response_code": "Empty: any 2xx.",
             "url": "A public http or https address.",
         }

@@ -16,7 +16,7 @@ def mail_lines(booking: Booking, action: str, addressees: Recipients) -> list[st
     group's seats. `addressees`: of the booking's app.
     """
     if booking.app.settings.get("disable_emails"):
-        return ["No e-mail is sent: the app's e-mails are switched off."]
+        return ["No e-mail is sent: the app's e-mails are disabled."]
     state = GRAPHS[booking.graph].steps[booking.state, action]
     lines = [
         f"{receiver}: the “{state_words(state)}” e-mail"

@@ -45,7 +45,7 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
         actor, done = actor_of(request), 0
         for booking in bookings.select_related("app"):
             if not self.may_act(request, booking):
-                messages.error(request, f"{booking.id}: you may look at it only.")
+                messages.error(request, f"{booking.id}: you may only view it.")
                 continue
             try:
                 apply_action(
@@ -179,7 +179,7 @@ class BookingAdmin(BookingDetail, BookingExport):
         lines = []
         for booking in rows:
             if GRAPHS[booking.graph].next_state(booking.state, name) is None:
-                mails = [f"Will be refused: it is {state_words(booking.state)}."]
+                mails = [f"Will be refused: the booking is {state_words(booking.state)}."]
             else:
                 mails = mail_lines(booking, name, addressees)
             lines.append("\n".join([booking_words(booking), *mails]))
@@ -190,8 +190,8 @@ class BookingAdmin(BookingDetail, BookingExport):
             request,
             None,
             title=f"{words} {count} {'booking' if count == 1 else 'bookings'}?",
-            sentence="Each is called off by itself, and these e-mails leave:",
-            button=f"{words} {'it' if count == 1 else 'them'}",
+            sentence="Each booking is processed separately. These e-mails will be sent:",
+            button=words,
             back=request.get_full_path(),
             lines=lines,
             repeated=ACTION_FIELDS,

@@ -184,7 +184,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         try:
             start, end = (parse_instant(text.strip(), place) for text in texts)
             if end <= start:
-                messages.error(request, "The end must lie after the start.")
+                messages.error(request, "The end must be after the start.")
                 return self.back_to(booking)
             reschedule_booking(
                 app=booking.app,
@@ -198,7 +198,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             )
             messages.success(request, f"Moved to {span_words(start, end, place)}.")
         except ValueError as error:
-            messages.error(request, f"That is no time: {error}")
+            messages.error(request, f"Invalid time: {error}")
         except Refusal as refusal:
             show_refusal(request, booking, refusal)
         return self.back_to(booking)
@@ -243,7 +243,7 @@ def show_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> No
             for start, end in spans
         ),
     )
-    messages.error(request, format_html("{} Free instead: {}", sentence, buttons))
+    messages.error(request, format_html("{} Free times: {}", sentence, buttons))
 
 
 def _field_value(moment: datetime, place: str) -> str:

@@ -53,7 +53,7 @@ from office.calendars.unreadable_objects import list_unreadable, unreadable_coun
 
 Params = ParamSpec("Params")
 
-ACCESS_WORDS = {"": "not known yet", "reader": "reading only", "writer": "reading and writing"}
+ACCESS_WORDS = {"": "unknown", "reader": "read only", "writer": "read and write"}
 
 
 class CalendarForm(ChangesForm):
@@ -73,7 +73,7 @@ class CalendarForm(ChangesForm):
 
 
 class ProviderFilter(ChoiceFilter):
-    title = "kept at"
+    title = "provider"
     parameter_name = "provider"
     options = [(name, provider_words(name)) for name in (Calendar.SERVICE, *PROVIDERS)]
 
@@ -83,7 +83,7 @@ class SyncStateFilter(ChoiceFilter):
 
     title = parameter_name = "state"
     options = [
-        (NEEDS_ATTENTION, "needs somebody"),
+        (NEEDS_ATTENTION, "needs attention"),
         *((name, state[0]) for name, state in STATES.items()),
     ]
 
@@ -110,7 +110,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     fieldsets = (
         (None, {"fields": ("resource", *CALENDAR_TEXTS)}),
-        ("About it", {"fields": readonly_fields}),
+        ("Details", {"fields": readonly_fields}),
     )
     add_fieldsets = ((None, {"fields": ("resource", *CALENDAR_TEXTS)}),)
     change_form_outer_before_template = "office/calendar_state.html"
@@ -121,7 +121,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         js = ("office/standing.js",)
 
     # --- List -------------------------------------------------------------------------------------
-    @display(description="kept at")
+    @display(description="provider")
     def kept_at(self, calendar: Calendar) -> str:
         return provider_words(calendar.provider)
 
@@ -129,7 +129,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     def shown_state(self, calendar: Calendar) -> str:
         return STATES[state_of(calendar)][0]
 
-    @display(description="last in step")
+    @display(description="last sync")
     def in_step(self, calendar: Calendar) -> str:
         return moment_words(calendar.synced_at) if calendar.synced_at else ""
 
@@ -239,7 +239,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         """Request a sync."""
         calendar = self.find_connected(request, object_id)
         request_sync(calendar)
-        messages.success(request, "It is being looked at. Its page shows how that goes.")
+        messages.success(request, "A sync was requested. This page shows its progress.")
         return self.back_to(calendar)
 
     @method_decorator(require_POST)
@@ -253,8 +253,8 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             messages.error(request, refusal_words(refusal))
             return self.back_to(calendar)
         of_it = f"Bookings of {calendar.resource.name} are"
-        words = f"{of_it} written to it." if is_primary else f"{of_it} not written to it any more."
-        note = "Made the primary one." if is_primary else "Not primary."
+        words = f"{of_it} {'now' if is_primary else 'no longer'} written to this calendar."
+        note = "Made primary." if is_primary else "Not primary."
         self.log_change(request, calendar, note)
         messages.success(request, words)
         return self.back_to(calendar)
@@ -266,15 +266,15 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             at = calendar.provider_id
             disconnect_calendar(calendar, now=timezone.now())
             self.log_change(request, calendar, f"Disconnected from {at}.")
-            messages.success(request, f"“{calendar.name}” is kept here now.")
+            messages.success(request, f"“{calendar.name}” is disconnected.")
             return self.back_to(calendar)
         return self.ask_confirmation(
             request,
             calendar,
             title=f"Disconnect “{calendar.name}”?",
-            sentence="What was read there goes, and takes no time here any more; how it is reached"
-            " is forgotten, and its feed ends. Bookings stay, and so does what was written there.",
-            button="Disconnect it",
+            sentence="The events from the provider, the stored password and the feed are deleted."
+            " Bookings stay, also in the provider's calendar.",
+            button="Disconnect",
         )
 
     def feed(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -285,18 +285,18 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             return self.ask_confirmation(
                 request,
                 calendar,
-                title="Make a new address?" if not is_new else "Give it a feed?",
-                sentence="Any calendar program reads it there, without logging in. The address is"
-                " shown once." + ("" if is_new else " The one that there is ends."),
-                button="Make the address",
+                title="Create a new feed URL?" if not is_new else "Create a feed?",
+                sentence="Anyone with the URL can read the calendar without logging in. The URL is"
+                " shown once." + ("" if is_new else " The old URL stops working."),
+                button="Create the URL",
             )
         token = make_feed(calendar, now=timezone.now())
-        self.log_change(request, calendar, "Given a feed." if is_new else "Given another feed.")
+        self.log_change(request, calendar, "Feed created." if is_new else "Feed URL replaced.")
         return self.show_secret(
             request,
-            title="The feed's address",
+            title="The feed's URL",
             heading=f"The feed of “{calendar.name}”",
-            label="Address",
+            label="URL",
             secret=feed_url(calendar, token),
             back=self.url_of(calendar),
         )
@@ -308,16 +308,15 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             raise Http404
         if request.method == "POST":
             revoke_feed(calendar)
-            self.log_change(request, calendar, "Its feed was revoked.")
-            messages.success(request, "Its feed is not found any more.")
+            self.log_change(request, calendar, "Feed revoked.")
+            messages.success(request, "The feed is revoked.")
             return self.back_to(calendar)
         return self.ask_confirmation(
             request,
             calendar,
             title="Revoke the feed?",
-            sentence="Programs that read the calendar under its address find nothing there any"
-            " more.",
-            button="Revoke it",
+            sentence="Calendar programs can no longer read the calendar under this URL.",
+            button="Revoke",
         )
 
 
@@ -341,10 +340,9 @@ def _next_look_words(connection: Connection | None, now: datetime) -> str:
     if connection is None or connection.next_at is None:
         return ""
     if connection.lease_token:
-        return "under way"
-    return moment_words(connection.next_at) if connection.next_at > now else "waits for its turn"
+        return "running"
+    return moment_words(connection.next_at) if connection.next_at > now else "queued"
 
 
 def _of_verdict(verdict: ConnectionTest) -> str:
-    may = "It may be read and written to" if verdict.access == Calendar.WRITER else "It may be read"
-    return f"{may}; its server took {verdict.seconds:.1f} s."
+    return f"Access: {ACCESS_WORDS[verdict.access]}. Response time: {verdict.seconds:.1f} s."

@@ -49,7 +49,7 @@ class CredentialsForm(CheckedForm, forms.Form):
     address = forms.CharField(
         label="Address",
         max_length=2000,
-        help_text="Of the calendar, of its server alone (it is looked for there), or of a feed.",
+        help_text="The URL of the calendar or feed, or the server's name to find the calendar.",
     )
     username = forms.CharField(label="User name", max_length=300, required=False)
     password = forms.CharField(
@@ -58,8 +58,7 @@ class CredentialsForm(CheckedForm, forms.Form):
         required=False,
         strip=False,
         widget=forms.PasswordInput,
-        help_text="Kept encrypted, and never shown again. Many servers want one that is made for"
-        " programs.",
+        help_text="Stored encrypted and never shown again. Many servers require an app password.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,16 +83,19 @@ class CredentialsForm(CheckedForm, forms.Form):
 class ConnectForm(CredentialsForm):
     """The fields of POST /v2/calendars."""
 
-    provider = forms.ChoiceField(label="Kept at")
+    provider = forms.ChoiceField(label="Provider")
     name = forms.CharField(
-        label="Name", max_length=200, required=False, help_text="Empty: its name there."
+        label="Name",
+        max_length=200,
+        required=False,
+        help_text="Empty: the calendar's name at the provider.",
     )
     primary = forms.ChoiceField(
-        label="Bookings of the resource are written to it",
+        label="Write the resource's bookings to this calendar",
         required=False,
         choices=[
-            ("", "if none of its calendars takes them yet"),
-            ("yes", "yes, and to no other"),
+            ("", "if no other calendar of the resource is primary"),
+            ("yes", "yes, and to no other calendar"),
             ("no", "no"),
         ],
     )
@@ -130,12 +132,12 @@ class ReconnectForm(CredentialsForm):
             "username": calendar.connection.username,
         }
         super().__init__(*args, initial=shown, **kwargs)
-        self.fields["password"].help_text = "Empty: the password stays."
+        self.fields["password"].help_text = "Empty: keep the stored password."
         if is_feed:
             self.fields["address"].required = False
             self.fields[
                 "address"
-            ].help_text = f"Of a feed at {calendar.provider_id}; it is secret. Empty: it stays."
+            ].help_text = f"The feed's URL at {calendar.provider_id}. Empty: keep the stored URL."
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -189,7 +191,7 @@ class ConnectPages(OfficeAdmin[Calendar]):
                 form.add_refusal(refusal)
             else:
                 self.log_addition(request, calendar, f"Connected to {calendar.provider_id}.")
-                words = f"“{calendar.name}” is connected. It is being read for the first time."
+                words = f"“{calendar.name}” is connected. The first sync is running."
                 messages.success(request, words)
                 return self.back_to(calendar)
         if form.is_bound:
@@ -200,9 +202,9 @@ class ConnectPages(OfficeAdmin[Calendar]):
             "office/calendar_connect.html",
             form=form,
             title=f"Connect a calendar of {resource.name}",
-            sentence=f"One that {resource.name} keeps elsewhere. What stands in it takes time here;"
-            " if it can be written to, bookings stand there too. Its server is asked first, which"
-            f" takes up to ten seconds. A resource has at most {MAX_CONNECTED} of them.",
+            sentence=f"Events of the connected calendar block the time of {resource.name}. Bookings"
+            " can be written to the calendar. The service contacts the server first, for at most"
+            f" ten seconds. A resource can have at most {MAX_CONNECTED} connected calendars.",
             button="Connect",
             back=reverse("admin:availability_resource_change", args=[resource.pk]),
         )
@@ -235,9 +237,9 @@ class ConnectPages(OfficeAdmin[Calendar]):
             except Refusal as refusal:
                 form.add_refusal(refusal)
             else:
-                words = f"Connected again, to {calendar.provider_id}."
+                words = f"Reconnected to {calendar.provider_id}."
                 self.log_change(request, calendar, words)
-                messages.success(request, f"“{calendar.name}” is connected again.")
+                messages.success(request, f"“{calendar.name}” is reconnected.")
                 return self.back_to(calendar)
         if form.is_bound:
             form.forget_secrets(is_feed=not is_writable_kind(calendar))
@@ -245,11 +247,11 @@ class ConnectPages(OfficeAdmin[Calendar]):
             request,
             "office/calendar_connect.html",
             form=form,
-            title=f"Connect “{calendar.name}” again",
-            sentence="What you leave as it is stays. Its server is asked first, which takes up to"
-            " ten seconds; a problem that had stopped it is over then. With another calendar's"
-            " address, what was read from this one goes.",
-            button="Connect again",
+            title=f"Reconnect “{calendar.name}”",
+            sentence="Unchanged fields keep their values. The service contacts the server first,"
+            " for at most ten seconds, and then starts a sync. With the address of another"
+            " calendar, the stored events are deleted.",
+            button="Reconnect",
             back=self.url_of(calendar),
             original=calendar,
         )

@@ -11,9 +11,9 @@ from office.base.dates import moment_words
 
 # The text before the calendar's name.
 WORDS = {
-    WrittenEvent.PENDING: "Is to be written to ",
-    WrittenEvent.WRITTEN: "Stands in ",
-    WrittenEvent.REMOVED: "Was taken out of ",
+    WrittenEvent.PENDING: "Will be written to ",
+    WrittenEvent.WRITTEN: "Written to ",
+    WrittenEvent.REMOVED: "Removed from ",
     # The row's reason says what was changed at the provider.
     WrittenEvent.MOVED_THERE: "In ",
     WrittenEvent.REMOVED_THERE: "In ",
@@ -40,7 +40,7 @@ def mirror_status_of(booking: Booking) -> list[MirrorStatus]:
 def _in_words(row: WrittenEvent) -> MirrorStatus:
     after = ""
     if row.written_at and row.state == WrittenEvent.WRITTEN:
-        after = f" since {moment_words(row.written_at)}"
+        after = f", {moment_words(row.written_at)}"
     if row.reason:
         after += f": {row.reason}"
     return MirrorStatus(WORDS[row.state], row.calendar, after, bool(row.reason))

@@ -17,12 +17,12 @@ STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"
 NEEDS_ATTENTION = "trouble"  # in URLs: stale, stopped or with a final error
 # Each calendar has exactly one state. Value: text, and the theme's label colour (`default`: grey).
 STATES: Mapping[str, tuple[str, str]] = {
-    SYNCED: ("in step", "success"),
-    FIRST_SYNC: ("first look", "info"),
-    FAILING: ("in trouble", "warning"),
-    STALE: ("out of step", "danger"),
+    SYNCED: ("synced", "success"),
+    FIRST_SYNC: ("first sync", "info"),
+    FAILING: ("failing", "warning"),
+    STALE: ("stale", "danger"),
     STOPPED: ("stopped", "danger"),
-    LOCAL: ("kept here", "default"),
+    LOCAL: ("not connected", "default"),
     DELETED: ("deleted", "default"),
 }
 
@@ -83,4 +83,4 @@ def problem_words(connection: Connection | None) -> str:
 def progress_words(connection: Connection | None) -> str:
     """Return the running sync's progress; "" without one."""
     progress = connection and connection.progress_record()
-    return f"{progress['done']:,} of {progress['total']:,} read" if progress else ""
+    return f"{progress['done']:,} of {progress['total']:,} objects" if progress else ""

@@ -32,8 +32,8 @@ KINDS = {
     "buffer": "Buffer",
     "constraint": "Closed by a rule",
     "limit": "Limit",
-    "calendar": "Calendar out of step",
-    "notice": "Too soon",
+    "calendar": "Stale calendar",
+    "notice": "Minimum notice",
     "past": "Past",
 }
 OPEN = "open"

@@ -30,9 +30,9 @@ from office.base.scope import is_allowed, scope_of
 
 NAMED = 10  # rows named on the confirmation page
 CONTENT_WORDS = {
-    Delivery.EMAIL: "One e-mail leaves at once.",
-    Delivery.WEBHOOK: "The call carries the body that is logged, as it was at that change.",
-    Delivery.CALENDAR: "The calendar gets the booking as it is now.",
+    Delivery.EMAIL: "One e-mail is sent now.",
+    Delivery.WEBHOOK: "The call contains the logged body.",
+    Delivery.CALENDAR: "The current booking is written to the calendar.",
 }
 
 
@@ -173,7 +173,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             return self._ask_to_send_again(request, deliveries)
         for delivery in deliveries:
             if not self.may_send(request, delivery):
-                messages.error(request, f"{delivery.id}: you may look at it only.")
+                messages.error(request, f"{delivery.id}: you may only view it.")
                 continue
             show_sent_again(request, delivery)
         return None
@@ -193,8 +193,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             request,
             None,
             title=f"Send {count} {'delivery' if count == 1 else 'deliveries'} again?",
-            sentence="They leave at once. A call carries the body that is logged, as it was at"
-            " that change.",
+            sentence="They are sent now. A call contains the logged body.",
             button="Send again",
             look="primary",
             back=request.get_full_path(),
@@ -264,7 +263,7 @@ def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
     try:
         delivery = redeliver(delivery, now=timezone.now())
     except NotFound:
-        messages.error(request, f"{delivery.id} is gone.")
+        messages.error(request, f"{delivery.id} was deleted.")
         return
     except Outdated as refusal:
         messages.error(request, f"{delivery.id}: {refusal.message}")

@@ -150,7 +150,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         """Save the parts changed since the page was opened; return errors by part."""
         if "reset" in request.POST:
             change_override(app, slug, dict.fromkeys(PARTS))
-            messages.success(request, "Back to the service's words.")
+            messages.success(request, "The default template is restored.")
             return {}
         given = {}
         for name in PARTS:

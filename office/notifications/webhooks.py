@@ -51,28 +51,28 @@ class WebhookForm(ChangesForm):
     sent = FIELDS
 
     url = forms.CharField(
-        label="Address",
-        help_text="Public, http or https. Every call is signed.",
+        label="URL",
+        help_text="A public http or https URL. Every call is signed.",
         widget=UnfoldAdminTextInputWidget,
     )
     graph = forms.ChoiceField(
         label="Graph",
         required=False,
-        help_text="Bookings of which kind it is told about.",
+        help_text="Only bookings of this graph.",
         choices=[("", "any"), *((name, name) for name in GRAPHS)],
         widget=UnfoldAdminSelectWidget,
     )
     states = forms.MultipleChoiceField(
         label="States",
         required=False,
-        help_text="When a booking comes into one of these. None ticked: always.",
+        help_text="Called when a booking enters one of these states. None selected: all states.",
         choices=[(name, state_words(name)) for name in EVENTS],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     kinds = forms.MultipleChoiceField(
         label="Kinds",
         required=False,
-        help_text="Only calls of these kinds. None ticked: all but booking.updated.",
+        help_text="Only calls of these kinds. None selected: all except booking.updated.",
         choices=[(name, name) for name in KINDS],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
@@ -80,11 +80,11 @@ class WebhookForm(ChangesForm):
     class Meta:
         model = Webhook
         fields = ("app", *FIELDS)
-        labels = {"active": "Switched on", "expected_response_code": "Expected code"}
+        labels = {"active": "Enabled", "expected_response_code": "Expected status"}
         help_texts = {
             "expected_response_code": "The only status that counts as success. Empty: any 2xx.",
-            "active": "Switched on again it starts with a clean slate.",
-            "description": "What it is for.",
+            "active": "Enabling the webhook resets its failures.",
+            "description": "The purpose of the webhook.",
         }
 
     def clean(self) -> dict[str, Any]:
@@ -112,12 +112,12 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
-        ("What it is told", {"fields": ("graph", "states", "kinds")}),
-        ("About it", {"fields": ("description", *readonly_fields)}),
+        ("Calls", {"fields": ("graph", "states", "kinds")}),
+        ("Details", {"fields": ("description", *readonly_fields)}),
     )
     add_fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
-        ("What it is told", {"fields": ("graph", "states", "kinds")}),
+        ("Calls", {"fields": ("graph", "states", "kinds")}),
     )
     change_form_outer_before_template = "office/webhook_graphs.html"
     change_form_outer_after_template = "office/webhook_log.html"
@@ -137,8 +137,9 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         if webhook.deleted_at:
             return "deleted", "deleted"
         if webhook.active:
-            return "on", "on"
-        return "off", f"off: {webhook.disabled_reason}" if webhook.disabled_reason else "off"
+            return "on", "enabled"
+        reason = webhook.disabled_reason
+        return "off", f"disabled: {reason}" if reason else "disabled"
 
     # --- Permissions ------------------------------------------------------------------------------
     def _may(self, request: HttpRequest, what: str, obj: Model | None) -> bool:
@@ -193,11 +194,11 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         return found
 
     # --- Actions ----------------------------------------------------------------------------------
-    @admin.action(description="Switch on", permissions=["switch"])
+    @admin.action(description="Enable", permissions=["switch"])
     def switch_on(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
         self._set_active(request, webhooks, active=True)
 
-    @admin.action(description="Switch off", permissions=["switch"])
+    @admin.action(description="Disable", permissions=["switch"])
     def switch_off(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
         self._set_active(request, webhooks, active=False)
 
@@ -206,11 +207,11 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     ) -> None:
         for webhook in webhooks:
             if not webhook.deleted_at and not self.has_change_permission(request, webhook):
-                messages.error(request, f"{webhook}: you may look at it only.")
+                messages.error(request, f"{webhook}: you may only view it.")
                 continue
             try:
                 change_webhook(webhook, {"active": active})
-                self.message_user(request, f"{webhook} is {'on' if active else 'off'}.")
+                self.message_user(request, f"{webhook} is {'enabled' if active else 'disabled'}.")
             except NotFound:
                 self.message_user(request, f"{webhook} is deleted.", "ERROR")
 
@@ -226,9 +227,11 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         webhook = self.find_to_change(request, object_id)
         delivery = send_test(webhook, now=timezone.now())
         words = (
-            "A test call is on its way." if webhook.active else "It is off: the call is skipped."
+            "A test call is scheduled."
+            if webhook.active
+            else "The webhook is disabled: the call is skipped."
         )
-        messages.success(request, f"{words} Its page shows how it goes.")
+        messages.success(request, f"{words} This page shows the result.")
         return redirect("admin:notifications_delivery_change", delivery.pk)
 
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -240,10 +243,10 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         return self.ask_confirmation(
             request,
             webhook,
-            title="Give it a new secret?",
-            sentence="The new one is shown once. For a day the calls are signed with both, so"
-            " that the receiver can be changed meanwhile.",
-            button="Make a new secret",
+            title="Create a new secret?",
+            sentence="The new secret is shown once. For a day, calls are signed with both secrets:"
+            " update the receiver in this time.",
+            button="Create the secret",
         )
 
     # --- Page -------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ class ResourceForm(ApiForm):
             names = [(name, name) for name in sorted(ZONES)]
             kept = self.instance.timezone
             if kept and kept not in ZONES:
-                names.append((kept, f"{kept} (unknown here)"))
+                names.append((kept, f"{kept} (unknown)"))
             choice_field(self, "timezone").choices = [("", "---------"), *names]
 
     def clean_email(self) -> str | None:
@@ -78,7 +78,7 @@ class ProjectForm(ApiForm):
         slug = self.cleaned_data["slug"]
         others = Project.objects.filter(slug=slug, deleted_at=None).exclude(pk=self.instance.pk)
         if slug and others.exists():
-            raise forms.ValidationError("There is a project with this slug.")
+            raise forms.ValidationError("Another project has this slug.")
         return slug
 
     def clean(self) -> dict[str, Any]:

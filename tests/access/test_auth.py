@@ -16,7 +16,7 @@ from tests.world import NOW, Answer, Caller, Tenant
 MakeTenant = Callable[..., Tenant]
 PASSWORD = "correct horse battery"
 EXPIRES = "2026-12-20T09:30:00+0000"
-REFUSED = (401, {"error": "Valid credentials are needed.", "code": "unauthenticated"})
+REFUSED = (401, {"error": "Valid credentials are required.", "code": "unauthenticated"})
 
 
 @pytest.fixture(autouse=True)

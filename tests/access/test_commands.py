@@ -55,7 +55,7 @@ def test_create_app_with_an_owner(db: None) -> None:
     ("words", "message"),
     [
         (["Harbour!"], "slug: May have a to z, 0 to 9, hyphens and underscores."),
-        (["taken"], "There is an app with this slug."),
+        (["taken"], "Another app has this slug."),
         (["new", "--owner", "nobody@example.com"], "There is no account nobody@example.com."),
         (["new", "--name", "x" * 201], "name: Ensure this field has no more than 200 characters."),
     ],

@@ -136,7 +136,7 @@ def test_a_secret_is_not_kept_for_a_second_answer(tenant: Tenant) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"Idempotency-Key": ["Not supported here: the answer contains a secret."]},
+        {"Idempotency-Key": ["Not supported here: the response contains a secret."]},
     )
 
 

@@ -26,11 +26,11 @@ from tests.world import NOW, Answer, Caller, Tenant
 OLD, NEW = "correct horse battery", "some other words"
 FORM = [
     *("Choose a new password", "Ada@example.com"),
-    *("New password", "Use 8 to 200 characters.", "Once more", "Set the password"),
+    *("New password", "Use 8 to 200 characters.", "Repeat the password", "Set the password"),
 ]
 BAD_LINK = [
-    "This link does not work any more",
-    "It was used already, an hour has passed, or it was changed on the way. Ask for another.",
+    "This link is no longer valid",
+    "The link was already used, is older than an hour, or is incomplete. Request a new link.",
 ]
 DONE = ["Your password is set", "You can close this page."]
 
@@ -153,9 +153,9 @@ def test_the_mail_leads_to_a_new_password(tenant: Tenant, mails: MailSink, setti
     assert url.startswith(f"https://booking.example.com/v2/resources/{ada.id}/password?signature=")
     assert (mail.to, mail.subject) == (["Ada@example.com"], "Choose a new password")
     assert mail.text.replace("\r\n", "\n") == (
-        "This link leads to a page where you choose it. It works once, for an hour.\n\n"
+        "Use this link to choose a new password. It works once, for one hour.\n\n"
         f"{url}\n\n"
-        "If you did not ask for it, do nothing: your password stays as it is.\n"
+        "If you did not request this e-mail, ignore it. Your password does not change.\n"
     )
     assert mails_planned() == [("password_reset", "delivered", "")]
     page = Page(post_form(Client(), link_in(mail), {"password": NEW, "again": NEW}))
@@ -176,7 +176,7 @@ def test_a_test_app_mails_only_its_members(make_tenant: Any, mails: MailSink) ->
 
     assert [mail.to for mail in sent] == [["bob@example.com"]]
     assert mails_planned() == [
-        ("password_reset", "skipped", "A test app mails only its members."),
+        ("password_reset", "skipped", "A test app sends e-mails only to its members."),
         ("password_reset", "delivered", ""),
     ]
 
@@ -194,11 +194,7 @@ def test_who_has_gone_meanwhile_gets_no_mail(tenant: Tenant, mails: MailSink, ch
         archive_app(tenant.app, now=timezone.now())
 
     assert send(mails) == []
-    why = (
-        "The app is archived."
-        if change == "archived"
-        else "There is no e-mail address to send it to."
-    )
+    why = "The app is archived." if change == "archived" else "The recipient has no e-mail address."
     assert mails_planned() == [("password_reset", "skipped", why)]
 
 
@@ -301,12 +297,12 @@ def test_who_has_no_password_yet_gets_one(clock: Any, tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("password", "again", "sentence"),
     [
-        ("x" * 7, "x" * 7, "It was too short or too long."),
-        ("x" * 201, "x" * 201, "It was too short or too long."),
-        ("", "", "It was too short or too long."),
-        ("\0" * 8, "\0" * 8, "It was too short or too long."),
-        (NEW, "another one", "The two are not the same."),
-        (NEW, "", "The two are not the same."),
+        ("x" * 7, "x" * 7, "The password was too short or too long."),
+        ("x" * 201, "x" * 201, "The password was too short or too long."),
+        ("", "", "The password was too short or too long."),
+        ("\0" * 8, "\0" * 8, "The password was too short or too long."),
+        (NEW, "another one", "The passwords do not match."),
+        (NEW, "", "The passwords do not match."),
     ],
 )
 def test_the_form_comes_back_with_what_is_wrong(
@@ -344,7 +340,7 @@ def test_forms_that_are_none(desk: Desk, body: bytes) -> None:
 def test_a_form_without_end_is_refused(desk: Desk, size: int) -> None:
     page = desk.send("x" * size)
 
-    assert (page.status, page.said[0]) == (413, "This could not be understood")
+    assert (page.status, page.said[0]) == (413, "The request is not valid")
 
 
 # --- When the link does not hold ------------------------------------------------------------------
@@ -413,7 +409,7 @@ def test_parameters_of_mail_programs_are_let_pass(desk: Desk) -> None:
 def test_other_methods(desk: Desk) -> None:
     page = Page(desk.client.put(desk.link))
 
-    assert (page.status, page.said[0]) == (405, "This could not be understood")
+    assert (page.status, page.said[0]) == (405, "The request is not valid")
     assert page.headers["Allow"] == "GET, POST, HEAD, OPTIONS"
 
 

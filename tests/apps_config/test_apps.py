@@ -147,7 +147,7 @@ def test_a_taken_slug(tenant: Tenant, make_tenant: MakeTenant, slug: str) -> Non
 
     assert (answer.status, answer.error) == (
         409,
-        {"error": "There is an app with this slug.", "code": "already_exists"},
+        {"error": "Another app has this slug.", "code": "already_exists"},
     )
 
 
@@ -197,7 +197,7 @@ def test_only_owners_make_apps(tenant: Tenant) -> None:
     answers = [caller.post("/apps", {"slug": "new", "name": "New"}) for caller in callers]
 
     error = {
-        "error": "Only an account that owns an app may make another.",
+        "error": "Only owners of an app can create apps.",
         "code": "forbidden",
     }
     assert [(answer.status, answer.error) for answer in answers] == [(403, error)] * 3

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 KINDS = ("server", "widget", "access", "resource")
 OWNER = "owner@example.com"
 DESK = "desk@example.com"
-REFUSED = {"error": "Valid credentials are needed.", "code": "unauthenticated"}
+REFUSED = {"error": "Valid credentials are required.", "code": "unauthenticated"}
 
 
 class Key:

@@ -209,7 +209,7 @@ def test_answers_with_a_secret_refuse_the_header(tenant: Tenant) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"Idempotency-Key": ["Not supported here: the answer contains a secret."]},
+        {"Idempotency-Key": ["Not supported here: the response contains a secret."]},
     )
     assert tenant.get("/resources").json["total"] == 0
 

@@ -258,7 +258,7 @@ def test_a_refusal_whole(tenant: Tenant) -> None:
 
     assert (answer.status, answer.error) == (
         403,
-        {"error": "These credentials may not do this.", "code": "forbidden"},
+        {"error": "These credentials lack the required permission.", "code": "forbidden"},
     )
 
 

@@ -269,7 +269,7 @@ def test_unknown_query_parameter_is_refused(tenant, ada):
 
 def test_more_than_100000_pairs_are_refused(tenant, ada):
     minutes = {"from": "2027-01-01T00:00:00Z", "length": "1 minute"}
-    many = "More than 100,000 slots: ask for a shorter range."
+    many = "More than 100,000 slots: request a shorter range."
 
     most = ask(tenant, ada["id"], **minutes, to="2027-03-11T10:40:00Z")  # 100,000 minutes
     more = ask(tenant, ada["id"], **minutes, to="2027-03-11T10:41:00Z")

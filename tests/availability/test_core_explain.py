@@ -188,9 +188,9 @@ def test_explain_tells_of_limits_in_time():
         horizon_after=FRIDAY + 20 * HOUR,
     )
 
-    notice = "Begins before the minimum notice ends."
+    notice = "Starts within the minimum notice."
     assert segments == [
-        (0, 1, [notice, "Lies in the past."]),
+        (0, 1, [notice, "Is in the past."]),
         (1, 2, [notice]),
         (2, 6, []),
         (6, 8, ["Daily limit reached."]),

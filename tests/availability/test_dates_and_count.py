@@ -176,7 +176,7 @@ def test_days_of_clock_changes(tenant, monday, zone, now, counts):
          {"output_timezone": "Must be a time zone such as Europe/Berlin."}),
         ({"resources": ["A"], "to": "-1 hour"}, {"to": "Must be after `from`."}),
         ({"resources": ["A"], "length": "1 minute", "to": "100 days"},
-         {"to": "More than 100,000 slots: ask for a shorter range."}),
+         {"to": "More than 100,000 slots: request a shorter range."}),
     ],
 )  # fmt: skip
 def test_refused(tenant, ada, given, errors):

@@ -384,9 +384,9 @@ def test_a_new_zone_moves_whole_days_and_nothing_else(tenant: Tenant, clock: Any
 @pytest.mark.parametrize(
     ("query", "errors"),
     [
-        ("", {"start": ["Is needed."], "end": ["Is needed."]}),
-        ("start=2026-11-23T00:00:00Z", {"end": ["Is needed."]}),
-        ("end=2026-11-23T00:00:00Z", {"start": ["Is needed."]}),
+        ("", {"start": ["This field is required."], "end": ["This field is required."]}),
+        ("start=2026-11-23T00:00:00Z", {"end": ["This field is required."]}),
+        ("end=2026-11-23T00:00:00Z", {"start": ["This field is required."]}),
         ("start=2026-11-23T00:00:00Z&end=2026-11-23T00:00:00Z", {"end": END}),
         ("start=today&end=2026-11-23T00:00:00Z", {"start": [NO_BOUND]}),
         (f"{NOVEMBER}&search=what:a", {"search": ["what can't be searched."]}),

@@ -68,11 +68,11 @@ def test_answer_whole(tenant):
         "constraint": {"allow_hours": {"start": "08:30", "end": 17}},
         "text": "Outside the resource's opening hours: 08:30 to 17:00.",
     }
-    past = {"type": "past", "source": None, "text": "Lies in the past."}
+    past = {"type": "past", "source": None, "text": "Is in the past."}
     notice = {
         "type": "notice",
         "source": None,
-        "text": "Begins before the minimum notice ends.",
+        "text": "Starts within the minimum notice.",
     }
     buffer = {
         "type": "buffer",
@@ -386,26 +386,26 @@ def test_a_full_calendar_is_open_all_the_same(tenant):
         # Whatever range is asked, notice and horizon are those of the project, unrounded.
         ({"from": "2 hours", "to": "1 day"},
          {"from": f"{MONDAY}T09:00:00Z", "to": "2026-11-24T10:00:00Z"},
-         ["2026-11-23 09:00-10:10 +00:00: Begins before the minimum notice ends.",
+         ["2026-11-23 09:00-10:10 +00:00: Starts within the minimum notice.",
           "2026-11-23 10:10+00:00 to 2026-11-24 08:10+00:00: free",
           "2026-11-24 08:10-10:00 +00:00: Beyond the booking window."]),
         ({"from": "2 days", "to": "3 days"}, MORNING,
-         ["2026-11-23 09:00-12:00 +00:00: Begins before the minimum notice ends."]),
+         ["2026-11-23 09:00-12:00 +00:00: Starts within the minimum notice."]),
         ({"from": "now", "to": "1 hour"}, MORNING,
          ["2026-11-23 09:00-09:10 +00:00: free",
           "2026-11-23 09:10-12:00 +00:00: Beyond the booking window."]),
         ({"from": "tomorrow", "to": "2 days"},
          {"from": f"{MONDAY}T23:00:00Z", "to": "2026-11-24T01:00:00Z"},
          ["2026-11-23 23:00+00:00 to 2026-11-24 00:00+00:00: "
-          "Begins before the minimum notice ends.",
+          "Starts within the minimum notice.",
           "2026-11-24 00:00-01:00 +00:00: free"]),
         ({"from": f"{MONDAY} 10:00:00", "to": f"{MONDAY}T11:00:00Z"}, MORNING,
-         ["2026-11-23 09:00-10:00 +00:00: Begins before the minimum notice ends.",
+         ["2026-11-23 09:00-10:00 +00:00: Starts within the minimum notice.",
           "2026-11-23 10:00-11:00 +00:00: free",
           "2026-11-23 11:00-12:00 +00:00: Beyond the booking window."]),
         # Without notice the past needs no second reason.
         ({}, {"from": f"{MONDAY}T08:00:00Z", "to": f"{MONDAY}T09:00:00Z"},
-         ["2026-11-23 08:00-08:10 +00:00: Lies in the past.",
+         ["2026-11-23 08:00-08:10 +00:00: Is in the past.",
           "2026-11-23 08:10-09:00 +00:00: free"]),
     ],
 )  # fmt: skip
@@ -430,7 +430,7 @@ def test_include_past(tenant, ada):
     including = explain(tenant, ada["id"], **span, include_past=True)
 
     assert segments(without) == [
-        "2026-11-23 07:00-08:10 +00:00: Lies in the past.",
+        "2026-11-23 07:00-08:10 +00:00: Is in the past.",
         "2026-11-23 08:10-09:00 +00:00: free",
     ]
     assert segments(including) == ["2026-11-23 07:00-09:00 +00:00: free"]
@@ -461,7 +461,7 @@ def test_too_much_to_explain(tenant, ada):
 
     assert (answer.status, answer.error) == (
         422,
-        refusal(to="Too much to explain: ask for a shorter range."),
+        refusal(to="Too much to explain: request a shorter range."),
     )
 
 

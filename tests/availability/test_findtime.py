@@ -323,7 +323,7 @@ def test_filters_add_to_the_rules_of_resource_and_project(tenant):
         ({"start": "2070 months", "future": "12 months"},
          {"future": "The year must be from 1970 to 2199."}),
         ({"length": "1 minute", "future": "100 days"},
-         {"future": "More than 100,000 slots: ask for a shorter range."}),
+         {"future": "More than 100,000 slots: request a shorter range."}),
         ({"length": None}, {"length": "This field may not be null."}),
         ({"length": "59 secs"}, {"length": "Must be from 1 minute to 366 days."}),
         ({"buffer": "-1 min"}, {"buffer": "Must be from 0 seconds to 366 days."}),

@@ -14,7 +14,7 @@ MakeTenant = Callable[..., Tenant]
 pytestmark = pytest.mark.usefixtures("clock")
 
 NOT_FOUND = {"error": "Project not found.", "code": "not_found", "model": "Project"}
-TAKEN = {"error": "There is a project with this slug.", "code": "already_exists"}
+TAKEN = {"error": "Another project has this slug.", "code": "already_exists"}
 LATER = "2026-11-20T09:31:00+0000"
 REMINDER = {
     "type": "email",

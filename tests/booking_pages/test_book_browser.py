@@ -349,7 +349,7 @@ def test_errors_stand_at_their_fields(browser: Browser, app: LiveApp, width: int
     }
     focused = "document.activeElement.closest('.field').dataset.key"
     assert page.evaluate(focused) == "name"
-    assert page.texts("#status") == ["Please check the answers that are marked."]
+    assert page.texts("#status") == ["Please check the marked fields."]
     assert shop.bookings() == []
 
 
@@ -391,7 +391,7 @@ def test_nothing_is_lost_without_a_network(browser: Browser, app: LiveApp) -> No
     set_offline(page, False)
     submit(page)
 
-    assert notice == ["The service could not be reached. Nothing is lost: please try again."]
+    assert notice == ["The service could not be reached. Your input is kept. Please try again."]
     assert done(page).startswith("Your booking is confirmed")
     assert len(shop.bookings()) == 1
 
@@ -409,13 +409,13 @@ def set_offline(page: Page, offline: bool) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (429, {}, "There are many requests just now. Please try again in 7 s."),
-        (503, {}, "Something went wrong on our side. Nothing is lost: please try again."),
-        (401, {}, "This page has changed. Please load it again."),
+        (429, {}, "Too many requests. Please try again in 7 s."),
+        (503, {}, "Something went wrong on our side. Your input is kept. Please try again."),
+        (401, {}, "This page has changed. Please reload it."),
         (
             409,
             {"code": "policy"},
-            "There are very many bookings for this address already. Please get in touch.",
+            "There are too many upcoming bookings for this e-mail address. Please contact us.",
         ),
     ],
 )
@@ -496,7 +496,7 @@ def test_another_zone_can_be_chosen(browser: Browser, app: LiveApp) -> None:
     page.evaluate("document.querySelector('#zone').dispatchEvent(new Event('change'))")
 
     assert (before[0], page.texts("#times li")[0]) == ("17:00", "03:00")
-    assert page.texts("#status") == ["The times are now those of America/New York."]
+    assert page.texts("#status") == ["Times are now in America/New York."]
     assert page.evaluate("document.querySelector('#zone').options.length") > 300
 
 

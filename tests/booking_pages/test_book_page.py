@@ -31,7 +31,7 @@ POLICY = {
 }
 NO_PAGE = [
     "Nothing was found here",
-    "There is no such booking page, or it was removed. Please check the address.",
+    "This booking page does not exist or was removed. Please check the address.",
 ]
 
 
@@ -99,7 +99,7 @@ def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
     assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
     assert page.words("span", "time") == ["11:00", "11:30"]  # it is half past ten there
     assert '<html lang="en" dir="ltr">' in page.html
-    assert page.words("noscript") == ["To book on this page, your browser has to run JavaScript."]
+    assert page.words("noscript") == ["Please enable JavaScript to book on this page."]
 
 
 @pytest.mark.parametrize("graph", ["instant_payment"])
@@ -115,7 +115,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     wrong = tenant.put(f"/projects/{project.id}", {"booking": {"payment_url": "javascript:pay()"}})
     with_link, hosted_then = Shown(path), hosted_page(path)
 
-    assert without.said == ["Check-up", "This can't be booked on a page. Please get in touch."]
+    assert without.said == ["Check-up", "You can't book this online. Please contact us."]
     assert (hosted.status, hosted.error["code"]) == (404, "not_found")
     assert saved.data["booking"] == {"graph": graph, **address}
     assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
@@ -268,7 +268,7 @@ def test_project_without_free_time_says_so(tenant: Tenant) -> None:
         200,
         [
             "Check-up",
-            "There is no free time at the moment. Please come back later, or get in touch.",
+            "There is no free time at the moment. Please come back later or contact us.",
         ],
     )
     assert "<script" not in page.html
@@ -284,7 +284,7 @@ def test_project_without_resources_says_so(tenant: Tenant) -> None:
 def test_groups_are_not_booked_here(tenant: Tenant, graph: str) -> None:
     page = Shown(make_page(tenant, booking={"graph": graph}))
 
-    assert page.said == ["Check-up", "This can't be booked on a page. Please get in touch."]
+    assert page.said == ["Check-up", "You can't book this online. Please contact us."]
 
 
 @pytest.mark.parametrize("path", ["/book/nowhere", "/book/a/b", "/book/nowhere/", "/book/%3Cb%3E"])

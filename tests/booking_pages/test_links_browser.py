@@ -101,7 +101,7 @@ def test_refused_move_looks_the_same(
     page = open_page(browser, shop.link(shop.book()), width, scheme)
 
     keep(page, f"reschedule-refused-{width}-{scheme}")
-    assert page.texts("h1") == ["It can't be moved again"]
+    assert page.texts("h1") == ["The booking can't be moved again"]
     check_access(page, axe, width)
 
 

@@ -190,7 +190,7 @@ def test_taken_time_is_told_with_what_is_free_instead(tenant: Tenant) -> None:
     assert page.said[:3] == [
         "Choose another time",
         "The time is taken",
-        "Your booking stays as it is. Please choose another time.",
+        "Your booking does not change. Please choose another time.",
     ]
     assert page.words("ul", "times wide") == [
         "Tuesday, 24 November 2026, 10:30 – 11:00 (Europe/Berlin)"
@@ -206,7 +206,7 @@ def test_time_against_the_rules_is_told_why(tenant: Tenant) -> None:
 
     page = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
 
-    assert (page.status, page.said[1]) == (409, "The time is not available any more")
+    assert (page.status, page.said[1]) == (409, "The time is no longer available")
     assert "<ul><li>" in page.html
     assert desk.start == "2026-11-23T08:00:00+00:00"
 
@@ -231,14 +231,14 @@ def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
             {"min_reschedule_time": "4 days"},
             [
                 "It is too late for this",
-                "It has to be done at least 4 days before the start. Please get in touch instead.",
+                "This was possible until 4 days before the start. Please contact us.",
             ],
         ),
         (
             {"max_reschedules": 0},
             [
-                "It can't be moved again",
-                "It was moved as often as it may be. Please get in touch instead.",
+                "The booking can't be moved again",
+                "It was already moved as often as allowed. Please contact us.",
             ],
         ),
     ],
@@ -261,7 +261,7 @@ def test_ended_booking_is_not_moved(tenant: Tenant) -> None:
     pages = [Shown(link), desk.move(link)]
 
     assert [(page.status, page.said) for page in pages] == [
-        (409, ["This can't be done any more", "The booking was cancelled."])
+        (409, ["This action is no longer possible", "The booking was cancelled."])
     ] * 2
 
 

@@ -200,7 +200,7 @@ def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
     pages = [desk.press(link), desk.open(link)]
 
     assert [(page.status, page.said[:3]) for page in pages] == [
-        (409, [tenant.app.name, "This is done already", "The booking is confirmed."])
+        (409, [tenant.app.name, "This is already done", "The booking is confirmed."])
     ] * 2
     assert "<button" not in pages[1].html
     assert steps(tenant, desk.booking) == [
@@ -232,7 +232,7 @@ def test_taken_time_can_not_be_confirmed(tenant: Tenant) -> None:
 
     assert (page.status, page.said[1:3]) == (
         409,
-        ["The time is taken", "It was given to another booking in the meantime."],
+        ["The time is taken", "Another booking has taken this time."],
     )
     assert desk.row.state == "tentative"
 
@@ -251,7 +251,7 @@ def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
         409,
         [
             "It is too late for this",
-            "It has to be done at least 1 day before the start. Please get in touch instead.",
+            "This was possible until 1 day before the start. Please contact us.",
         ],
     )
     assert page.said[-2:] == ["Contact", "desk@example.com"]
@@ -269,7 +269,7 @@ def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
 
     page = desk.press(desk.link("confirm"))
 
-    assert (page.status, page.said[1]) == (409, "The time is not available any more")
+    assert (page.status, page.said[1]) == (409, "The time is no longer available")
     assert "<li>" in page.html
     assert desk.row.state == "tentative"
 
@@ -298,7 +298,7 @@ def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
 
     said = [
         "This link does not work",
-        "It is incomplete, or was changed on the way. Please open it from the mail again.",
+        "The link is incomplete or was changed. Please open the link in the e-mail again.",
     ]
     assert [(page.status, page.said) for page in pages] == [(403, said)] * 16
     assert (desk.row.state, other.row.state) == ("tentative", "tentative")
@@ -321,7 +321,7 @@ def test_link_holds_until_the_end_of_the_event(
         assert pages[1].said[:3] == [
             tenant.app.name,
             "This link has expired",
-            "It worked until the end of the time that was booked.",
+            "The link was valid until the end of the booking.",
         ]
         assert desk.row.state == "tentative"
 
@@ -346,7 +346,7 @@ def test_unknown_action_and_hidden_booking_are_not_found(tenant: Tenant) -> None
 
     pages = [desk.open(one) for one in [*unknown, link]]
 
-    said = ["Nothing was found here", "There is no such booking, or it was removed."]
+    said = ["Nothing was found here", "This booking does not exist or was removed."]
     assert [(page.status, page.said) for page in pages] == [(404, said)] * 6
 
 

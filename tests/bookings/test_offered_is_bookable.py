@@ -413,7 +413,7 @@ def check_refusal(
 
 
 # --- By example -----------------------------------------------------------------------------------
-NOTICE, PAST = "Begins before the minimum notice ends.", "Lies in the past."
+NOTICE, PAST = "Starts within the minimum notice.", "Is in the past."
 HORIZON = "Beyond the booking window."
 BUFFER = "Within the buffer of 15 minutes around an event."
 HOUR, HALF = "Must last exactly 60 minutes.", "Must last exactly 30 minutes."

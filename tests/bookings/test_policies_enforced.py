@@ -210,7 +210,7 @@ def test_the_notice_is_not_rounded(tenant: Tenant, earliest: str, start: str, st
 
     assert answer.status == status
     if status == 409:
-        assert reasons(answer) == [reason("notice", "Begins before the minimum notice ends.")]
+        assert reasons(answer) == [reason("notice", "Starts within the minimum notice.")]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_the_past(tenant: Tenant, through_project: bool, start: str, status: int
 
     assert answer.status == status
     if status == 409:
-        assert reasons(answer) == [reason("past", "Lies in the past.")]
+        assert reasons(answer) == [reason("past", "Is in the past.")]
 
 
 @pytest.mark.parametrize(

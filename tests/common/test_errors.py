@@ -74,7 +74,7 @@ def test_flatten_errors(detail, expected):
         (
             errors.Unauthenticated(),
             401,
-            {"error": "Valid credentials are needed.", "code": "unauthenticated"},
+            {"error": "Valid credentials are required.", "code": "unauthenticated"},
             {"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'},
         ),
         (

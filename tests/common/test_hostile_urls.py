@@ -193,9 +193,7 @@ def test_addresses_of_a_name_are_tried_in_their_order(wire):
 
     reply = call("http://dead.example/")
 
-    assert reply._replace(seconds=0) == safe_http.CallResult(
-        None, 0, "No connection could be made."
-    )
+    assert reply._replace(seconds=0) == safe_http.CallResult(None, 0, "The connection failed.")
     assert wire.wanted == ["1.1.1.1", "2606:4700::1", "8.8.8.8"]
 
 
@@ -208,7 +206,7 @@ def test_ports_are_judged_with_the_addresses(wire, settings):
 
     assert errors == [
         "The address is not allowed.",
-        "No connection could be made.",
+        "The connection failed.",
         "The address is not allowed.",
     ]
     assert wire.wanted == ["10.0.0.1"]

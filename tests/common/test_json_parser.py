@@ -188,7 +188,7 @@ def test_broken_connection_is_malformed(environ):
     with pytest.raises(Malformed) as refusal:
         read_body(request)
 
-    assert refusal.value.message == "The body ended early."
+    assert refusal.value.message == "The body is incomplete."
 
 
 def test_endless_chunked_body_is_cut_off():

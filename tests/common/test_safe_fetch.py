@@ -14,11 +14,11 @@ from common.net import deadlines, safe_http
 from common.net.safe_http import FetchResult
 from tests.notifications.receiver import Receiver, Request, Visit, fresh_network
 
-TOO_LATE = "No answer within the time limit."
-TOO_LARGE = "The answer is too large."
-CLOSED = "The connection was closed before an answer came."
-NO_HTTP = "The answer is not HTTP."
-NO_CODE = "The answer's encoding can't be read."
+TOO_LATE = "No response within the time limit."
+TOO_LARGE = "The response is too large."
+CLOSED = "The connection was closed before a response arrived."
+NO_HTTP = "The response is not HTTP."
+NO_CODE = "The response's encoding can't be read."
 NO_ANSWER = FetchResult(None, {}, b"", CLOSED, "failed")
 
 

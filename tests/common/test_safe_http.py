@@ -32,9 +32,9 @@ from common.net import deadlines, safe_http
 from common.net.safe_http import CallResult, parse_retry_after
 from tests.notifications.receiver import OK, Receiver, Request, Visit, fresh_network
 
-TOO_LATE = "No answer within the time limit."
-CLOSED = "The connection was closed before an answer came."
-NO_HTTP = "The answer is not HTTP."
+TOO_LATE = "No response within the time limit."
+CLOSED = "The connection was closed before a response arrived."
+NO_HTTP = "The response is not HTTP."
 LONG = 10.0  # seconds; far more than any deadline here
 
 
@@ -673,7 +673,7 @@ def test_tls_of_another_name_is_refused(tls, host):
     with Receiver(OK, wrapped(tls)) as receiver:
         reply = call(f"https://{host}:{receiver.port}/")
 
-    assert without_time(reply) == CallResult(None, 0, "No secure connection could be made.")
+    assert without_time(reply) == CallResult(None, 0, "The TLS connection failed.")
     assert receiver.requests == []
 
 
@@ -683,7 +683,7 @@ def test_tls_without_a_trusted_authority_is_refused(tls, monkeypatch):
     with Receiver(OK, wrapped(tls)) as receiver:
         reply = call(f"https://hook.example:{receiver.port}/")
 
-    assert without_time(reply) == CallResult(None, 0, "No secure connection could be made.")
+    assert without_time(reply) == CallResult(None, 0, "The TLS connection failed.")
     assert receiver.requests == []
 
 

@@ -16,10 +16,10 @@ def refusal(error, code, **fields):
     return {"error": error, "code": code, **fields, "request_id": "r1"}
 
 
-NOT_JSON = "The service answers in application/json only."
+NOT_JSON = "The service returns application/json only."
 NOT_UTF8 = "The body must be application/json in UTF-8."
 NOT_ENCODED = "The body must be sent without a Content-Encoding."
-NOT_LOGGED_IN = refusal("Valid credentials are needed.", "unauthenticated")
+NOT_LOGGED_IN = refusal("Valid credentials are required.", "unauthenticated")
 
 
 # A refused or broken request closes connections that are past use: the process may hold one.

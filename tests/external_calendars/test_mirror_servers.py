@@ -171,7 +171,7 @@ SAID = [
     (Answer(401), PROVIDER_ERRORS["unauthorized"], False),
     (Answer(403), PROVIDER_ERRORS["no_write_access"], False),
     (Answer(429, headers={"Retry-After": "8"}), PROVIDER_ERRORS["rate_limited"], True),
-    (Answer(500), "The server answered with 500.", True),
+    (Answer(500), "The server returned 500.", True),
 ]
 
 

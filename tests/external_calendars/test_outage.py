@@ -69,21 +69,21 @@ ALWAYS_REAL = ("garbage", "429")
 # What it answers -> the problem of the calendar, and what the writes that wait say.
 WAYS: dict[str, tuple[Any, str, set[str]]] = {
     "401": (always(401), "unauthorized", {PROVIDER_ERRORS["unauthorized"]}),
-    "412": (always(412), "server_error", {"The server answered with 412."}),
+    "412": (always(412), "server_error", {"The server returned 412."}),
     "429": (always(429, Retry_After="600"), "rate_limited", {PROVIDER_ERRORS["rate_limited"]}),
-    "500": (always(500), "server_error", {"The server answered with 500."}),
+    "500": (always(500), "server_error", {"The server returned 500."}),
     "garbage": (
         garbage,
         "bad_answer",
-        {PROVIDER_ERRORS["bad_answer"], "The server answered with 200."},
+        {PROVIDER_ERRORS["bad_answer"], "The server returned 200."},
     ),
-    "200 MB": (flood, "too_large", {"The answer is too large."}),
+    "200 MB": (flood, "too_large", {"The response is too large."}),
     "redirect": (
         always(302, Location="http://10.0.0.1/"),
         "bad_answer",
-        {"The server answered with 302."},
+        {"The server returned 302."},
     ),
-    "hangs up": (hang_up, "unreachable", {"The connection was closed before an answer came."}),
+    "hangs up": (hang_up, "unreachable", {"The connection was closed before a response arrived."}),
 }
 
 

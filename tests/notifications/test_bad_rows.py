@@ -54,7 +54,7 @@ def test_a_mail_server_that_speaks_no_smtp(tenant: Tenant, no_mail_server: None)
     assert {row.state for row in Delivery.objects.all()} == {"scheduled"}
     assert (
         list(Attempt.objects.values_list("response_code", "error"))
-        == [(None, "The answer of the mail server is not SMTP.")] * 2
+        == [(None, "The response of the mail server is not SMTP.")] * 2
     )
 
 

@@ -64,10 +64,10 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
         at=NOW + timedelta(seconds=5),
         response_code=500,
         seconds=0.25,
-        error="Answered 500.",
+        error="The server returned 500.",
         excerpt="ä" * 20_000,
     )
-    Delivery.objects.filter(id=row.id).update(reason="Answered 500.")
+    Delivery.objects.filter(id=row.id).update(reason="The server returned 500.")
 
     record = {
         "id": str(row.id),
@@ -77,7 +77,7 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
         "webhook_id": webhook["id"],
         "recipient": None,
         "state": "scheduled",
-        "reason": "Answered 500.",
+        "reason": "The server returned 500.",
         "due_at": STAMP,
         "next_at": STAMP,
         "attempts": [
@@ -92,7 +92,7 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
                 "at": "2026-11-20T09:30:05+0000",
                 "response_code": 500,
                 "seconds": 0.25,
-                "error": "Answered 500.",
+                "error": "The server returned 500.",
                 "excerpt": "ä" * EXCERPT,
             },
         ],
@@ -130,7 +130,7 @@ def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[...,
     skipped = {
         "recipient": "owner",
         "state": "skipped",
-        "reason": "Switched off for this booking.",
+        "reason": "E-mails are disabled for this booking.",
         "next_at": None,
     }
     assert [owner, customer] == [record | {"id": owner["id"]} | skipped, record]
@@ -303,7 +303,9 @@ def test_what_has_ended_is_sent_again_under_its_id(
     book()
     row = Delivery.objects.get(type="webhook")
     final = {"next_at": None, "finished_at": NOW, "tries": 10, "lapses": 2}
-    Delivery.objects.filter(id=row.id).update(state=state, reason="Answered 500.", **final)
+    Delivery.objects.filter(id=row.id).update(
+        state=state, reason="The server returned 500.", **final
+    )
     Attempt.objects.create(delivery=row, at=NOW, seconds=1.0, response_code=500)
     before = tenant.get(f"/deliveries/{row.id}").data
     tenant.put(f"/webhooks/{webhook['id']}", {"url": "http://other.example.com"})

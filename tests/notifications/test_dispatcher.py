@@ -159,7 +159,7 @@ def test_disabled_emails_are_skipped(tenant: Tenant, mails: MailSink) -> None:
 
     assert mails.mails == []
     assert {(row.state, row.reason, row.tries) for row in Delivery.objects.all()} == {
-        ("skipped", "The app's e-mails are switched off.", 0)
+        ("skipped", "The app's e-mails are disabled.", 0)
     }
 
 
@@ -228,8 +228,8 @@ def test_no_address_and_test_mode_are_skipped(make_tenant: Any, mails: MailSink)
         (row.recipient, row.state, row.reason) for row in Delivery.objects.order_by("number")
     ] == [
         ("customer", "delivered", ""),
-        ("customer", "skipped", "A test app mails only its members."),
-        ("owner", "skipped", "There is no e-mail address to send it to."),
+        ("customer", "skipped", "A test app sends e-mails only to its members."),
+        ("owner", "skipped", "The recipient has no e-mail address."),
     ]
 
 
@@ -516,13 +516,13 @@ def test_an_event_notification_calls(tenant: Tenant, hooks: HookSink) -> None:
         (Answer(204, body=b""), None, "delivered", ""),
         (Answer(200), 200, "delivered", ""),
         (Answer(202), 202, "delivered", ""),
-        (Answer(200), 202, "scheduled", "Answered 200."),
-        (Answer(202), 200, "scheduled", "Answered 202."),
-        (Answer(400), None, "scheduled", "Answered 400."),
-        (Answer(404), None, "scheduled", "Answered 404."),
-        (Answer(500), None, "scheduled", "Answered 500."),
-        (Answer(503), None, "scheduled", "Answered 503."),
-        (Answer(410), None, "failed", "Answered 410."),
+        (Answer(200), 202, "scheduled", "The server returned 200."),
+        (Answer(202), 200, "scheduled", "The server returned 202."),
+        (Answer(400), None, "scheduled", "The server returned 400."),
+        (Answer(404), None, "scheduled", "The server returned 404."),
+        (Answer(500), None, "scheduled", "The server returned 500."),
+        (Answer(503), None, "scheduled", "The server returned 503."),
+        (Answer(410), None, "failed", "The server returned 410."),
     ],
 )
 def test_answers(
@@ -560,7 +560,7 @@ def test_gone_disables_the_webhook_and_mails_the_owner(
     run_dispatcher("email")
 
     webhook.refresh_from_db()
-    assert (webhook.active, webhook.disabled_reason) == (False, "Its server answered 410 Gone.")
+    assert (webhook.active, webhook.disabled_reason) == (False, "The receiver returned 410 Gone.")
     assert [mail.to for mail in mails.mails] == [["boss@example.com"]]
     assert hooks.url() in mails.mails[0].text
     assert states(kind="webhook_disabled") == [("email", "webhook_disabled", "owner", "delivered")]

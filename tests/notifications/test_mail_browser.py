@@ -99,7 +99,7 @@ def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme
         delivery_id=DELIVERY_ID,
         to=["owner@example.com"],
         subject="A webhook was disabled",
-        sentence="It is not called any more until it is switched on again.",
+        sentence="It is not called until you enable it again.",
         url=f"https://example.com/hook?{'x' * 500}",
         reason="It answered 410 Gone.",
     )
@@ -173,7 +173,7 @@ def test_link_is_followed_and_its_button_pressed(
     again = open_page(browser, link, width, scheme)
 
     keep(again, f"link-again-{width}-{scheme}")
-    assert again.evaluate("document.querySelector('h1').innerText") == "This is done already"
+    assert again.evaluate("document.querySelector('h1').innerText") == "This is already done"
     assert again.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -200,7 +200,7 @@ def test_password_is_chosen(browser: Browser, app: LiveApp, width: int, scheme: 
     page.evaluate("document.querySelector('button').click()")
     page.wait_for("document.querySelector('p') && document.readyState == 'complete'")
     page.wait_for(
-        "document.querySelector('main > p')?.innerText == 'It was too short or too long.'"
+        "document.querySelector('main > p')?.innerText == 'The password was too short or too long.'"
     )
     keep(page, f"password-short-{width}-{scheme}")
 

@@ -51,9 +51,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         {},
         f"Please confirm: Check-up, {BERLIN}",
         [
-            "A booking waits for your answer",
+            "A booking needs your confirmation",
             "Hello,",
-            "Marty McFly asks for this time. It is not agreed until you confirm it.",
+            "Marty McFly requests this time. The booking is not confirmed until you confirm it.",
             OWNERS,
             CHOICE,
         ],
@@ -64,7 +64,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "We have received your request",
             HELLO,
-            "It is not confirmed yet. You will get another mail as soon as it is decided.",
+            "Your request is not confirmed yet. You will get an e-mail with the decision.",
             CUSTOMERS,
             CANCEL,
         ],
@@ -96,7 +96,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "Your request could not be accepted",
             HELLO,
-            "We are sorry: this time is not possible. You are welcome to ask for another one.",
+            "Sorry, this time is not possible. You can request another time.",
             SORRY,
             CUSTOMERS,
         ],
@@ -107,7 +107,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "Your booking was cancelled",
             HELLO,
-            "We are sorry: it does not take place.",
+            "Sorry, your booking can't take place.",
             SORRY,
             CUSTOMERS,
         ],
@@ -118,7 +118,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "A booking was cancelled",
             "Hello,",
-            "The booking of Marty McFly does not take place.",
+            "The booking of Marty McFly was cancelled.",
             OWNERS,
         ],
     ),
@@ -136,9 +136,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         {},
         f"You have cancelled: Check-up, {BERLIN}",
         [
-            "Your cancellation has arrived",
+            "Your booking is cancelled",
             HELLO,
-            "You have cancelled this booking. There is nothing more to do.",
+            "You have cancelled this booking. You do not need to do anything else.",
             CUSTOMERS,
         ],
     ),
@@ -148,7 +148,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "Your booking was not paid in time",
             HELLO,
-            "The time was kept for you only until then. You are welcome to book again.",
+            "The time is no longer reserved. You can book again.",
             CUSTOMERS,
         ],
     ),
@@ -158,7 +158,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         [
             "Your booking has a new time",
             HELLO,
-            "Please note when it takes place now.",
+            "Please note the new time.",
             CUSTOMERS_MOVED,
             CANCEL,
         ],
@@ -198,9 +198,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         {},
         f"Reminder: Check-up, {BERLIN}",
         [
-            "A reminder of your booking",
+            "Reminder of your booking",
             HELLO,
-            "Here is once more what was agreed.",
+            "Here are the details of your booking.",
             CUSTOMERS,
             CANCEL,
         ],
@@ -209,9 +209,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         {"subject": "Tomorrow: {{ what }}"},
         "Tomorrow: {{ what }}",
         [
-            "A reminder of a booking",
+            "Reminder of a booking",
             "Hello,",
-            "Here is once more what was agreed with Marty McFly.",
+            "Here are the details of the booking with Marty McFly.",
             OWNERS,
         ],
     ),

@@ -236,7 +236,7 @@ def test_notice_about_a_webhook() -> None:
         delivery_id=DELIVERY_ID,
         to=["owner@example.com"],
         subject="A webhook was disabled\r\nBcc: x@evil.example",
-        sentence="It is not called any more until it is switched on again.",
+        sentence="It is not called until you enable it again.",
         url="https://example.com/<hook>",
         reason="It answered 410 Gone.",
     )
@@ -244,7 +244,7 @@ def test_notice_about_a_webhook() -> None:
     assert message.subject == "A webhook was disabled Bcc: x@evil.example"
     assert message.recipients() == ["owner@example.com"]
     assert message.body == (
-        "It is not called any more until it is switched on again.\n\n"
+        "It is not called until you enable it again.\n\n"
         "Address:  https://example.com/<hook>\n"
         "Reason:   It answered 410 Gone.\n"
         "App:      Harbour Dental\n"

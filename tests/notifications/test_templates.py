@@ -248,8 +248,8 @@ def test_preview_is_of_a_made_up_booking(tenant: Tenant) -> None:
     assert (answer.status, set(answer.data)) == (200, {"subject", "text", "html"})
     assert answer.data["subject"] == f"Please confirm: Check-up, {when}"
     assert answer.data["text"] == (
-        "A booking waits for your answer\n\nHello,\n\n"
-        "Marty McFly asks for this time. It is not agreed until you confirm it.\n\n"
+        "A booking needs your confirmation\n\nHello,\n\n"
+        "Marty McFly requests this time. The booking is not confirmed until you confirm it.\n\n"
         "> Thank you for your patience.\n\n"
         "What:      Check-up\n"
         f"When:      {when}\n"

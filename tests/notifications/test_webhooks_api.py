@@ -165,13 +165,13 @@ def test_a_removed_webhook_is_gone_and_what_waited_for_it_is_skipped(
 def test_switched_on_again_it_starts_with_a_clean_slate(tenant: Tenant, webhook: Any) -> None:
     row = Webhook.objects.get()
     Webhook.objects.update(failures=25, failing_since=NOW)
-    disable_webhook(row, "Its server answered 410 Gone.", now=NOW)
+    disable_webhook(row, "The receiver returned 410 Gone.", now=NOW)
     disabled = tenant.get(f"/webhooks/{row.id}").data
 
     untouched = tenant.put(f"/webhooks/{row.id}", {"description": "x"}).data
     switched_on = tenant.put(f"/webhooks/{row.id}", {"active": True, "description": ""}).data
 
-    off = {"active": False, "disabled_reason": "Its server answered 410 Gone."}
+    off = {"active": False, "disabled_reason": "The receiver returned 410 Gone."}
     assert disabled == webhook | off
     assert untouched == webhook | off | {"description": "x"}
     assert switched_on == webhook
@@ -381,7 +381,7 @@ def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: 
     tested = [tenant.post(f"{path}/test", **key) for _ in range(2)]
     changed = tenant.put(path, {"description": "x"}, **{"Idempotency-Key": "l"})
 
-    refusal = {"Idempotency-Key": ["Not supported here: the answer contains a secret."]}
+    refusal = {"Idempotency-Key": ["Not supported here: the response contains a secret."]}
     assert [(one.status, one.json["errors"]) for one in (made, rotated)] == [(422, refusal)] * 2
     assert Webhook.objects.count() == 1
     assert tested[0].data == tested[1].data

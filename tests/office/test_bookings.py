@@ -127,7 +127,7 @@ def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter:
 
     asked = enter(tenant).post(page_of(booking, "act"), {"action": "cancel"})
 
-    assert asked.context["lines"] == ["No e-mail is sent: the app's e-mails are switched off."]
+    assert asked.context["lines"] == ["No e-mail is sent: the app's e-mails are disabled."]
 
 
 def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
@@ -261,7 +261,7 @@ def test_a_move_onto_another_booking_offers_other_times(
     [
         ("2030-03-31T02:30", "2030-03-31T03:30", "does not exist"),
         ("tomorrow", "later", "no time"),
-        (f"{DAY}T15:00", f"{DAY}T14:00", "The end must lie after the start."),
+        (f"{DAY}T15:00", f"{DAY}T14:00", "The end must be after the start."),
         ("", "", "no time"),
         ("\0", "9" * 400, "no time"),
     ],
@@ -303,7 +303,7 @@ def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: 
     assert (asked.context["title"], asked.context["sentence"], asked.context["lines"]) == (
         "Send again?",
         "E-mail: confirmed to the customer, marty@example.com.",
-        ["One e-mail leaves at once."],
+        ["One e-mail is sent now."],
     )
     assert before == "failed"
     assert f"{mail.id} will be sent again." in done.content.decode()
@@ -343,7 +343,7 @@ def test_a_call_is_sent_again_with_the_body_that_is_logged(
 
     assert (asked.context["sentence"], asked.context["lines"]) == (
         "Call: confirmed to https://hooks.example.com/in.",
-        ["The call carries the body that is logged, as it was at that change."],
+        ["The call contains the logged body."],
     )
 
 

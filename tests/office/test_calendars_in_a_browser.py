@@ -40,7 +40,7 @@ CONNECT = reverse("admin:availability_calendar_connect")
 
 @pytest.fixture
 def calendars(office: Tenant, ada: Any, shelf: Shelf, feeds: Shelf) -> dict[str, Calendar]:
-    """By name: one at work, stopped; one at home, whose first look is under way; a feed."""
+    """By name: one at work, stopped; one at home, whose first look is running; a feed."""
     shelf.label, feeds.label = "CalDAV", "ICS feed"
     now = timezone.now()
     shelf.put(f"{AT}work/")
@@ -159,7 +159,7 @@ def test_a_calendar_is_connected(
     assert typed[-4:] == ["dav.example.com", "ada@example.com", "", ""]
     calendar = Calendar.objects.get(provider="caldav")
     assert page.evaluate("location.pathname") == page_of(calendar)
-    assert page.texts("#kept") == ["Kept elsewhere"]
+    assert page.texts("#kept") == ["Connected calendar"]
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -195,8 +195,8 @@ def test_a_look_is_followed(
     mine.update(lease_token=None)
     page.wait_for("!document.getElementById('standing').dataset.live")
 
-    assert first == ["1,200 of 5,000 read"]
-    assert [text.lower() for text in page.texts("#standing .office-state")] == ["in step"]
+    assert first == ["1,200 of 5,000 objects"]
+    assert [text.lower() for text in page.texts("#standing .office-state")] == ["synced"]
 
 
 def test_today_and_a_booking_say_it(
@@ -225,6 +225,6 @@ def test_today_and_a_booking_say_it(
         assert ("Work" in line, PROVIDER_ERRORS["unauthorized"] in line) == (True, True)
         assert (low_contrast(today.page), low_contrast(booking.page)) == ([], [])
         facts = booking.page.texts(".office-head dd")
-        assert "Stands in Work since Tue 1 Jan 2030, 13:00 CET" in [
+        assert "Written to Work, Tue 1 Jan 2030, 13:00 CET" in [
             " ".join(fact.split()) for fact in facts
         ]

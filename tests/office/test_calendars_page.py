@@ -102,7 +102,7 @@ def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
     assert set(form) == set(FORM)
     calendar = Calendar.objects.get(provider="caldav")
     assert answer.redirect_chain == [(page_of(calendar), 302)]
-    assert told(answer) == ["“Work” is connected. It is being read for the first time."]
+    assert told(answer) == ["“Work” is connected. The first sync is running."]
     assert shelf.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
     assert shelf.deadlines == [FIND_SECONDS]
     assert credentials_of(calendar.connection) == CalendarAccess(WORK, "ada", "correct horse")
@@ -243,7 +243,7 @@ def test_no_server_is_asked_inside_a_transaction(
     assert inside == [False] * 3
 
 
-# --- Connect again --------------------------------------------------------------------------------
+# --- Reconnect --------------------------------------------------------------------------------
 def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
     now = timezone.now()
     calendar = connected(
@@ -256,11 +256,11 @@ def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
     answer = editor.post(path, form | {"password": "battery"}, follow=True)
 
     assert form == {"address": WORK, "username": "ada", "password": ""}
-    assert told(answer) == ["“Work” is connected again."]
+    assert told(answer) == ["“Work” is reconnected."]
     kept = Connection.objects.get()
     assert credentials_of(kept) == CalendarAccess(WORK, "ada", "battery")
     assert (kept.problem, kept.failures, kept.is_stopped) == ("", 0, False)
-    assert history(editor, calendar) == [f"Connected again, to {WORK}."]
+    assert history(editor, calendar) == [f"Reconnected to {WORK}."]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
 
     [words] = told(good)
     assert re.fullmatch(
-        r"The calendar can be used\. It may be read and written to; its server took \d\.\d s\.",
+        r"The calendar can be used\. Access: read and write\. Response time: \d\.\d s\.",
         words,
     )
     assert told(bad) == [PROVIDER_ERRORS["address_refused"]]
@@ -340,7 +340,7 @@ def test_looking_now_gets_a_stopped_one_going(tenant: Tenant, shelf: Shelf) -> N
 
     answer = editor.post(page_of(calendar, "look"), follow=True)
 
-    assert told(answer) == ["It is being looked at. Its page shows how that goes."]
+    assert told(answer) == ["A sync was requested. This page shows its progress."]
     assert Connection.objects.get().next_at is not None
 
 
@@ -358,10 +358,10 @@ def test_the_primary_is_chosen(tenant: Tenant, shelf: Shelf) -> None:
     second = editor.post(page_of(home, "primary"), {"primary": "no"}, follow=True)
 
     assert chosen == {work.pk: False, home.pk: True}
-    assert told(first) == ["Bookings of Ada are written to it."]
-    assert told(second) == ["Bookings of Ada are not written to it any more."]
+    assert told(first) == ["Bookings of Ada are now written to this calendar."]
+    assert told(second) == ["Bookings of Ada are no longer written to this calendar."]
     assert not Calendar.objects.filter(provider_primary=True).exists()
-    assert history(editor, home) == ["Made the primary one.", "Not primary."]
+    assert history(editor, home) == ["Made primary.", "Not primary."]
 
 
 def test_one_that_can_only_be_read_is_no_primary(tenant: Tenant, shelf: Shelf) -> None:
@@ -392,7 +392,7 @@ def test_disconnecting_asks_and_keeps_the_calendar(tenant: Tenant, shelf: Shelf)
 
     assert "Disconnect “Work”?" in asked.content.decode()
     assert before == 1
-    assert told(answer) == ["“Work” is kept here now."]
+    assert told(answer) == ["“Work” is disconnected."]
     assert (Connection.objects.count(), Event.objects.count()) == (0, 0)
     assert Calendar.objects.get(id=calendar.id).provider == "service"
     assert history(editor, calendar) == [f"Disconnected from {WORK}."]
@@ -439,11 +439,11 @@ def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
     assert second.partition("token=")[2].encode() not in pages
     assert read == [404, 200]
     assert (kept, Feed.objects.count()) == (1, 0)
-    assert told(revoked) == ["Its feed is not found any more."]
+    assert told(revoked) == ["The feed is revoked."]
     assert history(editor, calendar) == [
-        "Given a feed.",
-        "Given another feed.",
-        "Its feed was revoked.",
+        "Feed created.",
+        "Feed URL replaced.",
+        "Feed revoked.",
     ]
     assert editor.post(page_of(calendar, "revoke_feed")).status_code == 404
 
@@ -464,17 +464,17 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     page = unescape(viewer.get(page_of(calendar)).content.decode())
 
     for words in (
-        "out of step",
-        "bookings are written to it",
+        "stale",
+        "primary: bookings are written to this calendar",
         PROVIDER_ERRORS["rate_limited"],
-        "1,200 of 5,000 read",
+        "1,200 of 5,000 objects",
         WORK,
-        "reading and writing",
-        "never yet",
-        "under way",
+        "read and write",
+        "never",
+        "running",
     ):
         assert words in page
-    for words in ("Try the connection", "Disconnect…", "Make an address", "correct horse"):
+    for words in ("Test the connection", "Disconnect…", "Create a feed", "correct horse"):
         assert words not in page
 
 
@@ -482,12 +482,12 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     ("given", "words"),
     [
         ({"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC)}, "Thu 1 Jan 2099, 13:00 CET"),
-        ({"next_at": datetime(2026, 1, 1, 12, tzinfo=UTC)}, "waits for its turn"),
+        ({"next_at": datetime(2026, 1, 1, 12, tzinfo=UTC)}, "queued"),
         (
             {"next_at": datetime(2099, 1, 1, 12, tzinfo=UTC), "lease_token": uuid.UUID(int=1)},
-            "under way",
+            "running",
         ),
-        ({"next_at": None}, "none, until somebody has mended it"),
+        ({"next_at": None}, "none until the problem is fixed"),
     ],
 )
 def test_when_it_is_looked_at_next(
@@ -498,7 +498,7 @@ def test_when_it_is_looked_at_next(
 
     page = member(tenant.app, "viewer").get(page_of(calendar)).content.decode()
 
-    [said] = re.findall(r"<dt>Next look</dt><dd>([^<]*)</dd>", page)
+    [said] = re.findall(r"<dt>Next sync</dt><dd>([^<]*)</dd>", page)
     assert said.removesuffix(" (Europe/Berlin)") == words
 
 
@@ -554,8 +554,8 @@ def leave_unread(calendar: Calendar, *hrefs: str, **given: Any) -> None:
 
 
 STOP_NO_OTHER = (
-    "They stop no other, and what was known of them stays. Each is read again when it is changed"
-    " at its server."
+    "Other objects are synced, and the last known events of these objects stay. An object is read"
+    " again when it changes on its server."
 )
 
 
@@ -696,14 +696,14 @@ def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("state", "reason", "words"),
     [
-        ("pending", "", "Is to be written to Work"),
+        ("pending", "", "Will be written to Work"),
         (
             "pending",
             PROVIDER_ERRORS["unreachable"],
-            f"Is to be written to Work: {PROVIDER_ERRORS['unreachable']}",
+            f"Will be written to Work: {PROVIDER_ERRORS['unreachable']}",
         ),
-        ("written", "", "Stands in Work since Tue 1 Jan 2030, 13:00 CET"),
-        ("removed", "", "Was taken out of Work"),
+        ("written", "", "Written to Work, Tue 1 Jan 2030, 13:00 CET"),
+        ("removed", "", "Removed from Work"),
         ("moved_there", "Moved there to noon.", "In Work: Moved there to noon."),
         ("removed_there", "Removed in the external calendar. The booking is unchanged.", None),
         ("refused", "Moved there, which can't be followed: No.", None),
@@ -791,10 +791,10 @@ def test_today_says_which_are_out_of_step(
     elsewhere = enter(Tenant("third")).get("/admin/").context
 
     figure = context["figures"][-1]
-    assert (figure.words, figure.number, figure.is_bad) == ("calendars need somebody", "2", True)
+    assert (figure.words, figure.number, figure.is_bad) == ("calendars need attention", "2", True)
     lines = [(one["link"], one["state"], one["problem"]) for one in context["calendars"]]
     assert lines == [
-        (page_of(every["out_of_step"]), "out of step", PROVIDER_ERRORS["unreachable"]),
+        (page_of(every["out_of_step"]), "stale", PROVIDER_ERRORS["unreachable"]),
         (page_of(every["stopped"]), "stopped", PROVIDER_ERRORS["unauthorized"]),
     ]
     assert context["first_looks"] == [
@@ -802,9 +802,9 @@ def test_today_says_which_are_out_of_step(
             "link": page_of(every["first_look"]),
             "name": "Work",
             "resource": "Ada",
-            "state": "first look",
+            "state": "first sync",
             "colour": "info",
-            "since": "waits for its turn",
+            "since": "queued",
         }
     ]
     names = ("calendars", "first_looks")

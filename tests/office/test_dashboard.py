@@ -52,8 +52,8 @@ def test_numbers_are_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter:
         ("wait for confirmation", "1"),
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
-        ("webhooks switched off", "1"),
-        ("calendars need somebody", "0"),
+        ("webhooks disabled", "1"),
+        ("calendars need attention", "0"),
     ]
     # Of today's, the list shows the cancelled one too.
     assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1", "0"]
@@ -78,13 +78,13 @@ def test_lines_and_charts(tenant: Tenant, day: Any, enter: Enter) -> None:
     labels = list(drawn)
     assert (labels[0], labels[-1], len(labels)) == ("Wed 27", "Tue 12", 14)
     assert {label: parts for label, parts in drawn.items() if parts} == {
-        "Tue 5": ["2 confirmed, paid or sent", "1 called off or failed"],
+        "Tue 5": ["2 confirmed, paid or sent", "1 cancelled or failed"],
         "Wed 6": ["1 confirmed, paid or sent"],
         "Thu 7": ["1 waiting"],
     }
     sent = {bar.label: [part[3] for part in bar.parts] for bar in context["deliveries_chart"]}
     assert {label: parts for label, parts in sent.items() if parts} == {
-        "13": ["1 called off or failed"],
+        "13": ["1 cancelled or failed"],
     }
 
 

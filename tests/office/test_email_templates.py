@@ -63,7 +63,7 @@ def test_only_changed_parts_are_saved_and_the_way_back_is_there(tenant: Tenant) 
     assert told(answer) == ["Saved."]
     assert (found["subject"], found["text"]) == ("See you, {{ name }}", "By the API\n")
     assert found["html"].startswith("<!DOCTYPE html>")
-    assert told(back) == ["Back to the service's words."]
+    assert told(back) == ["The default template is restored."]
     assert not EmailTemplate.objects.exists()
     assert tenant.get(f"/templates/{SLUG}").data["custom"] is False
 

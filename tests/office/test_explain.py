@@ -154,7 +154,7 @@ class TestReasons:
     def test_what_is_past(self, ada: Any, viewer: Client) -> None:
         friday = lines(ask(viewer, ada, date="2026-11-20"), 4)
 
-        past = ("Lies in the past.", "")
+        past = ("Is in the past.", "")
         assert friday == [
             ("constraint", "00:00 to 09:00", [HOURS, past]),
             ("past", "09:00 to 10:30", [past]),

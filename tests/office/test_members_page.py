@@ -45,12 +45,12 @@ def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> No
         owner, tenant, member=number_of(tenant, "cid@example.com"), remove="1", role="owner"
     )
 
-    tail = "Who has no password yet gets a link to choose one from the platform's staff."
+    tail = "Platform staff can create a link to choose a password."
     assert told(new) == [f"cid@example.com is viewer now. {tail}"]
     assert told(known) == [f"bob@example.com is editor now. {tail}"]
     assert told(twice) == ["This person is already a member."]
     assert "Enter a valid email address." in bad.content.decode()
-    assert told(gone) == ["cid@example.com is no member any more."]
+    assert told(gone) == ["cid@example.com is no longer a member."]
     assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
     assert not Account.objects.get(email="cid@example.com").has_usable_password()
     assert mailoutbox == []

@@ -432,7 +432,7 @@ def test_the_picture_follows_before_anything_is_saved(
 
     assert [line.split(": ")[1] for line in before[-1:]] == ["open 09:00 to 17:00"]
     assert [line.split(": ")[1] for line in noon[-1:]] == ["open 09:00 to 12:00"]
-    assert inside == ["No booking to come would fall outside."]
+    assert inside == ["No upcoming booking is outside these rules."]
     assert outside == [
         "1 booking to come would fall outside:\n\n"
         f"{monday:%a} {monday.day} {monday:%b %Y}, 10:00 to 11:00 Marty McFly"

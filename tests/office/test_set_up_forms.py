@@ -229,7 +229,7 @@ def test_taken_addresses_and_slugs_are_said_at_their_field(
 
     assert [faults(answer) for answer in answers] == [
         {"email": ["Another resource has this e-mail address."]},
-        {"slug": ["There is a project with this slug."]},
+        {"slug": ["Another project has this slug."]},
     ]
 
 

@@ -123,7 +123,7 @@ def test_rotating_asks_and_shows_the_new_one_once(tenant: Tenant) -> None:
     before = Webhook.objects.get().secret
     secret = secret_on(editor.post(page_of(webhook, "rotate")))
 
-    assert b"Give it a new secret?" in asked.content
+    assert b"Create a new secret?" in asked.content
     assert before == webhook.secret != Webhook.objects.get().secret
     assert secret.removeprefix("whsec_") not in editor.get(page_of(webhook)).content.decode()
 
@@ -192,7 +192,7 @@ def test_another_apps_webhook_is_as_good_as_none(
     assert statuses == [302, 404, 404, 404, 404, 404, 403, 403]
     assert [*listed.context["cl"].result_list] == []
     assert webhook.url not in listed.content.decode()
-    assert told(switched) == [f"{webhook}: you may look at it only."]
+    assert told(switched) == [f"{webhook}: you may only view it."]
     assert made.status_code == 403
     assert (Webhook.objects.count(), Webhook.objects.get().active) == (1, True)
     assert Delivery.objects.count() == 1
@@ -217,7 +217,7 @@ def test_a_test_call_arrives_and_is_sent_again(
     run_dispatcher("webhook")
     done = editor.get(delivery_page(delivery)).content.decode()
 
-    assert told(answer) == ["A test call is on its way. Its page shows how it goes."]
+    assert told(answer) == ["A test call is scheduled. This page shows the result."]
     assert told(again) == [f"{delivery.pk} will be sent again."]
     assert [call.id for call in hooks.calls] == [str(delivery.pk)] * 2
     assert ("&lt;b&gt;no&lt;/b&gt;" in failed, "status 500" in failed) == (True, True)

@@ -195,10 +195,10 @@ def test_tries_and_their_lag(make_delivery: Callable[..., Delivery]) -> None:
         if lag == 60:
             attempt(delivery, ago=600, seconds=40, error="The worker was lost.")
         else:
-            attempt(delivery, ago=600, error="Answered 500." if lag == 2 else "")
+            attempt(delivery, ago=600, error="The server returned 500." if lag == 2 else "")
     attempt(Delivery.objects.order_by("due_at")[1], ago=300)
     old = make_delivery(due_at=timedelta(hours=-3), next_at=timedelta(hours=1))
-    attempt(old, ago=7200, error="Answered 500.")
+    attempt(old, ago=7200, error="The server returned 500.")
     again = make_delivery(due_at=timedelta(seconds=-60), next_at=timedelta(hours=1))
     attempt(again, ago=600)
 

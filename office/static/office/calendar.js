@@ -115,9 +115,9 @@ addEventListener("DOMContentLoaded", () => {
 
   function describeZones() {
     const names = [...new Set(page.resources.map((one) => one.zone))];
-    const words = zoneSent() ? `Times as this device's clock shows them (${device}).`
-      : names.length === 1 ? `Times as a clock in ${names[0]} shows them.`
-      : `Each column by its own clock: ${page.resources.map((one) => `${one.name} ${one.zone}`).join(", ")}.`;
+    const words = zoneSent() ? `Times in this device's time zone (${device}).`
+      : names.length === 1 ? `Times in the time zone ${names[0]}.`
+      : `Each column in its own time zone: ${page.resources.map((one) => `${one.name} ${one.zone}`).join(", ")}.`;
     document.getElementById("cal-zones").textContent = words;
   }
 
@@ -164,11 +164,11 @@ addEventListener("DOMContentLoaded", () => {
       const events = body.data.events.filter((one) => gone.checked || !GONE.test(one.extendedProps.state));
       list(events);
       explainClosed(body.data.late);
-      if (body.data.cut) tell("There is more than can be shown: choose fewer days or resources.");
+      if (body.data.cut) tell("Too many entries: select fewer days or resources.");
       grid.dataset.drawn = String(Number(grid.dataset.drawn || 0) + 1);
       return [...body.data.background, ...events];
     } catch (error) {
-      tell(`The calendar could not be read: ${error.message}`);
+      tell(`The calendar could not be loaded: ${error.message}`);
       return [];
     }
   }

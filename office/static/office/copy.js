@@ -15,7 +15,7 @@
         await copy(document.getElementById(button.dataset.copy));
         words.textContent = "Copied.";
       } catch {
-        words.textContent = "The browser did not let it be copied: it is selected, please copy it by hand.";
+        words.textContent = "The browser did not allow copying. The text is selected: copy it manually.";
       }
     });
   }

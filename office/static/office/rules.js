@@ -126,7 +126,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     showErrors(chosen, answer?.errors ?? {});
     const problem = picture.querySelector(".rules-problem");
-    problem.textContent = answer ? answer.problem || (Object.keys(answer.errors).length ? "There is no picture while a rule is wrong." : "") : "The picture could not be drawn.";
+    problem.textContent = answer ? answer.problem || (Object.keys(answer.errors).length ? "The preview needs valid rules." : "") : "The preview is not available.";
     problem.hidden = !problem.textContent;
     for (const name of [".rules-days", ".rules-outside"]) picture.querySelector(name).hidden = !problem.hidden;
     if (!answer || Object.keys(answer.errors).length) return;
@@ -190,7 +190,7 @@ addEventListener("DOMContentLoaded", () => {
     place.classList.toggle("is-some", outside.count > 0);
     const words = document.createElement("p");
     const some = outside.count === 1 ? "1 booking to come would fall outside:" : `${outside.count} bookings to come would fall outside:`;
-    words.textContent = outside.count ? some : "No booking to come would fall outside.";
+    words.textContent = outside.count ? some : "No upcoming booking is outside these rules.";
     const list = document.createElement("ul");
     for (const booking of outside.bookings) {
       const link = Object.assign(document.createElement("a"), { href: booking.url, textContent: booking.text });

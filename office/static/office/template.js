@@ -41,10 +41,10 @@
       const found = await answer.json();
       if (number !== latest) return; // a later one is on its way
       say(found.errors ?? {});
-      words.textContent = found.data ? "" : "There are faults: the preview shows the words before them.";
+      words.textContent = found.data ? "" : "There are errors: the preview shows the last valid text.";
       if (found.data) show(found.data);
     } catch {
-      if (number === latest) words.textContent = "The preview can't be had now.";
+      if (number === latest) words.textContent = "The preview is not available.";
     }
   }
 
