@@ -218,7 +218,7 @@ def test_nothing_works_after_a_cancellation(tenant: Tenant, action: str) -> None
     pages = [desk.open(link), desk.press(link)]
 
     assert [(page.status, page.said[1:3]) for page in pages] == [
-        (409, ["This can&#x27;t be done any more", "The booking was cancelled."])
+        (409, ["This action is no longer possible", "The booking was cancelled."])
     ] * 2
     assert desk.row.state == "cancelled"
 

@@ -265,10 +265,10 @@ def test_webhooks_are_switched_through_the_service(staff: Client, tenant: Tenant
 
     is_gone = f"{gone.url} is deleted."
     assert switch("switch_on") == (
-        [is_gone, f"{on.url} is on."],
+        [is_gone, f"{on.url} is enabled."],
         [(True, "", 0), (False, "", 0)],
     )
     assert switch("switch_off") == (
-        [is_gone, f"{on.url} is off."],
+        [is_gone, f"{on.url} is disabled."],
         [(False, "", 0), (False, "", 0)],
     )

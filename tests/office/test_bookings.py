@@ -260,10 +260,10 @@ def test_a_move_onto_another_booking_offers_other_times(
     ("start", "end", "words"),
     [
         ("2030-03-31T02:30", "2030-03-31T03:30", "does not exist"),
-        ("tomorrow", "later", "no time"),
+        ("tomorrow", "later", "Invalid time"),
         (f"{DAY}T15:00", f"{DAY}T14:00", "The end must be after the start."),
-        ("", "", "no time"),
-        ("\0", "9" * 400, "no time"),
+        ("", "", "Invalid time"),
+        ("\0", "9" * 400, "Invalid time"),
     ],
 )
 def test_a_move_to_no_time_is_refused(
