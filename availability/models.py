@@ -358,6 +358,11 @@ class Project(Owned):
         return self.name
 
     @property
+    def is_mutual(self) -> bool:
+        """Whether a booking takes all resources at once."""
+        return self.availability.get("mode") == "mutual"
+
+    @property
     def is_published(self) -> bool:
         """Whether the project has a hosted page; reads the app."""
         return self.app.publishes(self.settings)

@@ -133,6 +133,8 @@ def _find_calendar(
         )
     if project and caller.is_widget:
         check_is_of_project(project.id, calendar)
+        if project.is_mutual:
+            return None  # one resource alone would be less than the project offers
     return calendar
 
 

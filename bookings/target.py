@@ -23,9 +23,7 @@ from availability.search import (
     load_resources,
 )
 
-NOT_OFFERED = Reason(
-    "limit", "project", (), None, "The project does not offer this resource any more."
-)
+NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
 
 
 class BookingTarget:
@@ -102,14 +100,17 @@ class BookingTarget:
         return self.holds[0].project_id == (self.project.id if self.project else None)
 
     def check_is_offered(self) -> None:
-        """Raise NotAvailable unless the project still offers all of the resources."""
+        """Raise NotAvailable unless the project still offers the resources, in mode mutual all of
+        its resources.
+        """
         if self.project is None:
             return
-        ids = {self.named_calendar.resource_id, *self.others}
-        offered = ProjectResource.objects.filter(
-            project=self.project, project__deleted_at=None, resource__in=ids
+        rows = ProjectResource.objects.filter(
+            project=self.project, project__deleted_at=None, resource__deleted_at=None
         )
-        if offered.count() < len(ids):
+        offered = set(rows.values_list("resource", flat=True))
+        ids = {self.named_calendar.resource_id, *self.others}
+        if not ids <= offered or (self.project.is_mutual and ids != offered):
             raise NotAvailable([NOT_OFFERED])
 
     @property
