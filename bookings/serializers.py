@@ -390,6 +390,7 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
     message = TextField(8000, allow_blank=True, **CLEARABLE)
     signature = OneLineField(
         200,
+        allow_blank=True,
         help_text="For a widget key: the `signature` of the link to move the booking, from an"
         " e-mail to the customer.",
         **CLEARABLE,
