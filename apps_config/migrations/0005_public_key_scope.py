@@ -13,7 +13,7 @@ DESCRIPTION = "Hosted pages"
 
 def bind_page_keys(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     keys = apps.get_model("apps_config", "Credential").objects.filter(
-        kind="widget", description=DESCRIPTION, projects=None
+        kind="widget", description=DESCRIPTION, projects__isnull=True
     )
     projects = apps.get_model("availability", "Project").objects.filter(deleted_at=None)
     for key in keys.iterator():
