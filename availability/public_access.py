@@ -46,9 +46,7 @@ def check_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> 
         raise Forbidden(IN_PROJECT)
 
 
-def check_length(
-    caller: Caller, project_id: uuid.UUID | None, start: datetime, end: datetime
-) -> None:
+def check_length(caller: Caller, project: Project | None, start: datetime, end: datetime) -> None:
     """Raise Invalid if a public caller asks for more than 24 hours without a project."""
-    if caller.is_widget and project_id is None and end - start > MAX_LENGTH:
+    if caller.is_widget and project is None and end - start > MAX_LENGTH:
         raise Invalid.at("end", "Must be at most 24 hours after the start.")

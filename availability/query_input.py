@@ -39,7 +39,7 @@ def parse_availability_query(
     """
     given = {key: value for key, value in given.items() if value is not None or key == "length"}
     project = _find_project(app, caller, given)
-    check_project_is_named(app, caller, project and project.id)
+    check_project_is_named(app, caller, project.id if project else None)
     resources = _find_resources(app, caller, project, given, now)
     if project is None:
         check_in_no_project(caller, [resource.id for resource in resources])

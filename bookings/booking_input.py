@@ -67,7 +67,7 @@ def parse_new_booking(
     )
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=target_zone(booking_target, zone))
-    check_length(caller, project and project.id, given["start"], given["end"])
+    check_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_public_use(given, app, project, caller, now)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target

@@ -70,7 +70,7 @@ def parse_new_hold(
         app=app, project=project, calendar=calendar, now=now, is_public=caller.is_widget
     )
     given = flat.read(NewHoldSerializer, zone=target_zone(target, zone))
-    check_length(caller, project and project.id, given["start"], given["end"])
+    check_length(caller, project, given["start"], given["end"])
     return NewHold(
         start=given["start"],
         end=given["end"],

@@ -8,6 +8,8 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
+from common.updated_at import transaction_start
+
 DESCRIPTION = "Hosted pages"
 
 
@@ -20,10 +22,12 @@ def bind_page_keys(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
         ids = list(projects.filter(app=key.app_id).order_by("id").values_list("id", flat=True))
         if not ids:
             continue
-        key.projects = [str(project_id) for project_id in ids]
-        # A key that several pages handed out belongs to none of them: the pages make new ones.
-        key.hosted_project_id = ids[0] if len(ids) == 1 else None
-        key.save(update_fields=["projects", "hosted_project"])
+        keys.filter(id=key.id).update(
+            projects=[str(project_id) for project_id in ids],
+            # A key that several pages handed out belongs to none of them: the pages make new ones.
+            hosted_project=ids[0] if len(ids) == 1 else None,
+            updated_at=transaction_start(),
+        )
 
 
 class Migration(migrations.Migration):

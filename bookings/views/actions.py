@@ -147,7 +147,7 @@ class RescheduleView(BookingScopedView):
         if self.caller.is_widget:
             if booking.project_id is None:
                 check_in_no_project(self.caller, [resource.id])
-            check_length(self.caller, booking.project_id, given["start"], given["end"])
+            check_length(self.caller, booking.project, given["start"], given["end"])
             check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
         booking = reschedule_booking(
             app=self.app,

@@ -231,7 +231,7 @@ class AppForm(CheckedForm, forms.ModelForm):
             if name in self.fields:
                 self.initial[name] = setting_text(kept, name)
         self.initial[SWITCH] = sends_emails(kept)
-        self.initial |= {name: is_on(kept, name) for name in FLAGS}
+        self.initial.update({name: is_on(kept, name) for name in FLAGS})
         for name, choices in CHOICES.items():
             if name in self.fields:
                 choice_field(self, name).choices = choices(setting_text(kept, name))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import transaction
 
 from apps_config.models import Credential
 from apps_config.services import issue_key
@@ -29,7 +30,8 @@ def test_keys_of_hosted_pages_are_bound(make_tenant: Callable[..., Tenant]) -> N
     keys = [old_key(tenant) for tenant in (one, several, none)]
     others = [old_key(one, "www.example.com"), old_key(one, kind="server")]
 
-    migration.bind_page_keys(apps, None)
+    with transaction.atomic():
+        migration.bind_page_keys(apps, None)
 
     bound = [Credential.objects.get(id=key.id) for key in keys]
     assert [key.projects for key in bound] == [[project], sorted(ids), None]
