@@ -80,7 +80,7 @@ def test_the_round_trip(tenant: Tenant, ada: Any, work: Calendar, home: Collecti
     assert [line.split()[0] for line in requests] in (["PUT"], ["PUT", "PROPFIND"])
     assert names_in(home) == [name_of(booking)]
     assert shown(text_of(home, booking)) == (
-        f"{booking['id']}@bookings.example.com",
+        f"{uid_of(booking)}@bookings.example.com",
         *span_of(times()),
         "Meeting",
         ["marty@example.com"],
