@@ -10,13 +10,16 @@ from common.api.fields import (
     EmailField,
     IdField,
     InstantField,
+    ListOf,
     ObjectSerializer,
     OneLineField,
+    OriginField,
     StringField,
 )
 
 # Kinds that an app issues. Access tokens belong to an account: POST /auth issues them.
 APP_KINDS = (Credential.SERVER, Credential.WIDGET, Credential.RESOURCE)
+MAX_PROJECTS, MAX_ORIGINS = 100, 50
 
 
 class NewCredentialSerializer(ObjectSerializer):
@@ -31,7 +34,28 @@ class NewCredentialSerializer(ObjectSerializer):
         help_text="The resource of the key. Only for the kind `resource`.", **CLEARABLE
     )
 
+    projects = ListOf(
+        IdField(),
+        MAX_PROJECTS,
+        allow_empty=False,
+        help_text="The only projects that a widget key may use. Null: any, published or not.",
+        **CLEARABLE,
+    )
+    origins = ListOf(
+        OriginField(),
+        MAX_ORIGINS,
+        allow_empty=False,
+        help_text="The only web sites that may use a widget key: requests with another `Origin`"
+        " are 403. Null: any.",
+        **CLEARABLE,
+    )
+
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        for name in ("projects", "origins"):
+            if given.get(name) and given["kind"] != Credential.WIDGET:
+                raise serializers.ValidationError(
+                    {name: [f"Only keys of the kind widget take {name}."]}
+                )
         expires_at = given.get("expires_at")
         if expires_at and expires_at <= self.context["now"]:
             raise serializers.ValidationError({"expires_at": ["Must be in the future."]})

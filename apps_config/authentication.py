@@ -5,10 +5,10 @@ import binascii
 import hmac
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection
@@ -28,6 +28,8 @@ from common.errors import NotFound, RateLimited, Unauthenticated, ignore_outage
 from common.instants import to_aware
 from common.rate_limit import RateWindow, client_address
 
+Scope = TypeVar("Scope")
+
 MAX_HEADER = 1024
 PURGE_SLICE = 5000
 _NOBODY_HASH = digest_secret("")
@@ -37,11 +39,13 @@ _LOOK_UP = """
 SELECT c.id, c.kind, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
        account.id, account.email, account.is_active,
        resource.id, resource.email, resource.deleted_at, membership.role,
+       c.projects, c.origins, page.settings, page.deleted_at,
        app.id, app.slug, app.name, app.mode, app.settings, app.archived_at,
        app.created_at, app.updated_at
 FROM apps_config_credential c
 LEFT JOIN apps_config_account account ON account.id = c.account_id
 LEFT JOIN availability_resource resource ON resource.id = c.resource_id
+LEFT JOIN availability_project page ON page.id = c.hosted_project_id
 LEFT JOIN apps_config_membership membership ON membership.account_id = c.account_id
 LEFT JOIN apps_config_app app ON app.id = COALESCE(c.app_id, membership.app_id)
 WHERE c.prefix = %s
@@ -50,7 +54,10 @@ WHERE c.prefix = %s
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An authenticated credential and its app. `app` is None only if several apps are possible."""
+    """An authenticated credential and its app. `app` is None only if several apps are possible.
+
+    projects, origins: the scope of a widget key; None: no limit.
+    """
 
     credential_id: uuid.UUID
     kind: str
@@ -60,10 +67,16 @@ class Caller:
     account_id: uuid.UUID | None
     resource_id: uuid.UUID | None
     actor: str
+    projects: frozenset[uuid.UUID] | None = None
+    origins: frozenset[str] | None = None
 
     @property
     def is_widget(self) -> bool:
         return self.kind == Credential.WIDGET
+
+    def allows_origin(self, origin: str | None) -> bool:
+        """Whether a request with this Origin header may use the key; None: without the header."""
+        return origin is None or self.origins is None or origin.lower() in self.origins
 
     @property
     def source(self) -> str:
@@ -88,7 +101,20 @@ class _Row:
     resource_email: str | None
     resource_deleted_at: datetime | None
     role: str | None
+    projects: str | None
+    origins: str | None
+    page_settings: str | None  # of the project whose hosted page hands the key out
+    page_deleted_at: datetime | None
     app: App | None
+
+    @property
+    def is_unpublished(self) -> bool:
+        """Whether the key was handed out by a hosted page that no longer exists."""
+        if self.page_settings is None or self.app is None:
+            return False
+        settings = json.loads(self.page_settings)
+        settings = settings if isinstance(settings, dict) else {}
+        return self.page_deleted_at is not None or not self.app.publishes(settings)
 
 
 def read_basic(header: str | None) -> tuple[str, str]:
@@ -115,7 +141,7 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     """The caller for an Authorization header and the app header.
 
     Every failure raises the same Unauthenticated. An app that the credential has no access to
-    raises NotFound, as an unknown slug does.
+    raises NotFound, as an unknown slug does; so does the key of a page that is not published.
     """
     user, password = read_basic(header)
     prefix, secret = password[:-SECRET_LENGTH], password[-SECRET_LENGTH:]
@@ -125,6 +151,8 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     matches = hmac.compare_digest(expected, digest_secret(secret))
     if not (rows and matches and _is_valid(rows[0], user, now)):
         raise Unauthenticated()
+    if rows[0].is_unpublished:
+        raise NotFound("Project")
     _touch_last_used(rows[0], now)
     return _caller(rows, app_slug)
 
@@ -183,6 +211,8 @@ _SQLITE_TYPES = (
     None,
     to_aware,
     None,
+    *[None] * 3,
+    to_aware,
     uuid.UUID,
     *[None] * 4,
     *[to_aware] * 3,
@@ -233,7 +263,14 @@ def _caller(rows: list[_Row], app_slug: str | None) -> Caller:
         account_id=row.account_id,
         resource_id=row.resource_id,
         actor=row.account_email or row.resource_email or f"{row.kind} key {str(row.id)[:8]}",
+        projects=_scope(row.projects, uuid.UUID),
+        origins=_scope(row.origins, str),
     )
+
+
+def _scope(stored: str | None, read: Callable[[str], Scope]) -> frozenset[Scope] | None:
+    values = json.loads(stored) if stored else None
+    return None if values is None else frozenset(map(read, values))
 
 
 # --- How often ------------------------------------------------------------------------------------

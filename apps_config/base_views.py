@@ -118,6 +118,7 @@ class TenantView(ApiView):
         self.now = timezone.now()
         self.caller = self._authenticate(request)
         self._count(request)
+        self._check_origin(request)
         self._check_rights(method)
         self.query = QueryParams(request, self.query_names(method))
         self.zone = self._output_zone(request)
@@ -211,6 +212,10 @@ class TenantView(ApiView):
         allowed, self.rate = count_hit(partial(rate_limit_request, self.caller, request))
         if self.rate and not allowed:
             raise RateLimited(retry_after=self.rate[2])
+
+    def _check_origin(self, request: ApiRequest) -> None:
+        if not self.caller.allows_origin(request.META.get("HTTP_ORIGIN")):
+            raise Forbidden("This key can't be used on this web site: see `origins` of the key.")
 
     def _check_rights(self, method: str) -> None:
         caller = self.caller

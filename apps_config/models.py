@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
@@ -103,6 +104,16 @@ class App(models.Model):
     def stale_calendars(self) -> str:
         return self.settings.get("stale_calendars") or self.WARN
 
+    @property
+    def opens_resources(self) -> bool:
+        """Whether public keys may book resources that are in no project."""
+        return self.settings.get("public_resources") is True
+
+    def publishes(self, project_settings: Mapping[str, Any]) -> bool:
+        """Whether a project with these settings has a hosted page."""
+        own = project_settings.get("published")
+        return (self.settings.get("publish_projects") if own is None else own) is not False
+
 
 class Membership(models.Model):
     """An account's role in an app: a viewer reads, an editor writes, an owner may do everything."""
@@ -151,6 +162,23 @@ class Credential(models.Model):
     # Widget keys are public and stay readable; empty for all others.
     public_text = models.CharField(max_length=100, blank=True, editable=False)
     description = models.CharField(max_length=200, blank=True)
+    # The scope of a widget key.
+    projects = models.JSONField(
+        null=True, blank=True, help_text="ids of the only projects that it may use; empty: any"
+    )
+    origins = models.JSONField(
+        null=True, blank=True, help_text="the only web origins that may use it; empty: any"
+    )
+    hosted_project = models.ForeignKey(
+        "availability.Project",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        editable=False,
+        help_text="the project whose hosted page hands it out",
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)

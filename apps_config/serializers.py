@@ -174,6 +174,19 @@ class AppSettingsSerializer(ObjectSerializer):
         " change. `follow`: the booking is moved or cancelled.",
     )
 
+    publish_projects = StrictBooleanField(
+        required=False,
+        allow_null=True,
+        help_text="Whether projects have a hosted page unless their own setting `published` says"
+        " otherwise. True by default.",
+    )
+    public_resources = StrictBooleanField(
+        required=False,
+        allow_null=True,
+        help_text="Whether widget keys without `projects` may book resources that are in no"
+        " project. False by default: widget keys book through a project.",
+    )
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         others = MetaField().run_validation(data)
         known = {key: value for key, value in others.items() if key in self.fields}

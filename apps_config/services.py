@@ -1,5 +1,6 @@
 """Change the tenant: apps, their notifications, keys and members."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -82,8 +83,9 @@ def issue_key(
     expires_at: datetime | None = None,
     **holder: Any,
 ) -> tuple[Credential, str]:
-    """Create a key for its holder (app, account, or app and resource); returns its text too, shown
-    once.
+    """Create a key; returns its text too, shown once.
+
+    `holder`: app, account, or app and resource; for a widget key also its scope.
     """
     credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
     text = make_key(credential, mode)
@@ -106,24 +108,32 @@ def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Cred
     return credential, text
 
 
-def public_key(app: App, *, now: datetime) -> str:
-    """The text of the app's newest valid widget key; one is created if there is none."""
-    text = _newest_widget_key(app, now)
+def public_key(app: App, project_id: uuid.UUID, *, now: datetime) -> str:
+    """The text of the newest valid key of a project's hosted page; one is created if there is none.
+
+    Only for a published project: the key allows everybody to book it.
+    """
+    text = _newest_page_key(app, project_id, now)
     if text:
         return text
     with transaction.atomic():
         # Serialise: a concurrent call finds the key of the first.
         App.objects.select_for_update(no_key=True).get(id=app.id)
-        text = _newest_widget_key(app, now)
+        text = _newest_page_key(app, project_id, now)
         if text is None:
             _, text = issue_key(
-                Credential.WIDGET, mode=app.mode, description="Hosted pages", app=app
+                Credential.WIDGET,
+                mode=app.mode,
+                description="Hosted page",
+                app=app,
+                projects=[str(project_id)],
+                hosted_project_id=project_id,
             )
     return text
 
 
-def _newest_widget_key(app: App, now: datetime) -> str | None:
-    keys = Credential.objects.filter(app=app, kind=Credential.WIDGET, revoked_at=None)
+def _newest_page_key(app: App, project_id: uuid.UUID, now: datetime) -> str | None:
+    keys = Credential.objects.filter(app=app, hosted_project=project_id, revoked_at=None)
     valid = keys.filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
     return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
 

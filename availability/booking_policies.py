@@ -12,6 +12,7 @@ from common.errors import Invalid
 
 # Without a project: the resource's own constraints, and no time in the past.
 DEFAULT_PARAMETERS = SlotParameters(length=None)
+PUBLIC_WINDOW = SlotParameters(length=None, latest="366 days", round_to_nearest_hour=False)
 
 
 def project_parameters(project: Project) -> SlotParameters:
@@ -40,6 +41,16 @@ def policy_query(
     return AvailabilityQuery(
         resources=resources, terms=terms, now=now, project_id=project.id, own=terms
     )
+
+
+def public_policy_query(
+    project: Project | None, resources: Sequence[SearchResource], *, now: datetime
+) -> AvailabilityQuery:
+    """The same for a public caller: the start must be one that the project offers. Without a
+    project, the booking window is a year.
+    """
+    query = policy_query(project, resources, now=now)
+    return replace(query, on_grid=True, own=query.own or PUBLIC_WINDOW)
 
 
 def without_policies(query: AvailabilityQuery) -> AvailabilityQuery:

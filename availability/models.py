@@ -357,6 +357,16 @@ class Project(Owned):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_mutual(self) -> bool:
+        """Whether a booking takes all resources at once."""
+        return self.availability.get("mode") == "mutual"
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the project has a hosted page; reads the app."""
+        return self.app.publishes(self.settings)
+
 
 class Hold(models.Model):
     """Half-open time that is kept for a booking in progress, until `expires_at`.
@@ -407,6 +417,11 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource} until {self.expires_at}"
+
+    @property
+    def is_public(self) -> bool:
+        """Whether a public caller placed it."""
+        return bool(self.client_address)
 
     @property
     def is_released(self) -> bool:

@@ -76,7 +76,7 @@ class EmbeddedPageRecord(Record, shows=["resources", "availability", "availabili
 
 class HostedPageRecord(EmbeddedPageRecord):
     app_key: str = field(
-        "A widget key of the app, for the page's requests.",
+        "A widget key for this project, for the page's requests.",
         example=CredentialRecord.example()["key"],
     )
 

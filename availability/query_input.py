@@ -8,9 +8,15 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.booking_policies import project_parameters
+from availability.booking_policies import PUBLIC_WINDOW, project_parameters
 from availability.models import Project
 from availability.parameters import SlotParameters, restrict_to, with_parameters
+from availability.public_access import (
+    MAX_LENGTH,
+    check_in_no_project,
+    check_project_is_named,
+    visible_projects,
+)
 from availability.search import (
     AvailabilityQuery,
     SearchResource,
@@ -32,8 +38,11 @@ def parse_availability_query(
     the app does not have, and for a body with neither a project nor resources.
     """
     given = {key: value for key, value in given.items() if value is not None or key == "length"}
-    project = _find_project(app, given)
+    project = _find_project(app, caller, given)
+    check_project_is_named(app, caller, project.id if project else None)
     resources = _find_resources(app, caller, project, given, now)
+    if project is None:
+        check_in_no_project(caller, [resource.id for resource in resources])
     own = project_parameters(project) if project else None
     asked = _read_parameters(own or SlotParameters(), given, resources, zone)
     query = AvailabilityQuery(
@@ -46,17 +55,23 @@ def parse_availability_query(
     if not caller.is_widget:
         return query
     if own is None:
-        return replace(query, terms=replace(asked, include_past=False))
+        return replace(query, terms=_without_project(asked), bounds=PUBLIC_WINDOW)
     # A widget key may narrow what the project offers, never extend it.
     terms = restrict_to(own, asked, given=frozenset(given))
     terms = replace(terms, earliest=asked.earliest, latest=asked.latest)
     return replace(query, terms=terms, bounds=own)
 
 
-def _find_project(app: App, given: Mapping[str, Any]) -> Project | None:
+def _without_project(asked: SlotParameters) -> SlotParameters:
+    if asked.length is not None and asked.length > MAX_LENGTH.total_seconds():
+        raise Invalid.at("length", "Must be at most 24 hours.")
+    return replace(asked, include_past=False)
+
+
+def _find_project(app: App, caller: Caller, given: Mapping[str, Any]) -> Project | None:
     if "project_id" not in given:
         return None
-    project = Project.objects.for_app(app).filter(id=given["project_id"]).first()
+    project = visible_projects(app, caller).filter(id=given["project_id"]).first()
     if project is None:
         raise Invalid.at("project_id", "There is no such project.")
     return project
@@ -85,6 +100,8 @@ def _find_resources(
     }
     if errors:
         raise Invalid(errors)
+    if project and project.is_mutual and caller.is_widget:
+        return known  # fewer resources would be free more often
     return [by_id[identifier] for identifier in dict.fromkeys(ids)]
 
 

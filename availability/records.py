@@ -211,6 +211,13 @@ class CredentialRecord(Record, shows=["key"]):
     )
     description: str = field(example="www.example.com")
     resource_id: Id | None = field("The resource of the key; null for keys of the app.")
+    projects: list[Id] | None = field(
+        "The only projects that a widget key may use; null: any.", example=None
+    )
+    origins: list[str] | None = field(
+        "The only web origins that may use a widget key; null: any.",
+        example=["https://shop.example"],
+    )
     expires_at: Stamp | None
     revoked_at: Stamp | None
     last_used_at: Stamp | None = field("Rounded to the minute.", example="2026-11-20T09:30:00+0000")
@@ -322,6 +329,12 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     max_reschedules: int = field(minimum=0)
     max_per_day: int = field(minimum=1)
     check_external: bool = field("Query connected calendars directly before a booking is created.")
+    published: bool = field("The project has a hosted page.")
+    public_customers: int = field("Customers per booking with a widget key.", minimum=1, maximum=5)
+    public_reschedule: str = field(
+        "What a widget key needs to move a booking: the signature of a link, or the id.",
+        enum=["link", "id"],
+    )
 
 
 RESERVATION_TIME: Any = {

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from apps_config.models import App
-from availability.core.constraints import ConstraintRule, parse_constraints
+from availability.core.constraints import ConstraintRule, open_windows, parse_constraints
 from availability.core.explain import BusyItem, Reason, Segment, explain, never_open
 from availability.core.intervals import complement
 from availability.core.slots import (
@@ -19,6 +19,7 @@ from availability.core.slots import (
     TooManySlots,
     find_slots,
     free_intervals,
+    starts_on_grid,
 )
 from availability.models import Constraint, Project
 from availability.parameters import SlotParameters, is_too_long
@@ -109,8 +110,9 @@ class AvailabilityQuery:
 
     own: the project's parameters, whose `from` and `to` (minimum notice and booking window) a
     booking must keep. bounds: parameters whose range the request may only narrow (the project's,
-    for a widget key). without: ids of events and holds to ignore, such as those of a booking being
-    moved. elsewhere: busy time that has no rows in the database.
+    for a widget key); the request's rules then do not move the grid of starts. on_grid: a booking
+    must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
+    those of a booking being moved. elsewhere: busy time that has no rows in the database.
     """
 
     resources: Sequence[SearchResource]
@@ -119,6 +121,7 @@ class AvailabilityQuery:
     project_id: uuid.UUID | None = None
     own: SlotParameters | None = None
     bounds: SlotParameters | None = None
+    on_grid: bool = False
     without: Collection[uuid.UUID] = ()
     elsewhere: ExternalBusy = field(default_factory=dict)
 
@@ -169,7 +172,11 @@ class AvailabilityQuery:
             raise Invalid({"from": [str(error)]}) from error
 
     def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
-        return (resource.rules, self.terms.constraints, *self.terms.extra)
+        return (*self.grid_rules(resource), *self.terms.extra)
+
+    def grid_rules(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
+        """The rules that a booking is checked by, without those of the request."""
+        return (resource.rules, self.terms.constraints)
 
 
 class PreparedSearch(NamedTuple):
@@ -195,11 +202,12 @@ def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
         ResourceTimeline(
             key=resource,
             zone=resource.zone,
-            rules=query.rule_lists(resource),
+            rules=query.grid_rules(resource) if query.bounds else query.rule_lists(resource),
             busy=_with_elsewhere(busy.get(resource.id, []), query, resource),
             closed=sorted(
                 [
                     *closed.get(resource.id, []),
+                    *_closed_by_request(query, resource, whole),
                     *_outside(query.spans[resource.zone], whole),
                     *resource.closed_in(whole),
                 ]
@@ -216,6 +224,17 @@ def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
         not_before=None if terms.include_past else int(query.now.timestamp()),
     )
     return PreparedSearch(timelines, slot_request)
+
+
+def _closed_by_request(
+    query: AvailabilityQuery, resource: SearchResource, whole: TimeSpan
+) -> list[tuple[int, int]]:
+    """What the rules of a request with `bounds` close. As rules they would move the grid of starts,
+    and the slots could not be booked.
+    """
+    if not query.bounds or not any(query.terms.extra) or whole.start == whole.end:
+        return []
+    return complement(open_windows(query.terms.extra, resource.zone, *whole), *whole)
 
 
 def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
@@ -411,6 +430,8 @@ def find_unavailability(
     length = query.terms.length
     if length is not None and span.end - span.start != length:
         return [_wrong_length(length)]
+    if query.on_grid and not _is_on_grid(query, resource, span.start):
+        return [_OFF_GRID]
     if is_free(query, resource, span, obstacles):
         return []
     try:
@@ -439,6 +460,19 @@ def is_free(
     )
     request = SlotRequest(*span, length=None, buffer=terms.buffer)
     return free_intervals(timeline, request) == [span]
+
+
+_OFF_GRID = Reason("limit", "project", (), None, "Must start at one of the offered times.")
+
+
+def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) -> bool:
+    """Whether the project offers slots that start then; any start without a grid of starts."""
+    increment, length = query.terms.increment, query.terms.length
+    if increment is None or length is None:
+        return True
+    together = query.resources if query.terms.mode == "mutual" else [resource]
+    rules = [(query.grid_rules(each), each.zone) for each in together]
+    return starts_on_grid(rules, start, increment)
 
 
 def _wrong_length(length: int) -> Reason:

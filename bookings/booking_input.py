@@ -7,9 +7,17 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.event_time import EventDetails
+from availability.event_time import EVENT_WORDS, EventDetails
 from availability.holds import find_hold, with_companions
 from availability.models import Calendar, Hold, Project, ProjectResource
+from availability.public_access import (
+    IN_PROJECT,
+    check_in_no_project,
+    check_length,
+    check_project_is_named,
+    needs_project,
+    visible_projects,
+)
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
 from bookings.models import Booking
 from bookings.serializers import (
@@ -23,11 +31,10 @@ from bookings.serializers import (
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries, PolicyViolated
 from bookings.services.seats import OWNER_PATH
 from bookings.target import BookingTarget
-from common.errors import Invalid
+from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 
 DEFAULT_GRAPH = "instant"
-PUBLIC_CUSTOMERS = 5
 PUBLIC_BOOKINGS = 20
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
 
@@ -42,7 +49,7 @@ def parse_new_booking(
     """
     flat = FlatBody(body, only=WIDGET_KEYS if caller.is_widget else None)
     target = flat.read(BookingTargetSerializer)
-    project = _find_project(flat, app, target)
+    project = _find_project(flat, app, caller, target)
     graph = _read_graph(target, project, caller)
     if graph.is_seat:
         return _read_seat(flat, target, project, graph, app=app, caller=caller, now=now)
@@ -51,12 +58,18 @@ def parse_new_booking(
     calendar = _find_bookable_calendar(flat, app, caller, project, target)
     holds = _find_holds(flat, app, caller, target)
     booking_target = BookingTarget(
-        app=app, project=project, calendar=calendar, now=now, holds=holds
+        app=app,
+        project=project,
+        calendar=calendar,
+        now=now,
+        holds=holds,
+        is_public=caller.is_widget,
     )
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=target_zone(booking_target, zone))
+    check_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
-    _check_public_use(given, app, caller, now)
+    _check_public_use(given, app, project, caller, now)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
@@ -64,7 +77,7 @@ def find_booking_target(
     flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
 ) -> tuple[Project | None, Calendar | None]:
     """Return the named project and calendar, at least one of them. Raises Invalid."""
-    project = _find_project(flat, app, target)
+    project = _find_project(flat, app, caller, target)
     return project, _find_bookable_calendar(flat, app, caller, project, target)
 
 
@@ -75,13 +88,19 @@ def _find_bookable_calendar(
     if calendar is None and project is None:
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is required.")
+    if calendar and project is None:
+        check_in_no_project(caller, [calendar.resource_id])
     return calendar
 
 
-def _find_project(flat: FlatBody, app: App, target: Mapping[str, Any]) -> Project | None:
-    if not target.get("project_id"):
+def _find_project(
+    flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
+) -> Project | None:
+    project_id = target.get("project_id")
+    check_project_is_named(app, caller, project_id)
+    if not project_id:
         return None
-    project = Project.objects.for_app(app).filter(id=target["project_id"]).first()
+    project = visible_projects(app, caller).filter(id=project_id).first()
     if project is None:
         raise Invalid.at(flat.path("project_id"), "There is no such project.")
     return project
@@ -114,6 +133,8 @@ def _find_calendar(
         )
     if project and caller.is_widget:
         check_is_of_project(project.id, calendar)
+        if project.is_mutual:
+            return None  # one resource alone would be less than the project offers
     return calendar
 
 
@@ -139,9 +160,18 @@ def _find_holds(
     if not target.get("reservation_id"):
         return ()
     hold = find_hold(app, target["reservation_id"], resource_id=caller.resource_id)
-    if hold is None:
+    if hold is None or not may_use_hold(app, caller, hold):
         raise Invalid.at(flat.path("reservation_id"), "There is no such hold.")
     return with_companions(hold)
+
+
+def may_use_hold(app: App, caller: Caller, hold: Hold) -> bool:
+    """Whether the hold's project is in the caller's scope; without a project, whether the caller
+    needs none.
+    """
+    if hold.project_id is None:
+        return not needs_project(app, caller)
+    return caller.projects is None or hold.project_id in caller.projects
 
 
 def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[str, Any]) -> None:
@@ -181,12 +211,9 @@ def _new_booking(
     caller: Caller,
 ) -> NewBooking:
     project = booking_target.project
-    defaults = project.booking if project else {}
-    what = given.get("what") or defaults.get("what")
-    if not what:
+    texts = _read_texts(given, project, caller)
+    if not texts["what"]:
         raise Invalid.at(flat.path("what"), "This field is required.")
-    where = given.get("where")
-    description = given.get("description")
     series = _read_series(given)
     if series and booking_target.holds:
         raise Invalid.at("reservation_id", "A series can't use a hold.")
@@ -196,15 +223,40 @@ def _new_booking(
         start=given["start"],
         end=given["end"],
         details=EventDetails(
-            what=what,
-            where=defaults.get("where", "") if where is None else where,
-            description=defaults.get("description", "") if description is None else description,
+            **texts,
             participants=given.get("participants") or [],
             invite=given.get("invite") is not False,
         ),
+        untrusted_texts=_untrusted_texts(given, texts, project) if caller.is_widget else None,
         **_booking_draft(given, graph),
         **parse_settings(given, project, caller),
     )
+
+
+def _read_texts(
+    given: Mapping[str, Any], project: Project | None, caller: Caller
+) -> dict[str, str]:
+    """Return `what`, `where` and `description`: of the request, else of the project.
+
+    A widget key's count only where the project has none.
+    """
+    own = project.booking if project else {}
+    texts = {name: given.get(name) for name in EVENT_WORDS}
+    if caller.is_widget:
+        fallback = {"what": project.name} if project else {}
+        texts = {name: own.get(name) or texts[name] or fallback.get(name) for name in EVENT_WORDS}
+    texts["what"] = texts["what"] or own.get("what")
+    return {name: (own.get(name) or "") if text is None else text for name, text in texts.items()}
+
+
+def _untrusted_texts(
+    given: Mapping[str, Any], texts: Mapping[str, str], project: Project | None
+) -> list[str]:
+    """Return which of the texts are the caller's."""
+    own = project.booking if project else {}
+    return [
+        name for name, text in texts.items() if text and text == given.get(name) != own.get(name)
+    ]
 
 
 def _read_series(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,7 +308,9 @@ def _read_seat(
         raise Invalid.at("reservation_id", "A seat can't use a hold.")
     owner = _find_group(app, caller, owner_id)
     calendar = owner.event.calendar
-    if project and owner.project_id not in (None, project.id):
+    if project is None:
+        _check_is_in_no_project(caller, owner)
+    elif owner.project_id not in (None, project.id):
         raise Invalid.at(flat.path("project_id"), "Must equal the group's value.")
     if project and caller.is_widget and owner.project_id is None:
         check_is_of_project(project.id, calendar)
@@ -265,13 +319,14 @@ def _read_seat(
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
-    _check_public_use(given, app, caller, now)
+    _check_public_use(given, app, project, caller, now)
     seat = NewSeat(
         owner_id=owner_id,
         start=given.get("start"),
         end=given.get("end"),
         resource_id=target.get("resource_id"),
         not_begun=caller.is_widget,
+        untrusted_texts=[] if caller.is_widget else None,
         paths={name: flat.path(name) for name in ("start", "end", "resource_id")},
         **_booking_draft(given, graph),
     )
@@ -281,7 +336,9 @@ def _read_seat(
     return seat, booking_target
 
 
-def _check_public_use(given: Mapping[str, Any], app: App, caller: Caller, now: datetime) -> None:
+def _check_public_use(
+    given: Mapping[str, Any], app: App, project: Project | None, caller: Caller, now: datetime
+) -> None:
     """Limit bookings by widget keys, so that a public key can't mail strangers without end.
 
     The limits are on customers per booking and on upcoming bookings per address. Raises Invalid,
@@ -290,12 +347,20 @@ def _check_public_use(given: Mapping[str, Any], app: App, caller: Caller, now: d
     if not caller.is_widget:
         return
     customers = given.get("customers") or []
-    if len(customers) > PUBLIC_CUSTOMERS:
-        raise Invalid.at("customers", f"Must have at most {PUBLIC_CUSTOMERS} items.")
+    most = (project and project.settings.get("public_customers")) or 1
+    if len(customers) > most:
+        raise Invalid.at("customers", f"Must have at most {most} item{'s' if most > 1 else ''}.")
     for address in {customer["email"].lower() for customer in customers}:
         bookings = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
         if bookings.filter(customers__email__iexact=address).count() >= PUBLIC_BOOKINGS:
             raise PolicyViolated("max_bookings_to_come", PUBLIC_BOOKINGS)
+
+
+def _check_is_in_no_project(caller: Caller, group: Booking) -> None:
+    """Raise Forbidden if a public caller names a group of a project without the project."""
+    if caller.is_widget and group.project_id:
+        raise Forbidden(IN_PROJECT)
+    check_in_no_project(caller, [group.resource_id])
 
 
 def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:

@@ -8,6 +8,7 @@ from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.holds import MAX_SECONDS, hold_seconds
 from availability.models import Project
+from availability.public_access import check_length
 from availability.serializers.fields import CLEARABLE, check_span
 from bookings.booking_input import find_booking_target, parse_settings, target_zone
 from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
@@ -65,8 +66,11 @@ def parse_new_hold(
     """
     flat = FlatBody(_known(body, caller))
     project, calendar = find_booking_target(flat, app, caller, flat.read(TargetSerializer))
-    target = BookingTarget(app=app, project=project, calendar=calendar, now=now)
+    target = BookingTarget(
+        app=app, project=project, calendar=calendar, now=now, is_public=caller.is_widget
+    )
     given = flat.read(NewHoldSerializer, zone=target_zone(target, zone))
+    check_length(caller, project, given["start"], given["end"])
     return NewHold(
         start=given["start"],
         end=given["end"],

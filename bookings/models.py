@@ -95,6 +95,18 @@ class Booking(Owned):
     )
     reschedules = models.PositiveSmallIntegerField(default=0)
     meta = models.JSONField(default=dict, blank=True)
+    # Customers read these texts nowhere: a public caller can enter anybody's address.
+    untrusted_texts = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="which texts of the event a public caller wrote; null: no public caller made it",
+    )
+    calendar_uid = models.UUIDField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="names the booking in calendars without its id; null: made by an older release",
+    )
     outcome = models.CharField(  # noqa: DJ001 (the previous release writes none)
         max_length=8,
         null=True,
@@ -186,6 +198,16 @@ class Booking(Owned):
 
     def __str__(self) -> str:
         return f"{self.graph} {self.state} {self.id}"
+
+    @property
+    def is_public(self) -> bool:
+        """Whether a public caller made it."""
+        return self.untrusted_texts is not None
+
+    @property
+    def entry_id(self) -> uuid.UUID:
+        """The id of its entry in calendars."""
+        return self.calendar_uid or self.id
 
 
 class Customer(models.Model):

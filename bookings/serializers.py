@@ -50,8 +50,7 @@ EVENT_KEYS = (
 WIDGET_KEYS = frozenset(
     {
         *("start", "end", "what", "where", "description", "customer", "customers"),
-        *("participants", "project_id", "resource_id", "reservation_id", "graph", "related"),
-        "meta",
+        *("project_id", "resource_id", "reservation_id", "graph", "related", "meta"),
     }
 )
 
@@ -389,6 +388,13 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
     start = InstantField()
     end = InstantField()
     message = TextField(8000, allow_blank=True, **CLEARABLE)
+    signature = OneLineField(
+        200,
+        allow_blank=True,
+        help_text="For a widget key: the `signature` of the link to move the booking, from an"
+        " e-mail to the customer.",
+        **CLEARABLE,
+    )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         check_span(given["start"], given["end"])

@@ -6,9 +6,15 @@ from datetime import datetime
 from functools import cached_property
 
 from apps_config.models import App
-from availability.booking_policies import conflicts_only_query, policy_query, without_policies
-from availability.event_time import TimeRequest
-from availability.models import Calendar, Hold, Project
+from availability.booking_policies import (
+    conflicts_only_query,
+    policy_query,
+    public_policy_query,
+    without_policies,
+)
+from availability.core.explain import Reason
+from availability.event_time import NotAvailable, TimeRequest
+from availability.models import Calendar, Hold, Project, ProjectResource
 from availability.parameters import MODES
 from availability.search import (
     AvailabilityQuery,
@@ -16,6 +22,8 @@ from availability.search import (
     load_project_resources,
     load_resources,
 )
+
+NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
 
 
 class BookingTarget:
@@ -33,11 +41,13 @@ class BookingTarget:
         now: datetime,
         others: Sequence[uuid.UUID] = (),
         holds: Sequence[Hold] = (),
+        is_public: bool = False,
     ) -> None:
         """Store the target.
 
         others: the further resources of an existing mutual booking. holds: the holds that reserve
-        the time for the booking, one row per resource.
+        the time for the booking, one row per resource. is_public: a public caller or a customer
+        books or moves.
         """
         self.app = app
         self.project = project
@@ -45,6 +55,7 @@ class BookingTarget:
         self.now = now
         self.others = others
         self.holds = holds
+        self.is_public = is_public
         self.elsewhere: ExternalBusy = {}  # busy times from the live check
 
     @cached_property
@@ -55,7 +66,8 @@ class BookingTarget:
         else:
             ids = [self.named_calendar.resource_id, *self.others]
             resources = load_resources(self.app, ids, now=self.now)
-        return policy_query(self.project, resources, now=self.now)
+        query_of = public_policy_query if self.is_public else policy_query
+        return query_of(self.project, resources, now=self.now)
 
     @property
     def mode(self) -> str:
@@ -79,9 +91,31 @@ class BookingTarget:
 
     @property
     def _hold_is_of_same_project(self) -> bool:
-        """Whether the hold was made for the same project, or equally for none."""
-        project_id = self.project.id if self.project else None
-        return bool(self.holds) and self.holds[0].project_id == project_id
+        """Whether the hold was made for the same project, or equally for none.
+
+        The owner's holds may break rules, so they do not count for a public caller.
+        """
+        if not self.holds or (self.is_public and not self.holds[0].is_public):
+            return False
+        return self.holds[0].project_id == (self.project.id if self.project else None)
+
+    def check_is_offered(self) -> None:
+        """Raise NotAvailable unless the project still offers the resources, in mode mutual all of
+        its resources.
+        """
+        if self.project is None:
+            return
+        rows = ProjectResource.objects.filter(
+            project=self.project, project__deleted_at=None, resource__deleted_at=None
+        )
+        offered = set(rows.values_list("resource", flat=True))
+        ids = {self.named_calendar.resource_id, *self.others}
+        if not ids <= offered or (self.project.is_mutual and ids != offered):
+            raise NotAvailable([NOT_OFFERED])
+
+    @property
+    def allows_double_bookings(self) -> bool:
+        return bool(self.project and self.project.settings.get("allow_double_bookings"))
 
     @property
     def pending_blocks(self) -> bool:

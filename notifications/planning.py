@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
+from bookings.customer_texts import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
@@ -45,6 +46,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
 }
 # Changed fields that are mailed to all; a new address is mailed to its customer only.
 MAILED_CHANGES = frozenset({"what", "where"})
+PUBLIC_SOURCE = "widget"
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -146,6 +148,7 @@ def _state_mails(
         if company and mail not in transition.notified_elsewhere
     ]
     facts = _facts(transition, company) if recipients else {}
+    facts_of = {OWNER: facts, CUSTOMER: facts | _customer_facts(transition)}
     now = transition.change.created_at
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
@@ -156,7 +159,7 @@ def _state_mails(
                 kind=event,
                 recipient=recipient,
                 customer=customer,
-                content=facts,
+                content=facts_of[recipient],
                 expires_at=now + MAIL_EXPIRES_AFTER,
                 **(switched_off if recipient in transition.suppress_mail_to else {}),
             )
@@ -185,6 +188,12 @@ def _addressees(transition: Transition, recipient: str) -> list[Customer | None]
     return list(transition.customers)
 
 
+def _customer_facts(transition: Transition) -> dict[str, str]:
+    """Return the data that differs for customers: they read no text of a public caller."""
+    texts = {name: customer_text(transition.booking, name) for name in ("what", "where")}
+    return texts | ({"message": ""} if transition.change.source == PUBLIC_SOURCE else {})
+
+
 def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, Any]:
     """Return the data of the mail as of this change."""
     event, change = transition.booking.event, transition.change
@@ -205,8 +214,8 @@ def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, A
 
 
 def _repetition(company: Sequence[Transition]) -> dict[str, Any]:
-    """How often and until when; and those that stand in calendars, or did: booking, start, end,
-    and how many changes it had seen before."""
+    """How often and until when; and those that stand in calendars, or did: entry, start, end, and
+    how many changes it had seen before."""
     graph = GRAPHS[company[0].booking.graph]
     noted = [
         transition.booking
@@ -219,7 +228,7 @@ def _repetition(company: Sequence[Transition]) -> dict[str, Any]:
         "until": format_instant(max(transition.booking.event.start for transition in company)),
         "occurrences": [
             [
-                str(booking.id),
+                str(booking.entry_id),
                 format_instant(booking.event.start),
                 format_instant(booking.event.end),
                 seen[booking.id] - 1,

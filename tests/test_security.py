@@ -388,6 +388,7 @@ ID_PLACES = [
 KINDS = {
     "resources": "resource_id",
     "resource_ids": "resource_id",
+    "projects": "project_id",
     "calendar_ids": "calendar_id",
     "owner_booking_id": "group_id",
     "id": "booking_id",

@@ -1,6 +1,7 @@
 """Endpoints of keys: /credentials and /auth."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -12,7 +13,7 @@ from apps_config.authentication import clear_failed_login, count_failed_login
 from apps_config.base_views import PublicView, TenantView
 from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
-from availability.models import Resource
+from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
 from availability.views.base import found_or_404
 from common.api.ordering import order_query
@@ -68,13 +69,18 @@ class CredentialsView(CredentialScopedView):
     @describe_endpoint(
         summary="Create a key",
         description="Only this response contains the full key (`key`); therefore the endpoint"
-        " takes no Idempotency-Key. POST /v2/auth creates access tokens.",
+        " takes no Idempotency-Key. `projects` and `origins` are the scope of a widget key. POST"
+        " /v2/auth creates access tokens.",
         request=NewCredentialSerializer,
         response=data_object(CredentialRecord),
         status=201,
         examples={"a server key": {"data": SERVER_KEY}},
         request_examples={
-            "for a web site": {"kind": "widget", "description": "www.example.com"},
+            "for a web site": {
+                "kind": "widget",
+                "description": "www.example.com",
+                "origins": ["https://www.example.com"],
+            },
             "for a year": {
                 "kind": "server",
                 "description": "Night job",
@@ -92,8 +98,25 @@ class CredentialsView(CredentialScopedView):
             expires_at=given.get("expires_at"),
             app=self.app,
             resource=self._find_resource(given.get("resource_id")),
+            projects=self._check_projects(given.get("projects")),
+            origins=given.get("origins"),
         )
         return Response({"data": CredentialRecord.of(credential) | {"key": text}}, status=201)
+
+    def _check_projects(self, project_ids: Sequence[uuid.UUID] | None) -> list[str] | None:
+        """The ids as text. Raises Invalid if the app does not have one of the projects."""
+        if project_ids is None:
+            return None
+        known = Project.objects.for_app(self.app).filter(id__in=project_ids)
+        found = set(known.values_list("id", flat=True))
+        errors = {
+            f"projects.{position}": ["There is no such project."]
+            for position, project_id in enumerate(project_ids)
+            if project_id not in found
+        }
+        if errors:
+            raise Invalid(errors)
+        return [str(project_id) for project_id in dict.fromkeys(project_ids)]
 
     def _find_resource(self, resource_id: uuid.UUID | None) -> Resource | None:
         if resource_id is None:

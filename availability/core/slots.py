@@ -237,6 +237,15 @@ def _on_grid(
     return runs
 
 
+def starts_on_grid(
+    rules: Sequence[tuple[tuple[ConstraintRules, ...], str]], start: int, increment: int
+) -> bool:
+    """Whether slots of these timelines (rules, zone) may start at `start`, as `find_slots` says."""
+    lo, hi = (start // DAY - 2) * DAY, (start // DAY + 3) * DAY
+    pieces = _start_ranges(tuple(dict.fromkeys(rules)), rules[0][1], increment, lo, hi)
+    return any(start in range(first, stop, increment) for first, stop in pieces)
+
+
 def _start_ranges(
     rules: tuple[tuple[tuple[ConstraintRules, ...], str], ...],
     zone: str,

@@ -123,6 +123,10 @@ class BookingDefaultsSerializer(ObjectSerializer):
     )
 
 
+MAX_PUBLIC_CUSTOMERS = 5
+PUBLIC_RESCHEDULE = ("link", "id")
+
+
 class ProjectSettingsSerializer(ObjectSerializer):
     """A project's policies and limits (api.md section 4)."""
 
@@ -137,6 +141,23 @@ class ProjectSettingsSerializer(ObjectSerializer):
         help_text="Query the connected calendars directly before a booking is created or moved,"
         " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar"
         " does not respond in time, its stored events count.",
+        **CLEARABLE,
+    )
+    published = StrictBooleanField(
+        help_text="Whether the project has a hosted page. Null: the app's `publish_projects`.",
+        **CLEARABLE,
+    )
+    public_customers = SmallIntField(
+        1,
+        MAX_PUBLIC_CUSTOMERS,
+        help_text="The number of customers that a booking with a widget key can have; 1 by"
+        " default.",
+        **CLEARABLE,
+    )
+    public_reschedule = serializers.ChoiceField(
+        PUBLIC_RESCHEDULE,
+        help_text="What a widget key needs to move a booking. `link` (the default): the"
+        " `signature` of a link in an e-mail. `id`: the booking's id.",
         **CLEARABLE,
     )
     language = LanguageField(

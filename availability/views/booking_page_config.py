@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from apps_config.base_views import PublicView
 from apps_config.services import public_key
 from availability.models import Project
+from availability.public_access import visible_projects
 from availability.public_project import (
     EmbeddedPageRecord,
     HostedPageRecord,
@@ -42,7 +43,7 @@ class EmbeddedPageView(ProjectScopedView):
         headers=CACHE_HEADERS,
     )
     def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        rows = with_project_rows(self.projects()).filter(id=project_id)
+        rows = with_project_rows(visible_projects(self.app, self.caller)).filter(id=project_id)
         record = public_project_record(found_or_404(rows.first(), "Project"))
         return Response(
             {"data": record}, headers={"Cache-Control": f"private, max-age={FRESH_FOR}"}
@@ -56,9 +57,10 @@ class HostedPageView(PublicView):
 
     @describe_endpoint(
         summary="Get the configuration of a hosted page",
-        description=f"{CONFIGURATION} Needs no key. `app_key` is the app's newest valid widget key;"
-        " if there is none, the service creates one. 404 for a project with payment but without"
-        " `booking.payment_url`: its page takes no bookings.",
+        description=f"{CONFIGURATION} Needs no key. `app_key` is a widget key for this project"
+        " alone; if there is none, the service creates one. 404 for a project that is not"
+        " published, and for a project with payment but without `booking.payment_url`: its page"
+        " takes no bookings.",
         response=data_object(HostedPageRecord),
         path={
             "project_slug": text_response("The project's slug.", examples=[PROJECT_EXAMPLE["slug"]])
@@ -68,8 +70,9 @@ class HostedPageView(PublicView):
     def get(self, request: ApiRequest, project_slug: str) -> Response:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = found_or_404(with_project_rows(rows).select_related("app").first(), "Project")
-        if lacks_payment_link(project):
+        if lacks_payment_link(project) or not project.is_published:
             raise NotFound("Project")
         self.app = project.app
-        record = public_project_record(project) | {"app_key": public_key(self.app, now=self.now)}
+        key = public_key(project.app, project.id, now=self.now)
+        record = public_project_record(project) | {"app_key": key}
         return Response({"data": record}, headers={"Cache-Control": f"public, max-age={FRESH_FOR}"})

@@ -1,7 +1,7 @@
 """The hosted booking page of a project. It includes the first free slots; a script does the rest.
 
-The script uses the public API with the app's widget key, like any other client. The page has no
-cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
+The script uses the public API with the project's own widget key, like any other client. The page
+has no cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class BookPageView(RateLimitedPageView):
     def get(self, request: ApiRequest, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = self.project = rows.select_related("app").first()
-        if project is None:
+        if project is None or not project.is_published:
             raise NotFound("Project")
         return self.render_page(
             "booking_pages/book.html",
@@ -88,7 +88,7 @@ class BookPageView(RateLimitedPageView):
             "hint": NOTHING_FREE if is_bookable else NOT_HERE,
             **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
             "for_script": {
-                "key": public_key(project.app, now=self.now),
+                "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
                 "zone": zone_name,
                 "shows_ends": rules.terms.length is None,

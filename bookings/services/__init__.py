@@ -11,7 +11,7 @@ from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
 from bookings.services.edit import change_booking
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
-from bookings.services.hold import NewHold, hold_time
+from bookings.services.hold import NewHold, extend_public_hold, hold_time
 from bookings.services.locks import SCOPES, THIS
 from bookings.services.reschedule import (
     check_may_move,
@@ -52,6 +52,7 @@ __all__ = [
     "create_seat",
     "create_series",
     "customer_may_move",
+    "extend_public_hold",
     "hide_completed_booking",
     "hold_time",
     "make_booking",

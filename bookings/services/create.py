@@ -1,5 +1,6 @@
 """Create a booking and reserve its time."""
 
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -29,8 +30,9 @@ class BookingDraft:
     """The fields of every new booking except its time: shapes checked, ids resolved.
 
     notifications: fields of EventNotification; None: the project's or the app's list.
-    suppress_mail_to: recipients that get no mail about the creation. max_seats, policies: for a
-    group's owner. bulk: shared by the related bookings of a bulk request.
+    suppress_mail_to: recipients that get no mail about the creation. untrusted_texts: the texts of
+    the event that a public caller wrote; None: no public caller makes the booking. max_seats,
+    policies: for a group's owner. bulk: shared by the related bookings of a bulk request.
     """
 
     graph: Graph
@@ -39,6 +41,7 @@ class BookingDraft:
     notifications: Sequence[Mapping[str, Any]] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     suppress_mail_to: Collection[str] = ()
+    untrusted_texts: Sequence[str] | None = None
     max_seats: int | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
     bulk: Bulk | None = None
@@ -111,6 +114,8 @@ def new_row(
         completes_at=completes_at_of(new.graph, new.state, end),
         expires_at=expires_at_of(new.graph, new.state, transaction_start()),
         meta=dict(new.meta),
+        untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
+        calendar_uid=uuid.uuid4(),
         max_seats=new.max_seats,
         policies=dict(new.policies),
         bulk=new.bulk,

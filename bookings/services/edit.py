@@ -43,7 +43,7 @@ def change_booking(
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
-        update_rows([booking], ["meta", "outcome", "updated_at"])
+        update_rows([booking], ["meta", "outcome", "untrusted_texts", "updated_at"])
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
@@ -126,6 +126,10 @@ class _Edit:
             raise Invalid({name: [text] for name in words})
         self.words = set(words)
         self.names |= self.words
+        if self.booking.is_public:
+            # What the owner writes, customers may read.
+            untrusted = self.booking.untrusted_texts or ()
+            self.booking.untrusted_texts = [name for name in untrusted if name not in given]
         if words or any(name.startswith("customer ") for name in self.names):
             # Feeds and mirrored events contain customers too.
             update_event_details(event, words)

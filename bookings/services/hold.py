@@ -5,7 +5,15 @@ from datetime import datetime
 
 from django.db import transaction
 
-from availability.holds import check_open_holds, write_hold
+from availability.booking_policies import first_own_calendars
+from availability.free_time_checks import check_request
+from availability.holds import (
+    WIDGET_EXTENSIONS,
+    check_open_holds,
+    extend_hold,
+    with_companions,
+    write_hold,
+)
 from availability.models import Hold
 from bookings.services.reserve_time import find_candidates, reserve_time
 from bookings.target import BookingTarget
@@ -48,3 +56,33 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
                 seconds=new.seconds,
                 client_address=new.client_address,
             )
+
+
+def extend_public_hold(hold: Hold, *, seconds: int, now: datetime) -> Hold:
+    """Extend a hold for a public caller: once, and only if the project offers its time.
+
+    Raises what `extend_hold` raises, and NotAvailable.
+    """
+    rows = with_companions(hold)
+    resource_ids = [row.resource_id for row in rows]
+    target = BookingTarget(
+        app=hold.app,
+        project=hold.project,
+        calendar=first_own_calendars(resource_ids)[hold.resource_id],
+        now=now,
+        others=resource_ids[1:],
+        holds=rows,
+        is_public=True,
+    )
+    with transaction.atomic():
+        extend_hold(hold, seconds=seconds, now=now, max_extensions=WIDGET_EXTENSIONS)
+        target.check_is_offered()
+        time_request = target.time_request(
+            hold.start,
+            hold.end,
+            blocks=True,
+            allow_double_bookings=target.allows_double_bookings,
+            rules=target.rules,
+        )
+        check_request(time_request, resource_ids)
+    return hold

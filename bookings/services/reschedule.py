@@ -85,9 +85,10 @@ def reschedule_booking(
             bookings = lock_together(app, booking_id, scope=scope, only_resource=only_resource)
             named = next(booking for booking in bookings if booking.id == booking_id)
             _check_may_move(bookings, actor, now)
-            places = targets_of(bookings, now, calendar)
+            by_customer = actor.source in CUSTOMER_SOURCES
+            places = targets_of(bookings, now, calendar, is_public=by_customer)
             moves = [
-                _plan_move(booking, times, places[booking.id], actor)
+                _plan_move(booking, times, places[booking.id])
                 for booking, times in _targets(named, bookings, start, end)
             ]
             moves = _ask_first(moves)
@@ -96,7 +97,8 @@ def reschedule_booking(
             _write(moves, actor, now, message)
             return named
     except (SlotTaken, NotAvailable) as refusal:
-        offer_alternatives(refusal, *wanted[-1])
+        if wanted:
+            offer_alternatives(refusal, *wanted[-1])
         raise
 
 
@@ -224,17 +226,20 @@ def _plan_move(
     booking: Booking,
     times: tuple[datetime, datetime],
     target: BookingTarget,
-    actor: Actor,
 ) -> _Move:
     event = booking.event
     if target.others and target.named_calendar.id != event.calendar_id:
         raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
-    enforced = booking.enforce_availability or actor.source in CUSTOMER_SOURCES
+    allow_double_bookings = booking.allow_double_bookings
+    if target.is_public:
+        # The project's rules bind customers, whatever the owner allowed this booking.
+        target.check_is_offered()
+        allow_double_bookings = allow_double_bookings and target.allows_double_bookings
     time_request = target.time_request(
         *times,
         blocks=event.busy,
-        allow_double_bookings=booking.allow_double_bookings,
-        rules=target.rules if enforced else None,
+        allow_double_bookings=allow_double_bookings,
+        rules=target.rules if booking.enforce_availability or target.is_public else None,
     )
     return _Move(booking, target, time_request, (event.start, event.end))
 

@@ -199,7 +199,11 @@ def _make_transition(
 
 
 def targets_of(
-    bookings: Sequence[Booking], now: datetime, calendar: Calendar | None = None
+    bookings: Sequence[Booking],
+    now: datetime,
+    calendar: Calendar | None = None,
+    *,
+    is_public: bool = False,
 ) -> dict[uuid.UUID, BookingTarget]:
     """Return the target of each booking: its present one, or in `calendar`.
 
@@ -208,13 +212,19 @@ def targets_of(
     shared: dict[tuple[Any, ...], BookingTarget] = {}
     places = {}
     for booking in bookings:
-        target = target_of(booking, now, calendar)
+        target = target_of(booking, now, calendar, is_public=is_public)
         key = (booking.project_id, target.named_calendar.id, *target.others)
         places[booking.id] = shared.setdefault(key, target)
     return places
 
 
-def target_of(booking: Booking, now: datetime, calendar: Calendar | None = None) -> BookingTarget:
+def target_of(
+    booking: Booking,
+    now: datetime,
+    calendar: Calendar | None = None,
+    *,
+    is_public: bool = False,
+) -> BookingTarget:
     """Return the booking's target: its present one, or in `calendar`."""
     event = booking.event
     others = [companion.resource_id for companion in event.companions.all()]
@@ -224,6 +234,7 @@ def target_of(booking: Booking, now: datetime, calendar: Calendar | None = None)
         calendar=calendar or event.calendar,
         now=now,
         others=others,
+        is_public=is_public,
     )
 
 

@@ -2,12 +2,15 @@
 
 import uuid
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from rest_framework.response import Response
 
 from availability.models import Calendar
+from availability.public_access import check_in_no_project, check_length
 from availability.views.base import found_or_404
+from bookings.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
@@ -25,10 +28,15 @@ from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
-from common.errors import Invalid, NotFound
+from common.errors import Forbidden, Invalid, NotFound
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint
 
+BY_ID = "id"
+NEEDS_SIGNATURE = (
+    "Moving this booking requires the `signature` of a link in an e-mail, unless the project's"
+    " setting `public_reschedule` is `id`."
+)
 ACTION_BODY = {
     # Clients that can't write an empty object send an empty array.
     "type": ["object", "array"],
@@ -116,8 +124,8 @@ class RescheduleView(BookingScopedView):
         summary="Move a booking to another time, or to another resource",
         description="POST and PUT are the same. The booking keeps its id. The new time is checked"
         " like a new booking; after a refused move the booking keeps its old time. With a"
-        " widget key, the project's policies apply, and anyone who knows the id can move the"
-        " booking. Widget keys can't move groups, because their ids are public.",
+        " widget key, the project's policies apply, and `signature` is required unless the"
+        " project's `public_reschedule` is `id`. Widget keys can't move groups.",
         request=RescheduleSerializer,
         response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
@@ -130,12 +138,17 @@ class RescheduleView(BookingScopedView):
     )
     def post(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
-        rows = self.bookings().select_related("resource")
+        rows = self.bookings().select_related("resource", "project")
         booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
         target = read_body_as(RescheduleTargetSerializer, request)
         calendar = self._find_calendar(booking, target.get("resource_id"))
         resource = calendar.resource if calendar else booking.resource
         given = read_body_as(RescheduleSerializer, request, zone=resource.timezone)
+        if self.caller.is_widget:
+            if booking.project_id is None:
+                check_in_no_project(self.caller, [resource.id])
+            check_length(self.caller, booking.project, given["start"], given["end"])
+            check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
         booking = reschedule_booking(
             app=self.app,
             booking_id=booking_id,
@@ -162,3 +175,13 @@ class RescheduleView(BookingScopedView):
         if booking.project_id and self.caller.is_widget:
             check_is_of_project(booking.project_id, calendar)
         return calendar
+
+
+def check_may_move_publicly(booking: Booking, signature: str, *, now: datetime) -> None:
+    """Raise Forbidden unless the link may move the booking, or its id is enough."""
+    if booking.project and booking.project.settings.get("public_reschedule") == BY_ID:
+        return
+    if not signature:
+        raise Forbidden(NEEDS_SIGNATURE)
+    if now >= read_expiry(booking.id, RESCHEDULE, signature):
+        raise BadLink("This link has expired.")

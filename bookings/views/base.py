@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
 from availability.event_time import NotAvailable
+from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
 from bookings.models import Booking
 from bookings.records import (
@@ -38,8 +39,12 @@ class BookingScopedView(TenantView):
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""
         rows = Booking.objects.for_app(self.app)
-        only = self.caller.resource_id
-        return rows.filter(resource_id=only) if only else rows
+        caller = self.caller
+        if caller.resource_id:
+            return rows.filter(resource_id=caller.resource_id)
+        if caller.projects is not None:
+            return rows.filter(project__in=caller.projects)
+        return rows.filter(project__isnull=False) if needs_project(self.app, caller) else rows
 
     def known_includes(self) -> dict[str, Include]:
         if self.caller.resource_id:

@@ -47,8 +47,12 @@ NEW_BOOKING_WORDS = (
     " already used.\n\nWith the project's setting `check_external`, the service first queries"
     " the connected calendars, for at most three seconds. If a calendar is busy:"
     " `slot_taken`.\n\nWith a widget key, only these keys are used: start, end, what, where,"
-    " description, customer(s), participants, project_id, resource_id, reservation_id, graph"
-    " and meta. The rules are always enforced."
+    " description, customer(s), project_id, resource_id, reservation_id, graph, related and meta."
+    " `project_id` is required (403 `forbidden`); without it, the app's setting"
+    " `public_resources` allows resources that are in no project, for at most 24 hours. The rules"
+    " are always enforced, and the start must be one that the project offers. `what`, `where` and"
+    " `description` count only if the project has none, and customers do not read them. The"
+    " project's `public_customers` limits the customers."
 )
 
 

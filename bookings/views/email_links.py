@@ -22,6 +22,7 @@ from availability.models import Event
 from availability.slot_rendering import reason_record
 from bookings.action_links import BadLink, read_expiry
 from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
+from bookings.customer_texts import customer_text
 from bookings.formatting import days_words, first_known_zone, languages_of, span_words, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
@@ -324,15 +325,19 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
     """
     event, customers = booking.event, list(booking.customers.all())
     is_customers = reader == "customer"
+    what, where = (
+        customer_text(booking, name) if is_customers else getattr(event, name)
+        for name in ("what", "where")
+    )
     zone_name = (
         customer_zone(booking) if is_customers else first_known_zone(booking.resource.timezone)
     )
     contact = to_one_line(str(booking.app.settings.get("contact_email") or ""))
     names = "\n".join(to_one_line(customer.name) for customer in customers)
     rows = [
-        (gettext("What"), to_one_line(event.what)),
+        (gettext("What"), to_one_line(what)),
         (gettext("When"), event_time_words(event, zone_name)),
-        (gettext("Where"), to_one_line(event.where)),
+        (gettext("Where"), to_one_line(where)),
         (
             gettext("With") if is_customers else gettext("Resource"),
             to_one_line(booking.resource.name),

@@ -43,8 +43,8 @@ class GroupBookingsView(GroupScopedView):
         response=page_of(BookingRecord),
         description="Bookings of the graph group_owner that are not full, cancelled or completed,"
         " with attributes, available_actions and resource. `start` and `end`: groups that"
-        " overlap the range. Absent: no limit. Widget keys see only groups that have not"
-        " begun.",
+        " overlap the range. Absent: no limit. Widget keys see only groups of their projects"
+        " that have not begun.",
         query={
             "start": BOUND,
             "end": BOUND,

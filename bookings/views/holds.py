@@ -4,16 +4,17 @@ import uuid
 
 from rest_framework.response import Response
 
-from availability.holds import WIDGET_EXTENSIONS, extend_hold, find_hold, release_hold
+from availability.holds import extend_hold, find_hold, release_hold
 from availability.models import Hold
 from availability.records import HoldRecord, PublicResourceRecord
+from bookings.booking_input import may_use_hold
 from bookings.hold_input import (
     ExtensionSerializer,
     HoldBodySerializer,
     parse_hold_seconds,
     parse_new_hold,
 )
-from bookings.services import hold_time
+from bookings.services import extend_public_hold, hold_time
 from bookings.views.base import BookingScopedView
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
@@ -27,7 +28,8 @@ HOLD_EXAMPLE = HoldRecord.example()
 class HoldScopedView(BookingScopedView):
     def find_hold(self, reservation_id: uuid.UUID) -> Hold | None:
         """Return the hold if the caller may see it: its id is the capability."""
-        return find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
+        hold = find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
+        return hold if hold and may_use_hold(self.app, self.caller, hold) else None
 
     def answer_hold(self, hold: Hold, status: int) -> Response:
         record = HoldRecord.of(hold, self.zone)
@@ -90,8 +92,8 @@ class ExtendHoldView(HoldScopedView):
         summary="Extend a hold",
         description="The hold lasts `reservation_time` seconds from now. 409 `hold_expired`: the"
         " hold was used or released, or has expired. 409 `slot_taken`: an event, a booking or"
-        " another hold has taken the time since then. A widget key can extend a hold once;"
-        " then 409 `policy`.",
+        " another hold has taken the time since then. A widget key can extend a hold once, then"
+        " 409 `policy`, and only a time that the project offers.",
         request=ExtensionSerializer,
         response=data_object(HoldRecord),
         request_examples={
@@ -106,12 +108,9 @@ class ExtendHoldView(HoldScopedView):
         hold = self.find_hold(given["reservation_id"])
         if hold is None:
             raise Invalid.at("reservation_id", "There is no such hold.")
-        hold = extend_hold(
-            hold,
-            seconds=parse_hold_seconds(given, hold.project, self.caller),
-            now=self.now,
-            max_extensions=WIDGET_EXTENSIONS if self.caller.is_widget else None,
-        )
+        seconds = parse_hold_seconds(given, hold.project, self.caller)
+        extend = extend_public_hold if self.caller.is_widget else extend_hold
+        hold = extend(hold, seconds=seconds, now=self.now)
         return self.answer_hold(hold, 200)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import orjson
 from django.core.validators import EmailValidator
+from django.utils.encoding import punycode
 from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -27,6 +28,8 @@ META_KEYS = 50
 # The same rules for the API's description, as JSON Schema patterns.
 ONE_LINE = r"^[^\u0000-\u001F\u007F-\u009F\u2028\u2029]*$"
 LINES = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$"
+WEB_ORIGIN = r"^https?://[^\s\\/?#@]+/?$"
+DEFAULT_PORTS = {"http": 80, "https": 443}
 WEB_ADDRESS = r"^https?://[^\s\\/?#@]+([/?#][^\s\\]*)?$"
 DATE_PATTERN = r"(19[7-9][0-9]|2[01][0-9]{2})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 TIME_PATTERN = (
@@ -115,6 +118,34 @@ class OutboundUrlField(UrlField):
         if problem:
             raise serializers.ValidationError(problem)
         return text
+
+
+@extend_schema_field(
+    {"type": "string", "pattern": WEB_ORIGIN, "examples": ["https://shop.example"]}
+)
+class OriginField(OneLineField):
+    """The origin of a web site, as browsers send it: scheme, host, and port unless it is the
+    scheme's default.
+    """
+
+    default_error_messages = {"origin": "Must be an origin such as https://shop.example."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=300, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not is_web_address(text):
+            self.fail("origin")
+        parts = urlsplit(text)
+        if parts.path not in ("", "/") or parts.query or parts.fragment or NOT_IN_URL.search(text):
+            self.fail("origin")
+        try:
+            host = punycode(parts.netloc.removesuffix(f":{parts.port or ''}"))
+        except UnicodeError:
+            self.fail("origin")
+        port = "" if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
+        return f"{parts.scheme}://{host}{port}".lower()
 
 
 def is_web_address(text: str) -> bool:

@@ -13,7 +13,7 @@ from availability.models import Event
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
-from notifications.mail.invitations import booking_uid
+from notifications.mail.invitations import entry_uid
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
 
@@ -77,7 +77,7 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
             continue
         if row is None:
             # The main event has the UID of the booking's invitations in mails.
-            uid = booking_uid(event.id if event.main_id else booking.id)
+            uid = entry_uid(event.id if event.main_id else booking.entry_id)
             row = WrittenEvent(event=event, calendar=wanted, uid=uid)
             new.append(row)
         elif row.state == WrittenEvent.REMOVED:

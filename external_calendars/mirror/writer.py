@@ -18,6 +18,7 @@ from django.db.models import Count
 from apps_config.models import App
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Calendar, Event
+from bookings.customer_texts import customer_name, customer_text
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
 from common.ical.parse import UnreadableCalendar
@@ -139,9 +140,9 @@ class CalendarWrites:
             stamp=self.now,
             start=start,
             end=end,
-            what=to_one_line(event.what),
-            where=to_one_line(event.where),
-            description=_description(event, customers, is_shared=len(guests) > 1),
+            what=to_one_line(_text(booking, event, "what", is_shared=bool(guests))),
+            where=to_one_line(_text(booking, event, "where", is_shared=bool(guests))),
+            description=_description(booking, event, customers, guests),
             organizer=organizer,
             guests=guests,
             known=lowercase_addresses(
@@ -167,7 +168,7 @@ class CalendarWrites:
         }
         allowed = set(self.addressees.allowed(app, people)) - lowercase_addresses(owners)
         guests = [
-            Guest(to_one_line(person.name), person.email)
+            Guest(customer_name(person.booking, person), person.email)
             for address, person in people.items()
             if address in allowed
         ]
@@ -177,7 +178,8 @@ class CalendarWrites:
 def _read_bookings(rows: Sequence[Delivery]) -> dict[uuid.UUID | None, Booking]:
     """Return the deliveries' bookings by id, with customers, seats and the seats' customers."""
     bookings = Booking.objects.filter(id__in={row.booking_id for row in rows})
-    whole = bookings.select_related("resource").prefetch_related("customers", "seats__customers")
+    whole = bookings.select_related("resource", "event", "project", "app")
+    whole = whole.prefetch_related("customers", "seats__customers")
     return {booking.id: booking for booking in whole}
 
 
@@ -214,10 +216,26 @@ def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tu
     return local_date(event.start, zone), local_date(event.end, zone)
 
 
-def _description(event: Event, customers: Sequence[Customer], *, is_shared: bool) -> str:
-    """Return the event's description and, if attendees can't read it, the customers' contacts."""
-    contacts = [] if is_shared else [contact_lines(customer) for customer in customers]
-    return "\n\n".join(filter(None, [clean_lines(event.description), *contacts]))
+def _text(booking: Booking, event: Event, name: str, *, is_shared: bool) -> str:
+    """Return a text of the event: as customers read it if the event is shared with them."""
+    return customer_text(booking, name) if is_shared else getattr(event, name)
+
+
+def _description(
+    booking: Booking, event: Event, customers: Sequence[Customer], guests: Sequence[Guest]
+) -> str:
+    """Return the event's description plus the customers' contact data.
+
+    Attendees can read both. So contact data is left out if there are several attendees, or if a
+    public caller entered it.
+    """
+    contacts = [
+        contact_lines(customer)
+        for customer in (customers if len(guests) < 2 else ())
+        if not (guests and customer.booking.is_public)
+    ]
+    description = clean_lines(_text(booking, event, "description", is_shared=bool(guests)))
+    return "\n\n".join(filter(None, [description, *contacts]))
 
 
 # --- Results --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from bookings.action_links import RESCHEDULE, action_url
+from bookings.customer_texts import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -89,7 +90,7 @@ class Letter:
     facts: as of the change, each absent one is the booking's own: `start`, `end`, `old_start`,
     `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
     `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
-    and `occurrences` ([booking id, start, end, sequence], those that stand in calendars).
+    and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
     provider, so that the mail carries no entry for it.
     """
@@ -131,10 +132,29 @@ class Letter:
         text = self.facts.get(name)
         return datetime.fromisoformat(text) if text else None
 
+    @property
+    def hides_texts(self) -> bool:
+        """Whether the recipient reads no text of a public caller."""
+        return self.recipient == CUSTOMER and self.booking.is_public
+
+    @property
+    def named(self) -> Sequence[Customer]:
+        """The customers that the mail names; of a public booking only its recipient."""
+        return [self.customer] if self.hides_texts and self.customer else self.customers
+
+    def name_of(self, customer: Customer) -> str:
+        if self.hides_texts:
+            return customer_name(self.booking, customer)
+        return to_one_line(customer.name)
+
     def fact(self, name: str) -> str:
         """`what`, `where` or `description`."""
         value = self.facts.get(name)
-        return getattr(self.booking.event, name) if value is None else str(value)
+        if value is not None:
+            return str(value)
+        if self.recipient == CUSTOMER:
+            return customer_text(self.booking, name)
+        return getattr(self.booking.event, name)
 
     def span(self, start: datetime, end: datetime) -> str:
         if not self.booking.event.all_day:
@@ -167,7 +187,8 @@ def render_mail(letter: Letter, *, language: str, link: Link = action_url) -> Ma
 
     An app's own words that can't be used give way to the service's: a template never stops a mail.
     """
-    default = default_mail_words(letter.slug)
+    is_named = letter.customer is None or bool(letter.name_of(letter.customer))
+    default = default_mail_words(letter.slug, is_named=is_named)
     values = PlaceholderValues(letter, language=language, link=link)
     own = letter.template
     if own is not None:
@@ -240,10 +261,10 @@ class PlaceholderValues:
     def plain(self) -> dict[str, str]:
         letter, booking = self.letter, self.letter.booking
         start = letter.start.astimezone(find_zone(letter.zone))
-        first = letter.customers[0] if letter.customers else None
+        first = letter.named[0] if letter.named else None
         settings = booking.app.settings
         one_liners = {
-            "name": letter.customer.name if letter.customer else booking.resource.name,
+            "name": letter.name_of(letter.customer) if letter.customer else booking.resource.name,
             "what": letter.fact("what"),
             "where": letter.fact("where"),
             "when": letter.span(letter.start, letter.end),
@@ -254,7 +275,7 @@ class PlaceholderValues:
             "resource": booking.resource.name,
             "project": booking.project.name if booking.project else "",
             "customer_email": first.email if first else "",
-            "customer_phone": first.phone if first else "",
+            "customer_phone": first.phone if first and not letter.hides_texts else "",
             "app": settings.get("from_name") or booking.app.name,
             "contact_name": settings.get("contact_name") or "",
             "contact_email": settings.get("contact_email") or "",
@@ -267,8 +288,9 @@ class PlaceholderValues:
         }
 
     def customer_names(self) -> str:
-        names = [to_one_line(customer.name) for customer in self.letter.customers[:MAX_NAMED]]
-        return shorten_text(", ".join(names), 1000) or _("The customer")
+        letter = self.letter
+        names = [letter.name_of(customer) for customer in letter.named[:MAX_NAMED]]
+        return shorten_text(", ".join(filter(None, names)), 1000) or _("The customer")
 
     def old_when(self) -> str:
         start, end = self.letter.instant("old_start"), self.letter.instant("old_end")
@@ -397,7 +419,7 @@ def entry_of(booking: Booking, recipient: str) -> uuid.UUID:
 
 def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
     booking = letter.booking
-    guests = [Guest(to_one_line(customer.name), customer.email) for customer in letter.customers]
+    guests = [Guest(letter.name_of(customer), customer.email) for customer in letter.named]
     hosts = [Guest(to_one_line(booking.resource.name), address) for address in letter.to]
     return Invitation(
         method=method,
@@ -416,20 +438,21 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
     zone = first_known_zone(booking.resource.timezone)
 
     def occurrence(
-        booking_id: uuid.UUID, sequence: int, start: datetime, end: datetime
+        entry_id: uuid.UUID, sequence: int, start: datetime, end: datetime
     ) -> InvitationEntry:
         if not booking.event.all_day:
-            return InvitationEntry(booking_id, sequence, start, end)
+            return InvitationEntry(entry_id, sequence, start, end)
         first, last = (local_date(moment, zone) for moment in (start, end))
-        return InvitationEntry(booking_id, sequence, first, last)
+        return InvitationEntry(entry_id, sequence, first, last)
 
     if letter.facts.get("occurrences"):
-        for booking_id, start, end, sequence in letter.facts["occurrences"]:
+        for entry_id, start, end, sequence in letter.facts["occurrences"]:
             times = (datetime.fromisoformat(moment) for moment in (start, end))
-            yield occurrence(uuid.UUID(booking_id), sequence, *times)
+            yield occurrence(uuid.UUID(entry_id), sequence, *times)
     else:
         sequence = letter.facts.get("sequence")
         if sequence is None:
             sequence = booking.reschedules + (method == "CANCEL")
-        entry = entry_of(booking, letter.recipient)
-        yield occurrence(entry, int(sequence), letter.start, letter.end)
+        is_owners = entry_of(booking, letter.recipient) != booking.id
+        shown = booking.owner_booking if is_owners and booking.owner_booking else booking
+        yield occurrence(shown.entry_id, int(sequence), letter.start, letter.end)

@@ -198,10 +198,13 @@ DEFAULTS: Mapping[str, DefaultMail] = {
 SLUGS = tuple(DEFAULTS)
 
 
-def default_mail_words(slug: str) -> MailWords:
-    """The service's template of that kind, in the active language."""
+def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
+    """The service's template of that kind, in the active language; is_named: there is a name to
+    greet the customer by.
+    """
     default = DEFAULTS[slug]
-    greeting = gettext("Hello {{ name }},") if slug.endswith("_customer") else gettext("Hello,")
+    is_personal = is_named and slug.endswith("_customer")
+    greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
     heading, sentence = str(default.heading), str(default.sentence)
     blocks = ["{{ message }}", "{{ details }}", "{{ actions }}", "{{ app }}"]
     body = [

@@ -23,7 +23,7 @@ class Guest(NamedTuple):
 class InvitationEntry(NamedTuple):
     """One entry: aware datetimes, or dates of whole days, the end exclusive."""
 
-    booking_id: uuid.UUID
+    entry_id: uuid.UUID  # of the booking
     sequence: int
     start: datetime | date
     end: datetime | date
@@ -59,7 +59,7 @@ def render_invitation(given: Invitation) -> str:
 
 def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
     event = Event()
-    event.add("UID", booking_uid(occurrence.booking_id))
+    event.add("UID", entry_uid(occurrence.entry_id))
     event.add("SEQUENCE", occurrence.sequence)
     event.add("DTSTAMP", timezone.now().replace(microsecond=0))
     event.add("DTSTART", ical_time(occurrence.start))
@@ -83,9 +83,9 @@ def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
     return event
 
 
-def booking_uid(row_id: uuid.UUID) -> str:
-    """Of a booking's entry, wherever it stands."""
-    return f"{row_id}@{service_host()}"
+def entry_uid(entry_id: uuid.UUID) -> str:
+    """The UID of a booking's entry (`Booking.entry_id`), wherever it stands."""
+    return f"{entry_id}@{service_host()}"
 
 
 def ical_time(value: datetime | date) -> datetime | date:

@@ -130,7 +130,8 @@ class MailsAndCalls:
         ids = {row.booking_id for row in rows if row.booking_id and _needs_booking(row)}
         includes = [INCLUDES[name] for name in ALL_INCLUDES]
         whole = with_includes(Booking.objects.filter(id__in=ids), includes)
-        return {booking.id: booking for booking in _if_any(whole.select_related("app"), ids)}
+        found = _if_any(whole.select_related("app", "owner_booking"), ids)
+        return {booking.id: booking for booking in found}
 
     def _read_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
         """Return the resources that get a password link, by id, if they can still log in."""

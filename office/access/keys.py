@@ -10,11 +10,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from access.serializers import APP_KINDS, NewCredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
-from availability.models import Resource
+from availability.models import Project, Resource
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
 from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
@@ -34,11 +35,30 @@ def state_of(key: Credential) -> str:
     return "expired" if key.expires_at and key.expires_at <= timezone.now() else "valid"
 
 
+def lines_field(label: str, help_text: str) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget(attrs={"rows": 3})
+    return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
+
+
 class KeyForm(CheckedForm, forms.ModelForm):
     """The fields of POST /v2/credentials. `owned`: the apps whose keys may be issued."""
 
     owned: ClassVar[QuerySet[App]]
-    field_of = {"resource_id": "resource"}
+    field_of = {
+        "resource_id": "resource",
+        "projects": "project_slugs",
+        "origins": "web_sites",
+    }
+
+    project_slugs = lines_field(
+        "Projects",
+        "One slug per line. The only projects that a widget key may book. Empty: all.",
+    )
+    web_sites = lines_field(
+        "Web sites",
+        "One per line, such as https://shop.example. Browsers may use a widget key only on these"
+        " sites. Empty: everywhere.",
+    )
 
     class Meta:
         model = Credential
@@ -65,6 +85,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
         app, resource = given.get("app"), given.get("resource")
         if given.get("kind") != Credential.RESOURCE:
             resource = given["resource"] = None
+        is_widget = given.get("kind") == Credential.WIDGET
+        projects = self._find_projects(app, given.get("project_slugs") or "") if is_widget else []
+        origins = (given.get("web_sites") or "").split() if is_widget else []
         if app and not self.owned.filter(pk=app.pk).exists():
             self.add_error("app", "Only owners can issue keys of an app.")
         elif app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
@@ -75,9 +98,20 @@ class KeyForm(CheckedForm, forms.ModelForm):
             "description": given.get("description") or "",
             "expires_at": expires_at.isoformat() if expires_at else None,
             "resource_id": str(resource.pk) if resource else None,
+            "projects": [str(project.pk) for project in projects] or None,
+            "origins": origins or None,
         }
         self.check(NewCredentialSerializer(data=body, context={"now": timezone.now()}))
         return given
+
+    def _find_projects(self, app: App | None, lines: str) -> list[Project]:
+        slugs = list(dict.fromkeys(lines.split()))
+        rows = Project.objects.filter(app=app, deleted_at=None, slug__in=slugs)
+        found = {project.slug: project for project in rows}
+        for slug in slugs:
+            if slug not in found:
+                self.add_error("project_slugs", f"{slug:.100}: There is no such project.")
+        return list(found.values())
 
     def _post_clean(self) -> None:
         """Skip the model's validation: the service creates the row."""
@@ -102,7 +136,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     ordering = ("-id",)
     sortable_by = ()
     autocomplete_fields = ("app", "resource")
-    add_fieldsets = ((None, {"fields": KeyForm.Meta.fields}),)
+    add_fieldsets = ((None, {"fields": (*KeyForm.Meta.fields, "project_slugs", "web_sites")}),)
     change_form_outer_before_template = "office/key_actions.html"
     actions = None
 
@@ -122,8 +156,17 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     def text(self, key: Credential) -> str:
         return key.public_text or f"{key.prefix}… (the full key was shown once, when it was issued)"
 
+    @admin.display(description="scope")
+    def scope(self, key: Credential) -> str:
+        rows = Project.objects.filter(id__in=key.projects or ())
+        slugs = ", ".join(rows.order_by("slug").values_list("slug", flat=True))
+        projects = "all projects" if key.projects is None else f"projects: {slugs or 'none'}"
+        sites = "all web sites" if key.origins is None else f"web sites: {', '.join(key.origins)}"
+        return f"{projects}; {sites}"
+
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
-        shown = ("kind", "text", "shown_state", "app", "account", "resource", "description")
+        shown: tuple[str, ...] = ("kind", "text", "shown_state", "app", "account", "resource")
+        shown += ("description", *(("scope",) if obj and obj.kind == Credential.WIDGET else ()))
         return (*shown, "created_at", "expires_at", "last_used_at", "revoked_at")
 
     def get_readonly_fields(
@@ -159,6 +202,8 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
             expires_at=given["expires_at"],
             app=app,
             resource=given["resource"],
+            projects=[str(id_) for id_ in form.given.get("projects") or ()] or None,
+            origins=form.given.get("origins"),
         )
         keep_secret(request, text)
         return key

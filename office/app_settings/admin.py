@@ -46,6 +46,8 @@ SETTINGS = (
     "external_edits",
 )
 SWITCH = "send_emails"
+# Settings that are on or off, and what they are by default.
+FLAGS = {"publish_projects": True, "public_resources": False}
 
 
 def setting_text(settings: Mapping[str, Any], name: str) -> str:
@@ -60,9 +62,14 @@ def sends_emails(settings: Mapping[str, Any]) -> bool:
     return settings.get("disable_emails") is not True
 
 
+def is_on(settings: Mapping[str, Any], name: str) -> bool:
+    value = settings.get(name)
+    return value if isinstance(value, bool) else FLAGS[name]
+
+
 def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of clients' own."""
-    known = {*SETTINGS, *EMAIL_SWITCHES}
+    known = {*SETTINGS, *FLAGS, *EMAIL_SWITCHES}
     return {key: value for key, value in settings.items() if key not in known}
 
 
@@ -121,6 +128,16 @@ def text_field(
         required=False,
         strip=True,
         widget=widget,
+        show_hidden_initial=True,
+    )
+
+
+def switch_field(label: str, help_text: str) -> forms.BooleanField:
+    return forms.BooleanField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
         show_hidden_initial=True,
     )
 
@@ -184,6 +201,15 @@ class AppForm(CheckedForm, forms.ModelForm):
         show_hidden_initial=True,
     )
 
+    publish_projects = switch_field(
+        "Publish projects",
+        "Projects have a public booking page, unless a project's own setting says otherwise.",
+    )
+    public_resources = switch_field(
+        "Book resources without a project",
+        "Widget keys that are not bound to projects may book resources that are in no project.",
+    )
+
     class Meta:
         model = App
         fields = ("slug", "name", "mode")
@@ -199,6 +225,7 @@ class AppForm(CheckedForm, forms.ModelForm):
             if name in self.fields:
                 self.initial[name] = setting_text(kept, name)
         self.initial[SWITCH] = sends_emails(kept)
+        self.initial.update({name: is_on(kept, name) for name in FLAGS})
         for name, choices in CHOICES.items():
             if name in self.fields:
                 choice_field(self, name).choices = choices(setting_text(kept, name))
@@ -235,6 +262,8 @@ class AppForm(CheckedForm, forms.ModelForm):
             elif name == "redirect_urls" and name in given:
                 lines = [text.strip() for text in given[name].splitlines()]
                 found[name] = [text for text in lines if text] or None
+            elif name in FLAGS and name in given:
+                found[name] = given[name]
             elif name in SETTINGS and name in given:
                 found[name] = given[name] or None
         return found
@@ -259,6 +288,8 @@ def shown_setting(name: str) -> Callable[..., str]:
     def show(self: "AppAdmin", app: App) -> str:
         if name == SWITCH:
             return "yes" if sends_emails(app.settings) else "no"
+        if name in FLAGS:
+            return "yes" if is_on(app.settings, name) else "no"
         return setting_text(app.settings, name)
 
     return show
@@ -284,6 +315,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
         ("Addresses", {"fields": ("callback", "redirect_urls")}),
         ("Time and language", {"fields": ("default_timezone", "language")}),
+        ("Booking on the web", {"fields": (*FLAGS,)}),
         ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
             "Custom keys of clients",
@@ -336,5 +368,5 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         }
 
 
-for _name in (SWITCH, *SETTINGS):
+for _name in (SWITCH, *SETTINGS, *FLAGS):
     setattr(AppAdmin, _name, shown_setting(_name))

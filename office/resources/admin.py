@@ -45,6 +45,7 @@ from office.resources.forms import (
     ProjectResourceForm,
     ProjectResourceFormSet,
     ResourceForm,
+    public_setting,
 )
 
 # The value of a datetime-local input, which omits zero seconds.
@@ -225,6 +226,20 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
+
+    # For accounts that may not change the project.
+    @admin.display(description="Booking page")
+    def published(self, project: Project) -> str:
+        return "published" if project.is_published else "not published"
+
+    @admin.display(description="Customers per booking")
+    def public_customers(self, project: Project) -> str:
+        return public_setting(project, "public_customers") or "1"
+
+    @admin.display(description="Choosing another time")
+    def public_reschedule(self, project: Project) -> str:
+        by_id = public_setting(project, "public_reschedule")
+        return "the booking's id" if by_id else "the link in an e-mail"
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -10,7 +10,7 @@ from availability.core.constraints import MAX_RULES
 from availability.models import Project, ProjectResource, Resource
 from availability.parameters import SlotParameters
 from availability.serializers.fields import MAX_RESOURCES
-from availability.serializers.projects import ProjectSerializer
+from availability.serializers.projects import MAX_PUBLIC_CUSTOMERS, ProjectSerializer
 from availability.serializers.resources import ResourceSerializer
 from common.instants import ZONES
 from office.base.api_forms import ApiForm, JsonField, choice_field
@@ -52,10 +52,49 @@ class ResourceForm(ApiForm):
         return email
 
 
+# Settings that the form shows outside of the JSON.
+PUBLIC_SETTINGS = {"published", "public_customers", "public_reschedule"}
+
+
+def public_setting(project: Project, name: str) -> str:
+    """The setting as its field writes it; "" for the default."""
+    value = project.settings.get(name)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value in (None, 1, "link") else str(value)
+
+
 class ProjectForm(ApiForm):
     serializer_class = ProjectSerializer
     objects = ("availability", "booking", "settings")
     free_objects = ("customer_fields", "ui", "meta")
+
+    published = forms.TypedChoiceField(
+        label="Booking page",
+        help_text="Whether the project has a public booking page.",
+        choices=[("", "As the app says"), ("yes", "Published"), ("no", "Not published")],
+        coerce=lambda word: word == "yes",
+        empty_value=None,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
+    public_customers = forms.TypedChoiceField(
+        label="Customers per booking",
+        help_text="How many customers a visitor can enter for one booking.",
+        choices=[("", "1"), *[(count, count) for count in range(2, MAX_PUBLIC_CUSTOMERS + 1)]],
+        coerce=int,
+        empty_value=None,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
+    public_reschedule = forms.TypedChoiceField(
+        label="Choosing another time",
+        help_text="What a widget key needs to move a booking.",
+        choices=[("", "The link in an e-mail"), ("id", "The booking's id")],
+        empty_value=None,
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
 
     class Meta:
         model = Project
@@ -69,6 +108,9 @@ class ProjectForm(ApiForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in PUBLIC_SETTINGS & self.fields.keys():
+            self.fields[name].show_hidden_initial = True
+            self.initial[name] = public_setting(self.instance, name)
         if "slug" in self.fields:
             is_new = self.instance._state.adding
             self.fields["slug"].required = not is_new
@@ -86,6 +128,8 @@ class ProjectForm(ApiForm):
         values = self.cleaned_data
         if "replaces_notifications" in self.changed_data:
             self.given["replaces_notifications"] = values["replaces_notifications"]
+        for name in PUBLIC_SETTINGS & values.keys() & set(self.changed_data):
+            self.given.setdefault("settings", {})[name] = values[name]
         # Null has a meaning: whole free intervals.
         availability = self.given.get("availability", {})
         if "length" in availability and "length" not in (values["availability"] or {}):

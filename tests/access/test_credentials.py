@@ -25,6 +25,8 @@ def record(made: Any, kind: str, **given: Any) -> dict[str, Any]:
         "prefix": row.prefix,
         "description": "",
         "resource_id": None,
+        "projects": None,
+        "origins": None,
         "expires_at": None,
         "revoked_at": None,
         "last_used_at": None,

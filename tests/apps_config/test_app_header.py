@@ -87,7 +87,8 @@ def test_keys_of_every_kind_keep_to_their_app(
     caller = one.widget()
     if kind == Credential.RESOURCE:
         caller = Caller(resource["api_token"], user="desk@example.com")
-    query = {"resources": [resource["id"]], "from": "now", "to": "1 hour"}
+    project = one.make_project(resource["id"])["id"]
+    query = {"project_id": project, "from": "now", "to": "1 hour"}
 
     plain, named, other = (
         caller.post("/availability", query, **headers)

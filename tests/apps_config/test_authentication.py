@@ -43,13 +43,13 @@ class Key:
 
     def call(self) -> Answer:
         """A POST that every kind of key may make."""
-        body = {"resources": ["0193a4c2-0000-7000-8000-000000000011"]}
+        body = {"project_id": "0193a4c2-0000-7000-8000-000000000014"}
         return Caller(self.text, self.user).post("/availability", body)
 
 
 def is_let_in(answer: Answer) -> bool:
-    """The query's only fault is its resource."""
-    return answer.status == 422 and list(answer.json["errors"]) == ["resources.0"]
+    """The query's only fault is its project."""
+    return answer.status == 422 and list(answer.json["errors"]) == ["project_id"]
 
 
 def refusal(answer: Answer) -> tuple[Any, ...]:
@@ -101,7 +101,7 @@ def test_users_are_read_in_any_case(tenant: Tenant) -> None:
     assert is_let_in(Caller(key.text, "Owner@EXAMPLE.com").post(*QUERY))
 
 
-QUERY = ("/availability", {"resources": ["0193a4c2-0000-7000-8000-000000000011"]})
+QUERY = ("/availability", {"project_id": "0193a4c2-0000-7000-8000-000000000014"})
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])

@@ -72,7 +72,7 @@ def test_widget_keys_are_counted_for_each_address(
     widget = tenant.widget()
 
     answers = [
-        widget.post("/availability", {}, **{"X-Forwarded-For": address})
+        widget.post("/availability", {"project_id": ""}, **{"X-Forwarded-For": address})
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2")
     ]
 

@@ -96,16 +96,16 @@ TABLE = [
     Row("POST", "/availability/count", QUERY, 200),
     Row("POST", "/availability/explain", ASK, 200, ("widget",)),
     Row("POST", "/unavailable/slots", ASK, 200, ("widget",)),
-    Row("POST", "/findtime", {"resource_ids": ["{resource}"], "future": "1 hour"}, 200),
+    Row("POST", "/findtime", {"project_id": "{project}", "future": "1 hour"}, 200),
     Row("POST", "/findtime/bulk", {"queries": [{"resource_ids": ["{resource}"]}]}, 200,
         ("widget",)),
     Row("POST", "/findtime/team", {"queries": [{"resource_ids": ["{resource}"]}]}, 200,
         ("widget",)),
     Row("GET", "/bookings", None, 200, ("widget",)),
     Row("POST", "/bookings",
-        {"resource_id": "{resource}", "what": "A", "customer": CUSTOMER, **EVENT}, 201,
+        {"project_id": "{project}", "what": "A", "customer": CUSTOMER, **EVENT}, 201,
         ("viewer",)),
-    Row("POST", "/bookings/reserve", {"resource_id": "{resource}", **EVENT}, 201, ("viewer",)),
+    Row("POST", "/bookings/reserve", {"project_id": "{project}", **EVENT}, 201, ("viewer",)),
     Row("PUT", "/bookings/reserve/extend", {"reservation_id": "{hold}"}, 200, ("viewer",)),
     Row("DELETE", "/bookings/reserve/{hold}", None, 204, ("viewer",)),
     Row("POST", "/bookings/bulk", {"bookings": [{}]}, 200, ("viewer", "widget")),
@@ -158,7 +158,9 @@ class World:
             {"resource_id": resource["id"], "provider": "caldav", "address": CONNECTED},
         )
         tenant.post(f"/calendars/{connected.data['id']}/feed")
-        booked = {"resource_id": resource["id"]}
+        settings = {"public_reschedule": "id"}
+        project = tenant.make_project(resource["id"], settings=settings)["id"]
+        booked = {"project_id": project, "resource_id": resource["id"]}
         first = tenant.book(start="2026-11-23T09:00:00Z", end="2026-11-23T10:00:00Z", **booked)
         other = tenant.book(start="2026-11-23T11:00:00Z", end="2026-11-23T12:00:00Z", **booked)
         tenant.put(f"/bookings/{other.data['id']}/cancel")
@@ -184,7 +186,7 @@ class World:
             "second": second.data["id"],
             "connected": connected.data["id"],
             "event": event["id"],
-            "project": tenant.make_project(resource["id"])["id"],
+            "project": project,
             "unused": tenant.make_project(name="Unused")["id"],
             "booking": first.data["id"],
             "done": other.data["id"],

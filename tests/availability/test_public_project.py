@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 
 from apps_config.models import Credential
-from apps_config.services import archive_app
+from apps_config.services import archive_app, issue_key
 from tests.availability.test_projects import FULL
-from tests.world import NOW, Answer, Caller, Tenant
+from tests.world import NOW, Answer, Caller, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
 pytestmark = pytest.mark.usefixtures("clock")
@@ -178,14 +178,16 @@ def test_what_the_page_is_told_can_be_asked_for(tenant: Tenant) -> None:
 # --- GET /projects/hosted/:slug -------------------------------------------------------------------
 def test_a_hosted_page_carries_a_key(tenant: Tenant) -> None:
     project, ids = make_full(tenant)
-    widget = tenant.post("/credentials", {"kind": "widget"}).data["key"]
+    tenant.post("/credentials", {"kind": "widget"})
 
     answer = hosted(project["slug"])
 
-    expected = {"id": project["id"], **WHOLE, "resources": ids, "app_key": widget}
+    key = Credential.objects.get(hosted_project=project["id"])
+    expected = {"id": project["id"], **WHOLE, "resources": ids, "app_key": key.public_text}
     assert (answer.status, answer.json) == (200, {"data": expected})
     assert answer.headers["Cache-Control"] == "public, max-age=60"
-    assert Caller(widget).get(f"/projects/embed/{project['id']}").status == 200
+    assert (key.kind, key.projects, key.origins) == ("widget", [project["id"]], None)
+    assert Caller(key.public_text).get(f"/projects/embed/{project['id']}").status == 200
 
 
 def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
@@ -195,22 +197,33 @@ def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
 
     made = Credential.objects.get(kind="widget")
     assert [answer.data["app_key"] for answer in answers] == [made.public_text] * 2
-    assert (made.app_id, made.description) == (tenant.app.id, "Hosted pages")
+    assert (made.app_id, made.description) == (tenant.app.id, "Hosted page")
 
 
 def test_the_newest_key_that_is_valid_is_shown(tenant: Tenant, clock: Any) -> None:
-    tenant.make_project()
+    project = tenant.make_project()["id"]
     keys = []
-    for expires_at in (None, None, "2026-11-20T09:31:00Z", None):
-        body = {"kind": "widget", "expires_at": expires_at}
-        keys.append(tenant.post("/credentials", body).data)
+    for expires_at in (None, None, at("2026-11-20 09:31"), None):
+        scope = {"projects": [project], "hosted_project_id": project}
+        key, _ = issue_key(Credential.WIDGET, app=tenant.app, expires_at=expires_at, **scope)
+        keys.append(key)
         clock.shift(1)
-    tenant.delete(f"/credentials/{keys[3]['id']}")
+    tenant.delete(f"/credentials/{keys[3].id}")
 
     before = hosted("check-up").data["app_key"]
     clock.shift(60)
 
-    assert (before, hosted("check-up").data["app_key"]) == (keys[2]["key"], keys[1]["key"])
+    found = (before, hosted("check-up").data["app_key"])
+    assert found == (keys[2].public_text, keys[1].public_text)
+
+
+def test_each_page_has_a_key_of_its_own(tenant: Tenant) -> None:
+    ids = [tenant.make_project(slug=slug)["id"] for slug in ("one", "two")]
+    callers = [Caller(hosted(slug).data["app_key"]) for slug in ("one", "two")]
+
+    statuses = [[caller.get(f"/projects/embed/{id_}").status for id_ in ids] for caller in callers]
+
+    assert statuses == [[200, 404], [404, 200]]
 
 
 def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
@@ -219,8 +232,9 @@ def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
     tenant.delete(f"/credentials/{Credential.objects.get(kind='widget').id}")
 
     second = hosted("check-up").data["app_key"]
+    body = {"project_id": tenant.get("/projects").data[0]["id"]}
 
-    assert (first != second, Caller(second).post("/bookings", {}).status) == (True, 422)
+    assert (first != second, Caller(second).post("/bookings", body).status) == (True, 422)
 
 
 @pytest.mark.parametrize("kind", ["unknown", "deleted", "archived"])
@@ -263,13 +277,13 @@ def test_queries_are_strict_and_browsers_may_read(tenant: Tenant) -> None:
 def test_the_number_of_queries_does_not_grow(
     tenant: Tenant, django_assert_num_queries: Callable[..., Any]
 ) -> None:
-    tenant.widget()
     for count in (1, 4):
         ids = [tenant.make_resource(f"R{number}")["id"] for number in range(count)]
         rules = [{"allow_hours": {"start": hour, "end": hour + 1}} for hour in range(count)]
         tenant.make_project(*ids, slug=f"with-{count}", availability_constraints=rules)
 
     for count in (1, 4):
+        hosted(f"with-{count}")  # makes the key
         with django_assert_num_queries(5):
             assert len(hosted(f"with-{count}").data["resources"]) == count
 

@@ -204,7 +204,8 @@ def test_widget_key_names_the_length_where_the_project_does_not(tenant, ada):
 
 
 def test_widget_key_and_other_resources(tenant, project, three):
-    """Those of the project; without one, those of the app, and nothing of the past."""
+    """Those of the project; without one, those of no project, and nothing of the past."""
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     widget = tenant.widget()
 
     beside = widget.post("/availability", {"project_id": project["id"], "resources": [three[2]]})
@@ -245,6 +246,7 @@ def test_resource_key_sees_itself_only(tenant, ada):
     ],
 )
 def test_what_a_widget_key_may_ask(tenant, ada, path, status):
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     body = {"resources": [ada["id"]], "queries": [{"resources": [ada["id"]]}]}
 
     assert tenant.widget().post(path, body).status == status

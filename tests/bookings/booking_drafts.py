@@ -1,6 +1,7 @@
 """What the tests of bookings share: a Monday, a customer, and records as the API writes them."""
 
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from bookings.action_links import action_url
 from bookings.models import Booking
@@ -60,6 +61,23 @@ def answered(booking: Any, state: str, graph: str = "instant", **given: Any) -> 
         "start": format_instant(row.event.start),
         "end": format_instant(row.event.end),
     }
+
+
+def uid_of(booking: Any) -> str:
+    """The UID of a booking's entry in calendars, without the host."""
+    return str(Booking.objects.get(id=booking["id"]).entry_id)
+
+
+def booking_of(uid: str) -> str:
+    """The id of the booking that an entry in a calendar stands for."""
+    return str(Booking.objects.get(calendar_uid=uid.partition("@")[0]).id)
+
+
+def signature_of(booking: Any) -> str:
+    """What the link of a mail carries by which the customer moves the booking."""
+    row = Booking.objects.select_related("event").get(id=booking["id"])
+    query = urlsplit(action_url(row, "reschedule", row.event.end)).query
+    return parse_qs(query)["signature"][0]
 
 
 def links(booking: Any) -> dict[str, str]:

@@ -44,10 +44,26 @@ class Offer:
     buffer: int
     ignores_days: bool
     max_per_day: int | None
+    increment: int | None = None
 
     def takes(self, diary: Diary, start: int, end: int) -> bool:
         """Whether a booking from minute `start` to minute `end` is to be accepted."""
         return self.length in (None, end - start) and self.is_free(diary, start, end)
+
+    def starts_on_grid(self, diaries: Sequence[Diary], start: int) -> bool:
+        """Whether slots of these resources together start at that minute of open time: counted on
+        the first one's clock, from the opening of the stretch or the local midnight in it.
+        """
+        if self.increment is None or self.length is None:
+            return True
+        zone = diaries[0].zone
+        reading, first = read_wall(start, zone), start
+        while read_wall(first - 1, zone).date() == reading.date() and all(
+            is_open((diary.rules, self.rules), first - 1, diary.zone) for diary in diaries
+        ):
+            first -= 1
+        passed = (reading - read_wall(first, zone)) // timedelta(minutes=1)
+        return passed % self.increment == 0
 
     def is_free(self, diary: Diary, start: int, end: int) -> bool:
         """Whether the time is wholly free; how long it is does not matter."""
@@ -142,11 +158,3 @@ def minute_after(text: str) -> int:
 
 def to_text(minute: int) -> str:
     return (datetime(1970, 1, 1) + minute * MINUTE).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def one_takes(offer: Offer, diaries: Sequence[Diary], start: int, end: int) -> bool:
-    return any(offer.takes(diary, start, end) for diary in diaries)
-
-
-def all_take(offer: Offer, diaries: Sequence[Diary], start: int, end: int) -> bool:
-    return all(offer.takes(diary, start, end) for diary in diaries)

@@ -445,22 +445,25 @@ def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> No
     widget = tenant.widget()
 
     answer = take_seat(widget, group, project_id=classes, graph="instant")
-    named = take_seat(widget, group, BOB)
+    unnamed = take_seat(widget, group, BOB)
+    named = take_seat(widget, group, BOB, project_id=classes)
 
     assert (answer.status, answer.json) == (
         *(201, {"data": answered(answer.data, "confirmed", "group_customer")}),
     )
-    assert named.status == 201
-    assert refused(take_seat(widget, group, CYD)) == (409, FULL)
+    assert (unnamed.status, unnamed.json["code"], named.status) == (403, "forbidden", 201)
+    assert refused(take_seat(widget, group, CYD, project_id=classes)) == (409, FULL)
 
 
 def test_a_widget_key_makes_no_group(tenant: Tenant, ada: Any) -> None:
     owners = tenant.make_project(ada["id"], booking={"graph": "group_owner", "what": "Yoga"})["id"]
+    bob = tenant.make_resource("Bob")["id"]
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     widget = tenant.widget()
     body = {"customer": MARTY, "what": "Yoga", "settings": {"max_seats": 5}, **NINE}
 
     answers = [
-        widget.post("/bookings", {"graph": "group_owner", "resource_id": ada["id"], **body}),
+        widget.post("/bookings", {"graph": "group_owner", "resource_id": bob, **body}),
         widget.post("/bookings", {"project_id": owners, **body}),
     ]
 
@@ -805,8 +808,9 @@ def test_what_is_no_group_is_not_found(
 
 
 def test_a_widget_key_sees_no_more_of_a_group_than_it_needs(
-    tenant: Tenant, ada: Any, group: Any
+    tenant: Tenant, ada: Any, classes: str
 ) -> None:
+    group = make_group(tenant, ada, project_id=classes)
     seat_in(tenant, group)
     widget = tenant.widget()
 
@@ -959,7 +963,10 @@ def test_groups_take_a_range_and_an_order(tenant: Tenant, ada: Any) -> None:
     ]
 
 
-def test_a_widget_key_sees_no_group_that_has_begun(tenant: Tenant, group: Any, clock: Any) -> None:
+def test_a_widget_key_sees_no_group_that_has_begun(
+    tenant: Tenant, ada: Any, classes: str, clock: Any
+) -> None:
+    group = make_group(tenant, ada, project_id=classes)
     widget = tenant.widget()
 
     def found(caller: Caller) -> list[str]:

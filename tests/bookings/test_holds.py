@@ -961,7 +961,7 @@ def test_a_widget_keys_hold_becomes_a_booking(tenant: Tenant, widget: Caller, ad
 
 
 def test_a_widget_key_gives_back_what_it_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
-    hold = hold_of(widget, resource_id=ada["id"])
+    hold = hold_of(widget, project_id=make_project(tenant, ada))
 
     assert (release(widget, hold).status, taken(tenant, ada["id"])) == (204, [])
 
@@ -988,8 +988,10 @@ def test_a_widget_key_may_hold_as_long_as_its_project_says(
 
 
 def test_a_widget_key_without_a_project_may_hold_for_half_a_minute(
-    widget: Caller, ada: Any
+    tenant: Tenant, widget: Caller, ada: Any
 ) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
+
     answers = [
         reserve(widget, resource_id=ada["id"], reservation_time=seconds) for seconds in (31, 30)
     ]
@@ -998,7 +1000,7 @@ def test_a_widget_key_without_a_project_may_hold_for_half_a_minute(
 
 
 def test_a_widget_key_extends_once(tenant: Tenant, widget: Caller, ada: Any) -> None:
-    hold = hold_of(widget, resource_id=ada["id"])
+    hold = hold_of(widget, project_id=make_project(tenant, ada))
 
     first, second, servers = extend(widget, hold), extend(widget, hold), extend(tenant, hold)
 
@@ -1065,19 +1067,21 @@ def test_an_address_has_five_open_holds(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, ada: Any, clock: Any
 ) -> None:
     times = [span(f"{hour:02}:00", f"{hour + 1:02}:00") for hour in range(9, 15)]
+    project = make_project(tenant, ada)
     for time in times[:2]:
-        hold_of(widget, resource_id=ada["id"], **time)
+        hold_of(widget, project_id=project, **time)
     clock.shift(4.5)
     for time in times[2:5]:
-        hold_of(widget, resource_id=ada["id"], **time)
+        hold_of(widget, project_id=project, **time)
     before = list(Hold.objects.order_by("id").values())
 
-    refusal = reserve(widget, resource_id=ada["id"], **times[5])
+    refusal = reserve(widget, project_id=project, **times[5])
     other_app = make_tenant()
+    of_other_app = make_project(other_app, other_app.make_resource())
     others = [
         reserve(tenant, resource_id=ada["id"], **times[5]).status,
-        reserve(other_app.widget(), resource_id=other_app.make_resource()["id"]).status,
-        elsewhere(tenant, ada["id"]).status,
+        reserve(other_app.widget(), project_id=of_other_app).status,
+        elsewhere(tenant, project).status,
     ]
 
     error = {"error": "Too many open holds from this address.", "code": "rate_limited"}
@@ -1088,11 +1092,11 @@ def test_an_address_has_five_open_holds(
     ] == before
 
 
-def elsewhere(tenant: Tenant, resource_id: str) -> Answer:
+def elsewhere(tenant: Tenant, project: str) -> Answer:
     """A hold with a widget key from another address."""
     caller = tenant.widget()
     caller.client.defaults["REMOTE_ADDR"] = "192.0.2.7"
-    return reserve(caller, resource_id=resource_id, **span("20:00", "21:00"))
+    return reserve(caller, project_id=project, **span("20:00", "21:00"))
 
 
 @pytest.mark.parametrize("how", ["lapsed", "used", "released"])
@@ -1100,17 +1104,18 @@ def test_what_is_over_makes_room_for_another(
     tenant: Tenant, widget: Caller, ada: Any, clock: Any, how: str
 ) -> None:
     times = [span(f"{hour:02}:00", f"{hour + 1:02}:00") for hour in range(9, 15)]
-    holds = [hold_of(widget, resource_id=ada["id"], **time) for time in times[:5]]
-    assert reserve(widget, resource_id=ada["id"], **times[5]).status == 429
+    project = make_project(tenant, ada)
+    holds = [hold_of(widget, project_id=project, **time) for time in times[:5]]
+    assert reserve(widget, project_id=project, **times[5]).status == 429
 
     if how == "lapsed":
         clock.shift(30)
     elif how == "used":
-        assert book(widget, resource_id=ada["id"], reservation_id=holds[0]).status == 201
+        assert book(widget, project_id=project, reservation_id=holds[0]).status == 201
     else:
         release(widget, holds[0])
 
-    assert reserve(widget, resource_id=ada["id"], **times[5]).status == 201
+    assert reserve(widget, project_id=project, **times[5]).status == 201
 
 
 def test_a_mutual_hold_counts_once(tenant: Tenant, widget: Caller, mutual: str) -> None:

@@ -4,7 +4,7 @@ Random projects, rules, calendars and moments around the odd hours of the world'
 API and a real database, against the slow model in `offer_model`. --deep takes 20 times as many.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,12 +21,10 @@ from tests.availability.test_core_properties import constraints
 from tests.bookings.offer_model import (
     Diary,
     Offer,
-    all_take,
     local_days,
     midnight,
     minute_after,
     minute_of,
-    one_takes,
     read_moment,
     to_text,
 )
@@ -38,6 +36,7 @@ DAY = 1440
 EXAMPLES = 1200 if settings().max_examples > 100 else 20  # with --deep, and without
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
+INCREMENTS = {None: None, "7 minutes": 7, "15 minutes": 15, "1 hour": 60}
 BUFFERS = {"0 minutes": 0, "10 minutes": 10, "61 minutes": 61}
 # Sorted so that every `from` lies before every `to`, also where a zone skips a day.
 EARLIEST = ("now", "now", "-3 hours", "30 minutes", "2 hours 10 minutes", "1 day", "tomorrow",
@@ -135,9 +134,7 @@ class World:
             "buffer": buffer,
             "from": earliest,
             "to": latest,
-            "timeslot_increments": self.draw(
-                st.sampled_from((None, "7 minutes", "15 minutes", "1 hour"))
-            ),
+            "timeslot_increments": self.draw(st.sampled_from(list(INCREMENTS))),
             "round_to_nearest_hour": self.draw(st.booleans()),
             "ignore_all_day_events": self.draw(st.booleans()),
         }
@@ -158,6 +155,7 @@ class World:
             buffer=BUFFERS[buffer],
             ignores_days=terms["ignore_all_day_events"],
             max_per_day=limit,
+            increment=INCREMENTS[terms["timeslot_increments"]],
         )
 
     def _put(self, resource_id: str, kind: str, where: tuple[int, int]) -> None:
@@ -258,6 +256,13 @@ class Clerk:
 
     def __init__(self, world: World, caller: Caller) -> None:
         self.world, self.caller = world, caller
+        self.is_public = caller is not world.tenant
+
+    def expects(self, diaries: Sequence[Diary], start: int, end: int) -> bool:
+        """Whether the resources together are to be booked: a public caller keeps to the grid."""
+        offer = self.world.offer
+        is_free = all(offer.takes(diary, start, end) for diary in diaries)
+        return is_free and (not self.is_public or offer.starts_on_grid(diaries, start))
 
     def try_booking(self, start: str, end: str, resource_id: str | None = None) -> Answer:
         customer = {"name": "Marty McFly", "email": "marty@example.com"}
@@ -383,16 +388,18 @@ def choose_verge(data: Any, world: World, free: list[tuple[int, int]]) -> tuple[
 def check_any(world: World, clerk: Clerk, start: int, end: int) -> None:
     """Accepted if and only if the model says that it is free, and explained so."""
     texts = to_text(start), to_text(end)
+    diaries = [*world.diaries.values()]
+    takes_all = world.is_mutual and clerk.is_public  # whichever resource is named
     for resource_id, diary in world.diaries.items():
         answer = clerk.try_booking(*texts, resource_id)
-        is_accepted = world.offer.takes(diary, start, end)
+        is_accepted = clerk.expects(diaries if takes_all else [diary], start, end)
         event(f"accepted: {is_accepted}")
         assert (answer.status == 201) == is_accepted
         assert clerk.explains_as_free(*texts, resource_id) == world.offer.is_free(diary, start, end)
-        if not is_accepted:
+        if not is_accepted and not takes_all:
             check_refusal(world, clerk, answer, resource_id, start, end)
-    take = all_take if world.is_mutual else one_takes
-    assert clerk.accepts(*texts) == take(world.offer, [*world.diaries.values()], start, end)
+    together = [diaries] if world.is_mutual else [[diary] for diary in diaries]
+    assert clerk.accepts(*texts) == any(clerk.expects(each, start, end) for each in together)
 
 
 def check_refusal(
@@ -406,6 +413,7 @@ def check_refusal(
         is_right_length
         and offer.is_allowed(diary, start, end)
         and offer.overlaps(diary, start, end)
+        and (not clerk.is_public or offer.starts_on_grid([diary], start))
     )
     assert answer.json["code"] == ("slot_taken" if is_only_taken else "not_available")
     for other in answer.json["alternatives"][:1]:
@@ -420,6 +428,30 @@ HOUR, HALF = "Must last exactly 60 minutes.", "Must last exactly 30 minutes."
 DAY_AHEAD = {"from": "1 day", "to": "2 days"}
 
 
+@pytest.mark.parametrize("caller", ["server key", "widget key"])
+def test_the_grid_of_starts_binds_public_callers(tenant, time_machine, caller):
+    time_machine.move_to(at("2026-11-23 08:10:05"), tick=False)
+    rules = [{"block_hours": {"start": 0, "end": "09:20"}}]
+    ada = tenant.make_resource("Ada", availability_constraints=rules)
+    project = tenant.make_project(ada["id"], availability={"timeslot_increments": "30 minutes"})
+    callers = {"server key": tenant, "widget key": tenant.widget()}
+    customer = {"name": "Marty", "email": "marty@example.com"}
+    body = {"project_id": project["id"], "what": "A", "customer": customer}
+
+    answers = [
+        callers[caller].post(
+            "/bookings", {**body, "start": f"2026-11-{start}:00Z", "end": f"2026-11-{end}:00Z"}
+        )
+        for start, end in (("24T09:30", "24T10:30"), ("25T10:20", "25T11:20"))
+    ]
+
+    refused = [{"type": "limit", "text": "Must start at one of the offered times."}]
+    assert [answer.status for answer in answers] == [409 if caller == "widget key" else 201, 201]
+    if caller == "widget key":
+        assert answers[0].json["reasons"] == refused
+        assert answers[0].json["alternatives"][0]["start"] == "2026-11-24T09:50:00+00:00"
+
+
 @pytest.mark.parametrize(
     ("terms", "start", "end", "refused"),
     [
@@ -427,7 +459,7 @@ DAY_AHEAD = {"from": "1 day", "to": "2 days"}
         ({}, "23T08:10:05", "23T09:10:05", None),
         ({}, "23T08:10:04", "23T09:10:04", [PAST]),
         ({}, "23T07:00:00", "23T08:00:00", [PAST]),
-        # The grid of starts is not enforced, the length is.
+        # The grid of starts is not enforced for the owner, the length is.
         ({"timeslot_increments": "1 hour"}, "23T13:17:03", "23T14:17:03", None),
         ({}, "23T13:00:00", "23T13:59:59", [HOUR]),
         ({}, "23T13:00:00", "23T14:00:01", [HOUR]),

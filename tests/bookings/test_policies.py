@@ -6,7 +6,7 @@ import pytest
 
 from bookings.models import Booking
 from bookings.services import customer_may_move
-from tests.bookings.booking_drafts import MONDAY, NINE, answered, shown, span, whole
+from tests.bookings.booking_drafts import MONDAY, NINE, answered, shown, signature_of, span, whole
 from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -18,6 +18,7 @@ class Desk:
     def __init__(self, tenant: Tenant, **settings: Any) -> None:
         self.tenant = tenant
         resource = tenant.make_resource("Ada", email="ada@example.com")
+        settings = {"public_reschedule": "id", **settings}
         self.project = tenant.make_project(resource["id"], settings=settings)["id"]
         self.booking = tenant.book(project_id=self.project, **NINE).data
         self.path = f"/bookings/{self.booking['id']}"
@@ -123,11 +124,13 @@ def test_what_the_graph_does_not_allow_comes_first(tenant: Tenant) -> None:
 
 
 def test_bookings_without_a_project_have_no_policies(tenant: Tenant, clock: Any) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     booking = tenant.book(resource_id=tenant.make_resource()["id"], **NINE).data
+    move = {**span("11:00", "12:00"), "signature": signature_of(booking)}
     clock.move_to(at(f"{MONDAY} 08:59"))
 
     answers = [
-        tenant.widget().post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00")),
+        tenant.widget().post(f"/bookings/{booking['id']}/reschedule", move),
         tenant.put(f"/bookings/{booking['id']}/cancel_by_customer"),
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from bookings import booking_input
 from bookings.models import Booking
 from bookings.services import reschedule
-from tests.bookings.booking_drafts import MARTY, NINE, answered, shown, span, whole
+from tests.bookings.booking_drafts import MARTY, NINE, answered, shown, signature_of, span, whole
 from tests.world import Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -34,6 +34,11 @@ def widget(tenant: Tenant) -> Caller:
     return tenant.widget()
 
 
+def open_resources(tenant: Tenant) -> None:
+    """Widget keys may book resources that are in no project."""
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
+
+
 def book(widget: Caller, query: str = "", **given: Any) -> Answer:
     body = {"what": "Check-up", "customer": MARTY, **NINE, **given}
     return widget.post(f"/bookings{query}", body)
@@ -46,7 +51,6 @@ def test_what_counts(tenant: Tenant, widget: Caller, ada: Any, project: str) -> 
         "resource_id": ada["id"],
         "where": "Room 2",
         "description": "Words",
-        "participants": ["bob@example.com"],
         "meta": {"a": 1},
     }
 
@@ -61,7 +65,7 @@ def test_what_counts(tenant: Tenant, widget: Caller, ada: Any, project: str) -> 
         "description": "Words",
         "calendar_id": ada["calendars"][0]["id"],
         "invite": True,
-        "participants": ["bob@example.com"],
+        "participants": [],
     }
     assert (found["meta"], found["project"]["id"]) == ({"a": 1}, project)
 
@@ -71,6 +75,7 @@ def test_the_nested_form_and_several_customers(
 ) -> None:
     people = [{**MARTY, "city": "Hill Valley"}, {"name": "Doc", "email": "doc@example.com"}]
     body = {"event": {**NINE, "what": "A"}, "customers": people, "project_id": project}
+    tenant.put(f"/projects/{project}", {"settings": {"public_customers": 2}})
 
     answer = widget.post("/bookings", body)
 
@@ -97,6 +102,8 @@ REMINDER = {
         {"settings": "nonsense"},
         {"event_notifications": [REMINDER]},
         {"event_notifications": "nonsense"},
+        {"participants": ["bob@example.com"]},
+        {"participants": "nonsense"},
         {"invite": False},
         {"recurrence": "FREQ=DAILY;COUNT=3", "on_conflict": "skip"},
         {"reservation_time": 3600},
@@ -117,6 +124,7 @@ def test_what_is_ignored(
         "enforce_availability": True,
     }
     assert found["attributes"]["event_info"]["invite"] is True
+    assert found["attributes"]["event_info"]["participants"] == []
     assert found["calendar"]["id"] == ada["calendars"][0]["id"]
 
 
@@ -165,7 +173,9 @@ def test_the_graph_is_the_projects(
     assert (answer.data["graph"], answer.data["state"]) == expected
 
 
-def test_the_graph_is_free_without_a_project(widget: Caller, ada: Any) -> None:
+def test_the_graph_is_free_without_a_project(tenant: Tenant, widget: Caller, ada: Any) -> None:
+    open_resources(tenant)
+
     answer = book(widget, resource_id=ada["id"], graph="confirm_decline")
 
     assert (answer.status, answer.data["graph"]) == (201, "confirm_decline")
@@ -197,10 +207,12 @@ def test_a_booking_may_move_to_the_projects_resources_only(
     bob, cleo = tenant.make_resource("Bob")["id"], tenant.make_resource("Cleo")["id"]
     tenant.post(f"/projects/{project}/resources", {"resource_id": bob})
     booking = book(widget, project_id=project).data
-    path = f"/bookings/{booking['id']}/reschedule"
+    path, signature = f"/bookings/{booking['id']}/reschedule", signature_of(booking)
 
     answers = [
-        widget.post(path, {**span("11:00", "12:00"), "resource_id": resource})
+        widget.post(
+            path, {**span("11:00", "12:00"), "resource_id": resource, "signature": signature}
+        )
         for resource in (cleo, bob)
     ]
 
@@ -242,6 +254,7 @@ def test_rules_of_the_resource_hold_without_a_project(tenant: Tenant, widget: Ca
     resource = tenant.make_resource(
         availability_constraints=[{"allow_hours": {"start": 9, "end": 12}}]
     )["id"]
+    open_resources(tenant)
 
     answers = [
         book(widget, resource_id=resource, **times)
@@ -340,10 +353,10 @@ def test_moves_keep_the_rules_of_bookings_that_did_not(
     booking = tenant.book(
         project_id=project, settings={"enforce_availability": False}, **span("06:00", "06:10")
     ).data
-    path = f"/bookings/{booking['id']}/reschedule"
+    path, signature = f"/bookings/{booking['id']}/reschedule", signature_of(booking)
 
     answers = [
-        widget.post(path, times)
+        widget.post(path, {**times, "signature": signature})
         for times in (span("07:00", "08:00"), span("09:00", "09:10"), span("09:00", "10:00"))
     ]
 
@@ -406,10 +419,11 @@ def test_other_includes_are_not_for_widget_keys(widget: Caller, project: str, in
     assert Booking.objects.count() == 1
 
 
-def test_the_id_is_the_capability(
+def test_the_id_is_the_capability_where_the_project_says_so(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, project: str
 ) -> None:
-    """Whoever knows a booking's id may move it, within its own app."""
+    """Whoever knows a booking's id may then move it, within its own app."""
+    tenant.put(f"/projects/{project}", {"settings": {"public_reschedule": "id"}})
     booking = tenant.book(project_id=project, **NINE).data
     stranger = make_tenant().widget()
     path = f"/bookings/{booking['id']}/reschedule"
@@ -435,17 +449,25 @@ def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -
 
 
 # --- What keeps it from mailing strangers ---------------------------------------------------------
-def test_a_widget_key_names_few_customers(tenant: Tenant, widget: Caller, project: str) -> None:
+@pytest.mark.parametrize(
+    ("most", "sentence"),
+    [
+        (None, "Must have at most 1 item."),
+        (1, "Must have at most 1 item."),
+        (5, "Must have at most 5 items."),
+    ],
+)
+def test_a_widget_key_names_as_many_customers_as_the_project_says(
+    tenant: Tenant, widget: Caller, project: str, most: int | None, sentence: str
+) -> None:
+    tenant.put(f"/projects/{project}", {"settings": {"public_customers": most}})
     people = [{"name": f"P{number}", "email": f"p{number}@example.com"} for number in range(6)]
     body = {"what": "Check-up", "project_id": project, **NINE}
 
-    refused = widget.post("/bookings", {**body, "customers": people})
-    made = widget.post("/bookings", {**body, "customers": people[:5]})
+    refused = widget.post("/bookings", {**body, "customers": people[: (most or 1) + 1]})
+    made = widget.post("/bookings", {**body, "customers": people[: most or 1]})
 
-    assert (refused.status, refused.json["errors"]) == (
-        422,
-        {"customers": ["Must have at most 5 items."]},
-    )
+    assert (refused.status, refused.json["errors"]) == (422, {"customers": [sentence]})
     assert (made.status, tenant.get("/bookings").json["total"]) == (201, 1)
 
 
@@ -480,10 +502,11 @@ def test_a_widget_key_moves_a_booking_so_often(
 ) -> None:
     """Every move is mailed, also where the project sets no limit."""
     monkeypatch.setattr(reschedule, "MAX_MOVES_BY_CUSTOMER", 1)
-    path = f"/bookings/{book(widget, project_id=project).data['id']}/reschedule"
+    booking = book(widget, project_id=project).data
+    path, signature = f"/bookings/{booking['id']}/reschedule", signature_of(booking)
 
     answers = [
-        widget.post(path, span(start, end))
+        widget.post(path, {**span(start, end), "signature": signature})
         for start, end in (("11:00", "12:00"), ("13:00", "14:00"))
     ]
 
@@ -506,8 +529,10 @@ def test_what_is_related_needs_a_graph_of_seats(tenant: Tenant, ada: Any) -> Non
 
 def test_a_widget_key_moves_no_group(tenant: Tenant, widget: Caller, ada: Any) -> None:
     """Every page lists the ids of groups."""
+    settings = {"public_reschedule": "id"}
+    project = tenant.make_project(ada["id"], settings=settings)["id"]
     group = tenant.book(
-        resource_id=ada["id"], graph="group_owner", settings={"max_seats": 2}, **NINE
+        project_id=project, graph="group_owner", settings={"max_seats": 2}, **NINE
     ).data
 
     answer = widget.post(f"/bookings/{group['id']}/reschedule", span("11:00", "12:00"))

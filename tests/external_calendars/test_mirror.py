@@ -20,6 +20,7 @@ from notifications.outbox import dispatcher
 from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from notifications.outbox.queue import claim_due
 from notifications.outbox.redeliver import redeliver
+from tests.bookings.booking_drafts import uid_of
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.external_calendars.mirrored import (
     ADDRESS,
@@ -95,7 +96,7 @@ def move(tenant: Tenant, booking: Any, **given: Any) -> None:
 
 
 def path_of(booking: Any, folder: str = "/ada/work/") -> str:
-    return f"{folder}{booking['id']}@bookings.example.com.ics"
+    return f"{folder}{uid_of(booking)}@bookings.example.com.ics"
 
 
 def span_of(given: dict[str, str]) -> tuple[Any, Any]:
@@ -114,7 +115,7 @@ def test_a_booking_its_move_and_its_end(
 
     [event] = events_of(memory.text(path))
     assert shown(memory.text(path)) == (
-        f"{booking['id']}@bookings.example.com",
+        f"{uid_of(booking)}@bookings.example.com",
         *span_of(times()),
         "Meeting",
         ["marty@example.com"],
@@ -528,7 +529,7 @@ def test_what_the_owner_took_over_from_a_mail_is_found_by_its_uid(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)
-    uid = f"{booking['id']}@bookings.example.com"
+    uid = f"{uid_of(booking)}@bookings.example.com"
     text = f"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:{uid}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
     etag = memory.set("/ada/work/invitation.ics", text)
     ExternalObject.objects.create(
@@ -767,7 +768,7 @@ def test_an_update_is_written_and_forgets_the_former_address(
     assert (answer.status, unwritten, write()) == (200, 0, 1)
     [event] = events_of(memory.text(path))
     assert shown(memory.text(path)) == (
-        f"{booking['id']}@bookings.example.com",
+        f"{uid_of(booking)}@bookings.example.com",
         *span_of(times()),
         "Cleaning",
         ["new@example.com"],

@@ -11,6 +11,7 @@ from external_calendars.models import WrittenEvent
 from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
+from tests.bookings.booking_drafts import uid_of
 from tests.bookings.group_world import ANN, make_group, seat_in
 from tests.external_calendars.mirrored import Memory, connect, make_due, write
 from tests.external_calendars.test_mirror import (
@@ -43,7 +44,7 @@ def test_provider_event(tenant: Tenant, ada: Any, work: Calendar, memory: Memory
     waiting = {
         "calendar_id": str(work.id),
         "provider": "caldav",
-        "provider_id": f"{booking['id']}@bookings.example.com",
+        "provider_id": f"{uid_of(booking)}@bookings.example.com",
         "state": "pending",
         "reason": None,
         "start": None,

@@ -17,6 +17,7 @@ from external_calendars.providers.base import PROVIDER_ERRORS
 from external_calendars.sync.run import SYNCED
 from notifications.models import Delivery, Endpoint
 from notifications.outbox.dispatcher import run_dispatcher
+from tests.bookings.booking_drafts import uid_of
 from tests.external_calendars.front import Answer
 from tests.external_calendars.memory import look as look_there
 from tests.external_calendars.mirrored import (
@@ -51,7 +52,7 @@ def work(ada: Any, home: Collection) -> Calendar:
 
 
 def name_of(booking: Any) -> str:
-    return f"{booking['id']}@bookings.example.com.ics"
+    return f"{uid_of(booking)}@bookings.example.com.ics"
 
 
 def names_in(home: Collection) -> list[str]:
@@ -79,7 +80,7 @@ def test_the_round_trip(tenant: Tenant, ada: Any, work: Calendar, home: Collecti
     assert [line.split()[0] for line in requests] in (["PUT"], ["PUT", "PROPFIND"])
     assert names_in(home) == [name_of(booking)]
     assert shown(text_of(home, booking)) == (
-        f"{booking['id']}@bookings.example.com",
+        f"{uid_of(booking)}@bookings.example.com",
         *span_of(times()),
         "Meeting",
         ["marty@example.com"],

@@ -8,7 +8,7 @@ from notifications.models import Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook
-from tests.bookings.booking_drafts import act
+from tests.bookings.booking_drafts import act, booking_of
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.notifications.test_dispatcher import reminder, soon, states
 from tests.ops.test_delivery_audit import verify
@@ -60,7 +60,7 @@ def open_reminders(booking: Any) -> list[tuple[str, str]]:
 
 
 def calendars(mails: list[Mail]) -> list[tuple[str, str, str, str]]:
-    """(to, METHOD, UID, SEQUENCE) of each mail with an entry for the calendar."""
+    """(to, METHOD, booking, SEQUENCE) of each mail with an entry for the calendar."""
     found = []
     for mail in mails:
         for part in mail.message.walk():
@@ -69,8 +69,8 @@ def calendars(mails: list[Mail]) -> list[tuple[str, str, str, str]]:
                     line.split(":", 1)
                     for line in part.get_content().replace("\r\n ", "").splitlines()
                 )
-                uid = lines["UID"].partition("@")[0]
-                found.append((mail.to[0], lines["METHOD"], uid, lines["SEQUENCE"]))
+                booking = booking_of(lines["UID"])
+                found.append((mail.to[0], lines["METHOD"], booking, lines["SEQUENCE"]))
     return sorted(found)
 
 

@@ -7,7 +7,7 @@ import vobject
 
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
-from tests.bookings.booking_drafts import act
+from tests.bookings.booking_drafts import act, booking_of
 from tests.notifications.test_dispatcher import book, reminder, soon, states
 from tests.ops.test_delivery_audit import verify
 from tests.sinks import MailSink
@@ -50,7 +50,7 @@ def entries_of(message: Any) -> tuple[str | None, list[tuple[str, str, str]], in
     calendar = vobject.readOne(parts[0].get_content())
     assert parts[0].get_param("method") == calendar.method.value
     entries = [
-        (one.uid.value.partition("@")[0], one.sequence.value, one.status.value)
+        (booking_of(one.uid.value), one.sequence.value, one.status.value)
         for one in calendar.vevent_list
     ]
     people = sum(len(getattr(one, "attendee_list", [])) for one in calendar.vevent_list)

@@ -283,3 +283,18 @@ def test_only_owners_archive(tenant: Tenant, role: str) -> None:
     assert [answer.status_code for answer in answers] == [403, 403]
     assert tenant.app.archived_at is None
     assert "Archive…" not in client.get(page_of(tenant.app)).content.decode()
+
+
+# --- Booking on the web ---------------------------------------------------------------------------
+def test_what_the_public_may_is_switched(tenant: Tenant) -> None:
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+    is_published = form.pop("publish_projects")
+
+    editor.post(page_of(tenant.app), form | {"public_resources": "on"})
+
+    assert is_published == "on"
+    settings = {"publish_projects": False, "public_resources": True}
+    assert App.objects.get(id=tenant.app.id).settings == settings
+    again = form_of(editor, page_of(tenant.app))
+    assert ("publish_projects" in again, again["public_resources"]) == (False, "on")

@@ -435,7 +435,7 @@ def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
     revoked = editor.post(page_of(calendar, "revoke_feed"), follow=True)
 
     assert first != second
-    assert "The one that there is ends." in asked.content.decode()
+    assert "The old URL stops working." in asked.content.decode()
     assert second.partition("token=")[2].encode() not in pages
     assert read == [404, 200]
     assert (kept, Feed.objects.count()) == (1, 0)

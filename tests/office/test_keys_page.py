@@ -58,6 +58,44 @@ def test_a_server_key_is_shown_once(tenant: Tenant, caplog: pytest.LogCaptureFix
     assert "no-store" in answer.headers["Cache-Control"]
 
 
+def test_a_widget_key_has_a_scope(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+    project = tenant.make_project(name="Check-up")
+    sites = "https://shop.example\nHTTPS://WWW.shop.example/"
+
+    text = secret_on(
+        make(owner, tenant, kind="widget", project_slugs=" check-up\n", web_sites=sites)
+    )
+
+    key = Credential.objects.get(kind="widget")
+    assert (key.public_text, key.projects) == (text, [project["id"]])
+    assert key.origins == ["https://shop.example", "https://www.shop.example"]
+    words = "projects: check-up; web sites: https://shop.example, https://www.shop.example"
+    assert words in owner.get(page_of(key)).content.decode()
+
+
+def test_a_scope_that_is_refused(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+    make_tenant().make_project(slug="foreign")
+    given = {"project_slugs": "foreign", "web_sites": "shop.example"}
+
+    answer = make(member(tenant.app, "owner"), tenant, kind="widget", **given)
+
+    assert faults(answer) == {
+        "project_slugs": ["foreign: There is no such project."],
+        "web_sites": ["Must be an origin such as https://shop.example."],
+    }
+    assert not Credential.objects.filter(kind="widget").exists()
+
+
+def test_other_kinds_have_no_scope(tenant: Tenant) -> None:
+    given = {"project_slugs": "nonsense", "web_sites": "nonsense"}
+
+    make(member(tenant.app, "owner"), tenant, kind="server", description="Job", **given)
+
+    key = Credential.objects.get(description="Job")
+    assert (key.projects, key.origins) == (None, None)
+
+
 def test_a_widget_keys_page_shows_it_again(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
 

@@ -46,8 +46,8 @@ def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> No
     )
 
     tail = "Platform staff can create a link to choose a password."
-    assert told(new) == [f"cid@example.com is viewer now. {tail}"]
-    assert told(known) == [f"bob@example.com is editor now. {tail}"]
+    assert told(new) == [f"cid@example.com is now viewer. {tail}"]
+    assert told(known) == [f"bob@example.com is now editor. {tail}"]
     assert told(twice) == ["This person is already a member."]
     assert "Enter a valid email address." in bad.content.decode()
     assert told(gone) == ["cid@example.com is no longer a member."]
@@ -152,7 +152,7 @@ def test_a_link_lets_somebody_choose_a_password_once(tenant: Tenant) -> None:
     assert "new@example.com" in form.content.decode()
     assert re.search("two password fields didn.{1,6}t match", unlike.content.decode())
     assert b"Your password is set" in done.content
-    assert b"does not work any more" in again.content
+    assert b"This link is no longer valid" in again.content
     assert caller.get("/app").status == 401  # what was logged in before is not any more
     fresh = Client()
     answer = fresh.post(

@@ -309,3 +309,37 @@ def test_a_refused_value_stands_at_its_field(
     assert Project.objects.get().availability == {"length": "30 minutes"}
     shown = visit(editor, page_of(resource, "resource"), width=width)
     keep(shown, f"resource-form-{width}")
+
+
+# --- Booking on the web ---------------------------------------------------------------------------
+def test_a_project_says_what_the_public_may(tenant: Tenant, project: Any, enter: Enter) -> None:
+    path, client = page_of(project, "project"), enter(tenant)
+    given = {"published": "no", "public_customers": "3", "public_reschedule": "id"}
+
+    save(client, path, **given)
+    changed = Project.objects.get(id=project["id"]).settings
+    shown = {name: form_of(client, path)[name] for name in given}
+    save(client, path, **dict.fromkeys(given, ""))
+
+    assert changed == {
+        "max_per_day": 3,
+        "published": False,
+        "public_customers": 3,
+        "public_reschedule": "id",
+    }
+    assert shown == given
+    assert Project.objects.get(id=project["id"]).settings == {"max_per_day": 3}
+
+
+def test_a_new_project_is_asked_for_its_page(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant)
+
+    save(client, ADD_PROJECT, app=str(tenant.app.id), name="Secret", published="no")
+
+    assert Project.objects.get(name="Secret").settings == {"published": False}
+
+
+def test_a_viewer_sees_what_the_public_may(tenant: Tenant, project: Any, enter: Enter) -> None:
+    page = enter(tenant, "viewer").get(page_of(project, "project")).content.decode()
+
+    assert all(words in page for words in (">published<", "the link in an e-mail"))

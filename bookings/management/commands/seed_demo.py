@@ -106,7 +106,8 @@ def make_demo(now: datetime) -> dict[str, Any]:
     if not app.bookings.exists():
         _make_bookings(app, project, now)
     _, api_key = issue_key(Credential.SERVER, app=app, description="demo")
-    _, widget_key = issue_key(Credential.WIDGET, app=app, description="demo")
+    scope = [str(project.id)]
+    _, widget_key = issue_key(Credential.WIDGET, app=app, description="demo", projects=scope)
     return {
         "admin_email": ADMIN_EMAIL,
         "admin_password": password,
