@@ -50,10 +50,10 @@ class PageView(ApiView, ABC):
     renderer_classes = [StaticHTMLRenderer]
     sources = SOURCES
 
-    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def handle_request(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.now = timezone.now()
         try:
-            return super().answer(request, *args, **kwargs)
+            return super().handle_request(request, *args, **kwargs)
         except Exception as exc:
             response = exception_response(exc, {"request": request})
             page = self.refusal_page(exc, response.status_code, response.data["code"])

@@ -8,7 +8,7 @@ urlpatterns = [
     path("webhooks", webhook_views.WebhooksView.as_view()),
     path("webhooks/<uuid:webhook_id>", webhook_views.WebhookView.as_view()),
     path("webhooks/<uuid:webhook_id>/rotate", webhook_views.RotateView.as_view()),
-    path("webhooks/<uuid:webhook_id>/test", webhook_views.TestView.as_view()),
+    path("webhooks/<uuid:webhook_id>/test", webhook_views.TestDeliveryView.as_view()),
     path("webhooks/<uuid:webhook_id>/deliveries", delivery_views.WebhookDeliveriesView.as_view()),
     path("deliveries", delivery_views.DeliveriesView.as_view()),
     path("deliveries/<uuid:delivery_id>", delivery_views.DeliveryView.as_view()),
