@@ -20,7 +20,7 @@ from bookings.serializers import (
     NewGroupSerializer,
     NewSeatSerializer,
 )
-from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries, PolicyViolated
+from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
 from bookings.services.seats import OWNER_PATH
 from bookings.target import BookingTarget
 from common.errors import Invalid
@@ -28,7 +28,6 @@ from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 
 DEFAULT_GRAPH = "instant"
 PUBLIC_CUSTOMERS = 5
-PUBLIC_BOOKINGS = 20
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
 
 
@@ -56,7 +55,7 @@ def parse_new_booking(
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=target_zone(booking_target, zone))
     _check_holds(flat, booking_target, given)
-    _check_public_use(given, app, caller, now)
+    _check_public_use(given, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
@@ -265,7 +264,7 @@ def _read_seat(
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
-    _check_public_use(given, app, caller, now)
+    _check_public_use(given, caller)
     seat = NewSeat(
         owner_id=owner_id,
         start=given.get("start"),
@@ -281,21 +280,10 @@ def _read_seat(
     return seat, booking_target
 
 
-def _check_public_use(given: Mapping[str, Any], app: App, caller: Caller, now: datetime) -> None:
-    """Limit bookings by widget keys, so that a public key can't mail strangers without end.
-
-    The limits are on customers per booking and on upcoming bookings per address. Raises Invalid,
-    PolicyViolated.
-    """
-    if not caller.is_widget:
-        return
-    customers = given.get("customers") or []
-    if len(customers) > PUBLIC_CUSTOMERS:
+def _check_public_use(given: Mapping[str, Any], caller: Caller) -> None:
+    """Limit the customers of a booking by a widget key. Raises Invalid."""
+    if caller.is_widget and len(given.get("customers") or []) > PUBLIC_CUSTOMERS:
         raise Invalid.at("customers", f"Must have at most {PUBLIC_CUSTOMERS} items.")
-    for address in {customer["email"].lower() for customer in customers}:
-        bookings = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
-        if bookings.filter(customers__email__iexact=address).count() >= PUBLIC_BOOKINGS:
-            raise PolicyViolated("max_bookings_to_come", PUBLIC_BOOKINGS)
 
 
 def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:

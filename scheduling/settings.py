@@ -279,6 +279,8 @@ CORS_URLS_REGEX = r"^/v2/"
 CORS_EXPOSE_HEADERS = [
     *(f"{prefix}-TestMode" for prefix in API_HEADER_PREFIXES),
     "Service-Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",

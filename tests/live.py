@@ -24,9 +24,12 @@ VOLATILE = {"apps_config_credential": "last_used_at"}
 KEYS = """
 import json
 from apps_config.models import Account
+from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 owner = Account.objects.create_user("{slug}@example.com", "correct horse battery")
-app = create_app(slug="{slug}", name="Demo", mode="{mode}", owner=owner)
+# Many requests from one address are the point of most tests.
+limits = {{name: 0 for name in LIMITS if name.startswith("public_")}}
+app = create_app(slug="{slug}", name="Demo", mode="{mode}", owner=owner, settings=limits)
 keys = [issue_key(kind, mode=app.mode, app=app)[1] for kind in ("server", "widget")]
 print(json.dumps([*keys, issue_key("access", account=owner)[1]]))
 """

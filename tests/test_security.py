@@ -643,9 +643,9 @@ def test_other_origins_may_read_the_api_alone(db: None, path: str) -> None:
 
 
 EXPOSED = (
-    "Service-TestMode, Timekit-TestMode, Service-Request-Id, X-RateLimit-Limit,"
-    " X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Idempotent-Replayed,"
-    " Service-Complete-Until"
+    "Service-TestMode, Timekit-TestMode, Service-Request-Id, RateLimit, RateLimit-Policy,"
+    " X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After,"
+    " Idempotent-Replayed, Service-Complete-Until"
 )
 
 

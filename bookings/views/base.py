@@ -1,7 +1,7 @@
 """Base class of the booking endpoints."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
@@ -11,6 +11,7 @@ from apps_config.base_views import TenantView
 from availability.event_time import NotAvailable
 from availability.slot_rendering import public_reason_record, reason_record
 from bookings.models import Booking
+from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
@@ -20,9 +21,10 @@ from bookings.records import (
     with_includes,
 )
 from bookings.services import Actor
-from common.api.views import ApiRequest
-from common.errors import NotFound
+from common.api.views import ApiRequest, Handler
+from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
+from common.rate_limit import customer_network, is_behind_unknown_proxy
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
@@ -34,6 +36,34 @@ class BookingScopedView(TenantView):
     """Visible bookings, includes and actor of a request."""
 
     resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
+    # Requests of public callers that count as booking attempts, and that need a challenge.
+    counted_methods: ClassVar[frozenset[str]] = frozenset()
+    challenged_methods: ClassVar[frozenset[str]] = frozenset()
+
+    def run(
+        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        if self.caller.is_widget:
+            self._admit_public(request)
+        return super().run(request, handler, *args, **kwargs)
+
+    def _admit_public(self, request: ApiRequest) -> None:
+        """Check the limits of a public caller; a repeated request gets its stored answer."""
+        try:
+            if request.method in self.counted_methods:
+                admit_public_booking(
+                    self.app,
+                    request.data,
+                    network=customer_network(request),
+                    is_proxy_unknown=is_behind_unknown_proxy(request),
+                    now=self.now,
+                )
+            if request.method in self.challenged_methods:
+                use_challenge(self.app, request.data, now=self.now)
+        except Refusal as refusal:
+            if not self.has_stored_answer(request):
+                count_public_refusal(self.app, refusal, now=self.now)
+                raise
 
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""
@@ -65,10 +95,10 @@ class BookingScopedView(TenantView):
         if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
             raise NotFound("Booking")
 
-    def answer(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def handle_request(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Render the reasons of NotAvailable, which depend on the caller."""
         try:
-            return super().answer(request, *args, **kwargs)
+            return super().handle_request(request, *args, **kwargs)
         except NotAvailable as refusal:
             self.write_reasons(refusal)
             raise

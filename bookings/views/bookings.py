@@ -54,7 +54,7 @@ NEW_BOOKING_WORDS = (
 
 class BookingsView(BookingScopedView):
     paginated = True
-    widget_methods = frozenset({"POST"})
+    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="List bookings",

@@ -19,7 +19,7 @@ from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 from common.openapi.generator import data_object, describe_endpoint
-from common.rate_limit import client_address
+from common.rate_limit import customer_network
 
 HOLD_EXAMPLE = HoldRecord.example()
 
@@ -38,7 +38,7 @@ class HoldScopedView(BookingScopedView):
 
 class ReserveView(HoldScopedView):
     operation_ids = {"POST": "createHold"}
-    widget_methods = frozenset({"POST"})
+    widget_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Hold a time",
@@ -74,7 +74,7 @@ class ReserveView(HoldScopedView):
             request.data,
             app=self.app,
             caller=self.caller,
-            client_address=client_address(request),
+            client_address=customer_network(request),
             zone=self.input_zone,
             now=self.now,
         )
