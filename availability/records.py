@@ -322,6 +322,7 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     max_reschedules: int = field(minimum=0)
     max_per_day: int = field(minimum=1)
     check_external: bool = field("Query connected calendars directly before a booking is created.")
+    verify_email: bool = field("Bookings with widget keys wait for the code of an e-mail.")
 
 
 RESERVATION_TIME: Any = {

@@ -21,7 +21,7 @@ from apps_config.public_limits import (
     count_unknown_proxy,
     limit_of,
 )
-from bookings.models import Booking
+from bookings.models import Booking, UnverifiedBooking
 from common.altcha import make_challenge, read_solution
 from common.api.fields import EmailField, array_as_object
 from common.errors import Invalid, Refusal
@@ -75,8 +75,10 @@ def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> 
         rows = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
         rows = rows.filter(customers__email__iexact=email).order_by("event__end")
         ends = list(rows.values_list("event__end", flat=True)[:limit])
+        held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
+        ends += held.filter(expires_at__gt=now).values_list("expires_at", flat=True)[:limit]
         if len(ends) >= limit:
-            raise LimitReached(OPEN_PER_EMAIL, (ends[0] - now).total_seconds())
+            raise LimitReached(OPEN_PER_EMAIL, (min(ends) - now).total_seconds())
 
 
 # --- Proof of work --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from office.app_settings import admin as app_settings
 from office.bookings import admin as bookings
 from office.bookings import read_only_admins
 from office.calendars import admin as calendars
-from office.notifications import deliveries, email_templates, webhooks, workers
+from office.notifications import deliveries, email_templates, suppressions, webhooks, workers
 from office.resources import admin as resources
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "members",
     "read_only_admins",
     "resources",
+    "suppressions",
     "webhooks",
     "workers",
 ]

@@ -372,6 +372,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "purge-unverified-bookings": {
+        "task": "bookings.tasks.purge_unverified_bookings",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "mark-beat": {
         "task": "notifications.tasks.mark_beat",
         "schedule": 30.0,

@@ -43,9 +43,14 @@ class BookingScopedView(TenantView):
     def run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        if self.caller.is_widget:
+        if not self.caller.is_widget:
+            return super().run(request, handler, *args, **kwargs)
+        try:
             self._admit_public(request)
-        return super().run(request, handler, *args, **kwargs)
+            return super().run(request, handler, *args, **kwargs)
+        except Refusal as refusal:
+            count_public_refusal(self.app, refusal, now=self.now)
+            raise
 
     def _admit_public(self, request: ApiRequest) -> None:
         """Check the limits of a public caller; a repeated request gets its stored answer."""
@@ -60,9 +65,8 @@ class BookingScopedView(TenantView):
                 )
             if request.method in self.challenged_methods:
                 use_challenge(self.app, request.data, now=self.now)
-        except Refusal as refusal:
+        except Refusal:
             if not self.has_stored_answer(request):
-                count_public_refusal(self.app, refusal, now=self.now)
                 raise
 
     def bookings(self) -> QuerySet[Booking]:

@@ -40,6 +40,7 @@ from office.base.model_admin import (
 from office.base.pages import Row
 from office.base.scope import is_allowed, scope_of
 from office.resources.forms import (
+    PROJECT_SWITCHES,
     ConstraintFormSet,
     ProjectForm,
     ProjectResourceForm,
@@ -225,6 +226,11 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
+
+    @display(description=PROJECT_SWITCHES["verify_email"][0], boolean=True)
+    def verify_email(self, project: Project) -> bool:
+        """For accounts that may not change the project."""
+        return project.settings.get("verify_email") is True
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
