@@ -174,7 +174,7 @@ REFUSAL_WORDS = {
 
 
 def _refusals(scope: Scope, now: datetime) -> list[tuple[int, str]]:
-    """Return the refused public requests of 24 hours with their reasons, the most frequent first."""
+    """Return the refused public requests of 24 hours by reason, the most frequent first."""
     found = refusals_of_a_day(scope.rows("app"), now)
     return sorted(((count, REFUSAL_WORDS[reason]) for reason, count in found.items()), reverse=True)
 
