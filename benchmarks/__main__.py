@@ -1,5 +1,5 @@
-"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [deliveries] [office]
-[startup]
+"""All benchmarks: python -m benchmarks [core] [endpoints] [creation] [public_limits]
+[deliveries] [office] [startup]
 
 Prints each goal with its target and the measured figure; numerator and denominator come from the
 same run. Nothing is asserted: a busy machine is not a failure.
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, office, startup
+from benchmarks import core, creation, deliveries, endpoints, office, public_limits, startup
 from benchmarks.stage import Goal
 
 
@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
     "endpoints": endpoints.measure,
     "creation": creation.measure,
+    "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
     "office": office.measure,
     "startup": startup.measure,

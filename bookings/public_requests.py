@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Count, Min
 from django.utils.crypto import salted_hmac
 from rest_framework.serializers import ValidationError
 
@@ -11,6 +12,8 @@ from apps_config.models import App
 from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
     CHALLENGE,
+    CODES,
+    LIMITS,
     OPEN_PER_EMAIL,
     CustomerBlocked,
     LimitReached,
@@ -27,6 +30,8 @@ from common.api.fields import EmailField, array_as_object
 from common.errors import Invalid, Refusal
 
 MAX_EMAILS = 5  # more customers are refused anyway
+MAX_HELD = LIMITS[CODES].default  # bookings of one address that wait for a code
+EMAIL_FIELD = EmailField()
 CHALLENGE_LASTS = timedelta(minutes=10)
 ALTCHA = "altcha"
 
@@ -62,7 +67,7 @@ def read_emails(body: Any) -> set[str]:
 
 def _is_email(text: Any) -> bool:
     try:
-        EmailField().run_validation(text)
+        EMAIL_FIELD.run_validation(text)
     except ValidationError:
         return False
     return True
@@ -73,12 +78,18 @@ def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> 
     limit = limit_of(app, OPEN_PER_EMAIL)
     for email in emails if limit else ():
         rows = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
-        rows = rows.filter(customers__email__iexact=email).order_by("event__end")
-        ends = list(rows.values_list("event__end", flat=True)[:limit])
-        held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
-        ends += held.filter(expires_at__gt=now).values_list("expires_at", flat=True)[:limit]
-        if len(ends) >= limit:
-            raise LimitReached(OPEN_PER_EMAIL, (min(ends) - now).total_seconds())
+        # No LIMIT and no ORDER BY: PostgreSQL would walk through all upcoming events.
+        found = rows.filter(customers__email__iexact=email).aggregate(
+            number=Count("id"), first=Min("event__end")
+        )
+        number, first = found["number"], found["first"]
+        if number + MAX_HELD >= limit:
+            held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
+            ends = list(held.filter(expires_at__gt=now).values_list("expires_at", flat=True))
+            number += len(ends)
+            first = min(filter(None, [first, *ends]), default=now)
+        if number >= limit:
+            raise LimitReached(OPEN_PER_EMAIL, (first - now).total_seconds())
 
 
 # --- Proof of work --------------------------------------------------------------------------------

@@ -169,7 +169,8 @@ class SampleRows:
             "reservation_time": 3600,
         }
         wanted = {"name": "Check-up", "slug": uuid.uuid4().hex, "resources": [resource["id"]]}
-        booking_id = self.post("/v2/bookings", booking).data["id"]
+        made = self.post("/v2/bookings?include=customers", booking).data
+        booking_id = made["id"]
         widget_key = self.post("/v2/credentials", {"kind": "widget"}).data
         group = {
             "resource_id": resource["id"],
@@ -191,6 +192,7 @@ class SampleRows:
             "project_id": project["id"],
             "project_slug": project["slug"],
             "booking_id": booking_id,
+            "customer_id": made["customers"][0]["id"],
             "reservation_id": self.post("/v2/bookings/reserve", hold).data["reservation_id"],
             "group_id": self.post("/v2/bookings", group).data["id"],
             "webhook_id": self.post("/v2/webhooks", WEBHOOK).data["id"],

@@ -22,6 +22,7 @@ class Migration(migrations.Migration):
                 (
                     "app",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="+",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
 from availability.views.base import found_or_404
@@ -139,7 +139,13 @@ class BookingsView(BookingScopedView):
         request=BookingBodySerializer,
         response=data_object(BookingRecord),
         status=201,
-        others={202: OpenApiResponse(data_object(UnverifiedRecord), VERIFICATION_TEXT)},
+        others={
+            202: OpenApiResponse(
+                data_object(UnverifiedRecord),
+                VERIFICATION_TEXT,
+                [OpenApiExample("a code was sent", {"data": UnverifiedRecord.example()})],
+            )
+        },
         query=INCLUDE_QUERY,
         request_examples={
             "nested": {
