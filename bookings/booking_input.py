@@ -59,6 +59,11 @@ def parse_new_booking(
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
+def public_body(body: Any) -> dict[str, Any]:
+    """What counts of a valid body by a widget key, in its own form."""
+    return {key: body[key] for key in body if key in WIDGET_KEYS or key == "event"}
+
+
 def find_booking_target(
     flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
 ) -> tuple[Project | None, Calendar | None]:

@@ -62,15 +62,15 @@ def read_emails(body: Any) -> set[str]:
     customers = given.get("customers")
     people = [given.get("customer"), *(customers if isinstance(customers, list) else ())]
     texts = [person.get("email") for person in people if isinstance(person, Mapping)]
-    return {text.strip().lower() for text in texts[:MAX_EMAILS] if _is_email(text)}
+    return {text.strip().lower() for text in map(_valid_email, texts[:MAX_EMAILS]) if text}
 
 
-def _is_email(text: Any) -> bool:
+def _valid_email(text: Any) -> str:
+    """The address, or ""."""
     try:
-        EMAIL_FIELD.run_validation(text)
+        return str(EMAIL_FIELD.run_validation(text))
     except ValidationError:
-        return False
-    return True
+        return ""
 
 
 def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> None:

@@ -160,7 +160,7 @@ def count_up(
     model has the column `count`.
     """
     ordered = sorted(keys, key=lambda key: key[by])  # in one order, so that no two deadlock
-    fields = [model._meta.get_field(name) for name in ordered[0]]
+    fields = [field for field in model._meta.concrete_fields if field.name in ordered[0]]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     marks = f"({', '.join(['%s'] * len(fields))}, 1)"
     statement = (

@@ -509,8 +509,8 @@ def test_what_nobody_may_set_is_never_stored(start_service: Callable[..., Servic
     app = LiveApp(service)
     sent = 0
     for operation in OPERATIONS:
-        if "requestBody" not in operation.content:
-            continue
+        if "requestBody" not in operation.content or operation.path.endswith("/verify"):
+            continue  # a code takes effect once, and stores nothing of its body
         known = description().resolve(description().body_schema(operation)).get("properties", {})
         extra = {key: value for key, value in NOT_SETTABLE.items() if key not in known}
         content = operation.content["requestBody"]["content"]["application/json"]

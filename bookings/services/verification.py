@@ -77,7 +77,7 @@ def hold_until_verified(
             project=project,
             group_id=new.owner_id if isinstance(new, NewSeat) else None,
             email=email,
-            body={key: value for key, value in body.items() if key != "challenge"},
+            body=dict(body),
             zone=zone,
             created_at=now,
             expires_at=now + timedelta(seconds=HELD_SECONDS),

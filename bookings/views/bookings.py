@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
 from availability.views.base import found_or_404
-from bookings.booking_input import parse_new_booking
+from bookings.booking_input import parse_new_booking, public_body
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
 from bookings.graphs import GRAPHS, STATES
 from bookings.listing import page_rows, tallied_total
@@ -178,7 +178,7 @@ class BookingsView(BookingScopedView):
             row = hold_until_verified(
                 new,
                 target=target,
-                body=request.data,
+                body=public_body(request.data),
                 zone=self.input_zone,
                 client_address=customer_network(request),
                 now=self.now,

@@ -7,12 +7,12 @@ know. A forged bounce therefore can't suppress the address of somebody else.
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from email import message_from_bytes, message_from_string, policy
 from email.message import Message
 from email.utils import parseaddr
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
@@ -114,17 +114,21 @@ def _returned(parts: list[Message]) -> Iterator[Message]:
     for part in parts:
         payload = part.get_payload()
         if part.get_content_type() == "message/rfc822" and isinstance(payload, list):
-            yield from payload[:1]
+            yield from _messages(payload[:1])
         if part.get_content_type() == "text/rfc822-headers":
             decoded = part.get_payload(decode=True)
             text = decoded.decode("utf-8", "replace") if isinstance(decoded, bytes) else ""
             yield message_from_string(text, policy=policy.compat32)
 
 
+def _messages(parts: Sequence[Any]) -> Iterator[Message]:
+    return (part for part in parts if isinstance(part, Message))
+
+
 def _failed_in(part: Message) -> Iterator[FailedRecipient]:
     """The groups of fields after the first, which is about the whole e-mail (RFC 3464, 2.1)."""
     payload = part.get_payload()
-    for fields in payload[1:] if isinstance(payload, list) else ():
+    for fields in _messages(payload[1:]) if isinstance(payload, list) else ():
         if str(fields.get("Action", "")).strip().lower() != "failed":
             continue
         typed = fields.get("Original-Recipient") or fields.get("Final-Recipient") or ""
