@@ -312,6 +312,7 @@ def test_it_is_purged_with_its_hold(widget: Caller, project: str) -> None:
 
 
 # --- Races ----------------------------------------------------------------------------------------
+@pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
 def test_many_guesses_at_once_are_no_more_than_five(widget: Caller, project: str) -> None:
     reservation = uuid.UUID(book(widget, project).data["reservation_id"])
