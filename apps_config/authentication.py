@@ -26,7 +26,8 @@ from apps_config.models import (
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_outage
 from common.instants import to_aware
-from common.rate_limit import RateWindow, client_address
+from common.rate_limit import RateWindow, RedisCounter, RefusedKeys, client_address
+from common.sql import count_up
 
 Scope = TypeVar("Scope")
 
@@ -274,12 +275,11 @@ def _scope(stored: str | None, read: Callable[[str], Scope]) -> frozenset[Scope]
 
 
 # --- How often ------------------------------------------------------------------------------------
-request_rates = RateWindow(settings.RATE_LIMIT_PER_MINUTE)
-_COUNT_FAILURE = """
-INSERT INTO apps_config_failedlogin AS failed (address, minute, count) VALUES (%s, %s, 1)
-ON CONFLICT (address, minute) DO UPDATE SET count = failed.count + 1 RETURNING count
-"""
-_refused_minute: dict[str, int] = {}  # refused minute by address, in this process
+request_rates = RateWindow(
+    settings.RATE_LIMIT_PER_MINUTE,
+    RedisCounter(settings.REDIS_URL) if settings.REDIS_URL else None,
+)
+refused_logins = RefusedKeys()
 
 
 def count_failed_login(address: str, *, now: datetime) -> None:
@@ -292,15 +292,11 @@ def count_failed_login(address: str, *, now: datetime) -> None:
     if not limit:
         return
     minute, second = divmod(int(now.timestamp()), 60)
-    if _refused_minute.get(address) == minute:
+    if refused_logins.seconds_left(address, now.timestamp()):
         raise RateLimited(retry_after=60 - second)
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT_FAILURE, [address, minute])
-        (count,) = cursor.fetchone()
-    if count > limit:
-        if len(_refused_minute) > 10_000:
-            _refused_minute.clear()
-        _refused_minute[address] = minute
+    counts = count_up(FailedLogin, [{"address": address, "minute": minute}], by="address")
+    if counts[address] > limit:
+        refused_logins.add(address, 60 * (minute + 1))
         raise RateLimited(retry_after=60 - second)
 
 
@@ -321,7 +317,7 @@ def purge_failed_logins(*, now: datetime) -> Iterator[int]:
 def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
     """Count a request by credential; for widget keys also by client address.
 
-    Returns (allowed, remaining, seconds until the minute ends); per process, approximate.
+    Returns (allowed, remaining, seconds until the minute ends); approximate.
     """
     key = str(caller.credential_id)
     if caller.is_widget:

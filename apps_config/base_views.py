@@ -21,7 +21,7 @@ from apps_config.authentication import (
     rate_limit_request,
 )
 from apps_config.history import change_actor
-from apps_config.idempotency import hash_request, read_key, run_once
+from apps_config.idempotency import has_answer, hash_request, read_key, run_once
 from apps_config.models import App, Credential, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
@@ -37,7 +37,7 @@ from common.errors import (
     sqlstate_of,
 )
 from common.instants import ZONES, format_stamp
-from common.rate_limit import client_address
+from common.rate_limit import WINDOW, client_address
 from common.updated_at import changed_rows
 
 Row = TypeVar("Row", bound=Model)
@@ -67,6 +67,8 @@ def count_hit(count: Callable[[], tuple[bool, int, int]]) -> tuple[bool, Rate | 
 def add_rate_headers(response: HttpResponseBase, rate: Rate | None) -> None:
     if rate:
         limit, remaining, reset = rate
+        response.headers["RateLimit-Policy"] = f'"requests";q={limit};w={WINDOW}'
+        response.headers["RateLimit"] = f'"requests";r={remaining};t={reset}'
         response.headers["X-RateLimit-Limit"] = str(limit)
         response.headers["X-RateLimit-Remaining"] = str(remaining)
         response.headers["X-RateLimit-Reset"] = str(reset)
@@ -272,6 +274,13 @@ class TenantView(ApiView):
             key=read_key(key),
             request_hash=hash_request(request.method, request.get_full_path(), request.body),
             answer=lambda: render_json_response(handler(request, *args, **kwargs)),
+        )
+
+    def has_stored_answer(self, request: ApiRequest) -> bool:
+        """Whether the request repeats one that was answered, by its Idempotency-Key."""
+        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
+        return key is not None and has_answer(
+            credential_id=self.caller.credential_id, app_id=self._app_of_key(), key=read_key(key)
         )
 
     def _app_of_key(self) -> uuid.UUID | None:

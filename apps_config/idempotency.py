@@ -104,6 +104,15 @@ def run_once(
     )
 
 
+def has_answer(*, credential_id: uuid.UUID, app_id: uuid.UUID | None, key: str) -> bool:
+    """Whether a repeated request with this key gets a stored response."""
+    return IdempotencyRecord.objects.filter(
+        credential_id=credential_id,
+        key=stored_key(key, app_id),
+        created_at__gt=timezone.now() - KEPT_FOR,
+    ).exists()
+
+
 def _claim(
     credential_id: uuid.UUID, key: str, app_id: uuid.UUID | None
 ) -> IdempotencyRecord | None:

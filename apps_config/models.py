@@ -69,6 +69,8 @@ class App(models.Model):
     STALE_CALENDARS = (WARN, BLOCK)
     # What happens to a booking whose event was moved or deleted in an external calendar.
     EXTERNAL_EDITS = (WARN, FOLLOW)
+    # The proof of work that public keys need.
+    CHALLENGES = ("off", "altcha")
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.CharField(max_length=100, unique=True)
@@ -346,3 +348,30 @@ class FailedLogin(models.Model):
 
     def __str__(self) -> str:
         return f"{self.address}: {self.count}"
+
+
+class RequestCount(models.Model):
+    """A number of requests until `expires_at`, shared by all web processes.
+
+    `kind`: a limit of `public_limits`, or a reason of refusals. `subject`: a keyed digest of what
+    is counted, such as an e-mail address; the kind itself if there is just one row.
+    """
+
+    # Without a constraint in the database, whose check would be a large part of the cost.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    kind = models.CharField(max_length=64)
+    subject = models.CharField(max_length=64)
+    expires_at = models.DateTimeField(db_index=True)
+    count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app", "kind", "subject", "expires_at"], name="request_count_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.count}"

@@ -54,6 +54,12 @@ class KeptAppSettingsRecord(MailSwitchesRecord, total=False):
     language: str
     stale_calendars: str = field(enum=App.STALE_CALENDARS)
     external_edits: str = field(enum=App.EXTERNAL_EDITS)
+    public_bookings_per_address_per_hour: int = field(minimum=0)
+    public_bookings_per_email_per_day: int = field(minimum=0)
+    public_open_bookings_per_email: int = field(minimum=0)
+    public_bookings_per_app_per_minute: int = field(minimum=0)
+    blocked_customers: list[str]
+    public_challenge: str = field(enum=App.CHALLENGES)
 
 
 class AppRecord(Record):

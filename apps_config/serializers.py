@@ -7,6 +7,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.models import App, EventNotification
+from apps_config.public_limits import (
+    LIMITS,
+    MAX_LIMIT,
+    OPEN_PER_EMAIL,
+    PER_ADDRESS,
+    PER_APP,
+    PER_EMAIL,
+)
 from common.api.fields import (
     ONE_LINE,
     WEB_ADDRESS,
@@ -142,6 +150,17 @@ def notifications_field(**kwargs: Any) -> ListOf:
     return ListOf(EventNotificationSerializer(), MAX_NOTIFICATIONS, **kwargs)
 
 
+def limit_field(kind: str, text: str) -> SmallIntField:
+    return SmallIntField(
+        0,
+        MAX_LIMIT,
+        required=False,
+        allow_null=True,
+        help_text=f"{text} {LIMITS[kind].default} by default, 0 = no limit. Above it: 429"
+        " `rate_limited`.",
+    )
+
+
 EMAIL_SWITCHES = ("disable_emails", "disableEmails", "disableEmail", "disable_email")
 
 
@@ -172,6 +191,36 @@ class AppSettingsSerializer(ObjectSerializer):
         help_text="The effect when the owner moves or removes a booking in a connected calendar."
         " `warn` (the default): the booking is unchanged, and `provider_event` reports the"
         " change. `follow`: the booking is moved or cancelled.",
+    )
+    public_bookings_per_address_per_hour = limit_field(
+        PER_ADDRESS,
+        "Attempts with public keys to make or move a booking, per client address and hour. All"
+        " addresses of an IPv6 /64 network are one.",
+    )
+    public_bookings_per_email_per_day = limit_field(
+        PER_EMAIL, "Attempts with public keys to make a booking, per e-mail address and day."
+    )
+    public_open_bookings_per_email = limit_field(
+        OPEN_PER_EMAIL, "Upcoming bookings that one e-mail address can have to book once more."
+    )
+    public_bookings_per_app_per_minute = limit_field(
+        PER_APP,
+        "Attempts with public keys to make or move a booking, per minute, of all customers.",
+    )
+    blocked_customers = ListOf(
+        OneLineField(254),
+        1000,
+        required=False,
+        allow_null=True,
+        help_text="E-mail addresses that can't book with public keys: 403. `*` stands for any"
+        " text, as in `*@spam.example`.",
+    )
+    public_challenge = serializers.ChoiceField(
+        App.CHALLENGES,
+        required=False,
+        allow_null=True,
+        help_text="Proof of work of public keys. `altcha`: bookings, holds and moves need"
+        " `challenge`, a solved challenge of GET /v2/challenge. `off` is the default.",
     )
 
     publish_projects = StrictBooleanField(

@@ -2,6 +2,7 @@ from celery import shared_task
 
 from apps_config.authentication import purge_failed_logins
 from apps_config.idempotency import purge_records
+from apps_config.public_limits import purge_request_counts
 from common.batching import finish_within
 from common.sql import database_now
 
@@ -10,11 +11,16 @@ PURGE_SECONDS = 10.0  # of one purge: a worker that is shutting down waits for i
 
 @shared_task
 def purge_idempotency_records() -> None:
-    """Delete idempotency records older than a day, and failed log-ins of earlier minutes.
+    """Delete idempotency records older than a day, failed log-ins of earlier minutes, and expired
+    counts of public requests.
 
     A follow-up task continues if time runs out.
     """
     now = database_now()
-    purges = (purge_records(now=now), purge_failed_logins(now=now))
+    purges = (
+        purge_records(now=now),
+        purge_failed_logins(now=now),
+        purge_request_counts(now=now),
+    )
     if not all(finish_within(PURGE_SECONDS, purge) for purge in purges):
         purge_idempotency_records.apply_async(expires=3600, retry=False)

@@ -335,6 +335,7 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
         "What a widget key needs to move a booking: the signature of a link, or the id.",
         enum=["link", "id"],
     )
+    verify_email: bool = field("Bookings with widget keys wait for the code of an e-mail.")
 
 
 RESERVATION_TIME: Any = {

@@ -1,4 +1,4 @@
-"""All benchmarks: python -m benchmarks [core|endpoints|creation|deliveries|office|startup]...
+"""All benchmarks: python -m benchmarks [core|endpoints|creation|public_limits|deliveries|...]...
 
 Prints each goal with its target and the measured figure; both parts of a ratio come from the same
 run. Nothing is asserted: a busy machine is not a failure.
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, office, startup
+from benchmarks import core, creation, deliveries, endpoints, office, public_limits, startup
 from benchmarks.stage import Goal
 
 
@@ -28,6 +28,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
     "endpoints": endpoints.measure,
     "creation": creation.measure,
+    "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
     "office": office.measure,
     "startup": startup.measure,

@@ -1,9 +1,13 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|connected|million. Prints keys and ids."""
+"""Rows for benchmarks: python -m benchmarks.fill small|connected|million|limited|unlimited.
+
+Prints keys and ids as JSON.
+"""
 
 import json
 import random
 import sys
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import django
@@ -121,6 +125,11 @@ def fill_connected() -> dict[str, Any]:
     return found
 
 
+def fill_app(slug: str) -> dict[str, Any]:
+    """An app of that slug, without anything in it."""
+    return make_app(slug, 0)[0]
+
+
 def fill_million() -> dict[str, Any]:
     found, (resource,) = make_app("million", 1)
     calendar = resource.calendars.get()
@@ -133,5 +142,6 @@ def fill_million() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    fill = {"small": fill_small, "connected": fill_connected, "million": fill_million}[sys.argv[1]]
-    print(json.dumps(fill()))
+    fills = {"small": fill_small, "connected": fill_connected, "million": fill_million}
+    fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
+    print(json.dumps(fills[sys.argv[1]]()))

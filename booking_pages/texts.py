@@ -27,7 +27,21 @@ SCRIPT: Mapping[str, str | Promise] = {
     "all_times": _("Show all free times"),
     "policy": _("There are too many upcoming bookings for this e-mail address. Please contact us."),
     "refused": _("This could not be booked. Please choose another time or contact us."),
-    "busy": _("Too many requests. Please try again in {seconds} s."),
+    "busy": _("Too many requests. Please try again in {count} s."),
+    "busy_minutes": _("Too many requests. Please try again in {count} min."),
+    "busy_hours": _("Too many requests. Please try again in {count} h."),
+    "unsolved": _(
+        "Your browser could not complete the check against automated bookings. Please use an up-to-"
+        "date browser and a secure address (https)."
+    ),
+    "code_sent": _(
+        "We sent a six-digit code to {email}. Enter it within 15 minutes to complete your booking."
+    ),
+    "code_typed": _("Enter the six-digit code from the e-mail to complete your booking."),
+    "code_form": _("Please enter the six digits of the code."),
+    "code_wrong": _("This code is wrong. Please check the e-mail."),
+    "code_tries": _("The code was wrong too often. Please choose a time again."),
+    "code_expired": _("The code has expired. Please choose a time again."),
     "offline": _("The service could not be reached. Your input is kept. Please try again."),
     "trouble": _("Something went wrong on our side. Your input is kept. Please try again."),
     "gone": _("This page has changed. Please reload it."),
@@ -46,6 +60,9 @@ PAGE: Mapping[str, str | Promise] = {
     "details": _("Your details"),
     "change": _("Choose another time"),
     "optional": _("(optional)"),
+    "verify": _("Confirm your e-mail address"),
+    "code": _("Code"),
+    "complete": _("Complete booking"),
     "no_script": _("Please enable JavaScript to book on this page."),
 }
 # `%s` is the placeholder for the customer's address, as on other pages of this API family.

@@ -24,7 +24,7 @@ from common.api.fields import (
 from common.errors import Invalid
 
 WIDGET_KEYS = frozenset({"start", "end", "project_id", "resource_id", "reservation_time"})
-KEYS = WIDGET_KEYS | {"calendar_id", "settings"}
+KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge"}
 
 
 class HoldTimeSerializer(ObjectSerializer):

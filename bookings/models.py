@@ -284,3 +284,38 @@ class BookingTally(models.Model):
 
     def __str__(self) -> str:
         return f"{self.state}: {self.count}"
+
+
+class UnverifiedBooking(models.Model):
+    """What a public page has asked to book for an e-mail address that is not verified yet.
+
+    `id`: that of the hold, which keeps the time; of its own for a seat, which the row itself keeps.
+    The row is emptied when it ends: with the booking, after too many wrong codes, or by the
+    customer.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    group = models.ForeignKey(Booking, models.CASCADE, null=True, blank=True, related_name="+")
+    email = models.EmailField(blank=True, help_text="in lower case")
+    body = models.JSONField(default=dict, help_text="of POST /bookings")
+    zone = models.CharField(max_length=64, help_text="of wall times in the body")
+    codes_tried = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            # Every public booking counts those of its address.
+            models.Index(
+                fields=["app", "email"],
+                condition=models.Q(ended_at=None),
+                name="unverified_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)

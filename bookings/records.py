@@ -505,6 +505,22 @@ class PersonRecord(Record):
     last_booking_at: Stamp = field("When the newest booking was made.", of="last")
 
 
+class UnverifiedRecord(Record):
+    """A hold until the customer's e-mail address is verified."""
+
+    reservation_id: Id = field(of="id", example=example_id(41))
+    expires_at: Time = field(example="2026-11-20T10:45:00+01:00")
+    verification: str = field(enum=["email"], of=lambda row: "email")
+
+
+class ChallengeRecord(Record):
+    algorithm: str = field(enum=["SHA-256"])
+    challenge: str = field("Hexadecimal.", example=64 * "a")
+    maxnumber: int = field(minimum=1, example=50_000)
+    salt: str = field(example="5f3c8b0e1d2a4c6e8f901234?expires=1795597200&")
+    signature: str = field("Hexadecimal.", example=64 * "b")
+
+
 class PersonExportRecord(Record):
     email: str = field("The requested address.", example="marty@example.com")
     bookings: list[BookingRecord] = field(
@@ -513,13 +529,20 @@ class PersonExportRecord(Record):
     events: list[EventRecord] = field(
         "Other events that contain the address, with only this participant.", example=[]
     )
+    unverified_bookings: list[Json] = field(
+        "What was typed for bookings that wait for the code of an e-mail, or were abandoned in the"
+        " last day."
+    )
     deliveries: list[Json] = field(
         "As in GET /deliveries/:id, with `content`: the data of the e-mail, or the URL of the"
         " event notification."
     )
+    suppressions: list[Json] = field("Why the address gets no e-mails, or no reminders.")
 
 
 class ErasedRecord(Record):
     bookings: int = field(minimum=0, example=3)
     log_entries: int = field(minimum=0, example=4)
+    unverified_bookings: int = field(minimum=0, example=0)
     deliveries: int = field(minimum=0, example=9)
+    suppressions: int = field(minimum=0, example=0)

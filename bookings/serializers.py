@@ -151,6 +151,12 @@ class RelatedSerializer(ObjectSerializer):
     owner_booking_id = IdField(help_text="The group of the seat.", **CLEARABLE)
 
 
+def challenge_field() -> TextField:
+    return TextField(
+        2000, help_text="A solved challenge of GET /v2/challenge, for widget keys.", **CLEARABLE
+    )
+
+
 class TargetSerializer(ObjectSerializer):
     """Who or what is to be booked: read first, because its zone reads the times."""
 
@@ -165,6 +171,7 @@ class TargetSerializer(ObjectSerializer):
         help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
         **CLEARABLE,
     )
+    challenge = challenge_field()
 
 
 class BookingTargetSerializer(TargetSerializer):
@@ -382,6 +389,7 @@ class ActionInputSerializer(ObjectSerializer):
 
 class RescheduleTargetSerializer(ObjectSerializer):
     resource_id = IdField(help_text="The new resource. Absent: the same resource.", **CLEARABLE)
+    challenge = challenge_field()
 
 
 class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
@@ -399,6 +407,10 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         check_span(given["start"], given["end"])
         return given
+
+
+class VerificationSerializer(ObjectSerializer):
+    code = OneLineField(20, help_text="The six digits of the e-mail.")
 
 
 class BookingChangeSerializer(ObjectSerializer):

@@ -1,12 +1,23 @@
 from django.urls import path
 
-from bookings.views import actions, bookings, bulk, customers, email_links, group_bookings, holds
+from bookings.views import (
+    actions,
+    bookings,
+    bulk,
+    challenge,
+    customers,
+    email_links,
+    group_bookings,
+    holds,
+)
 
 urlpatterns = [
     path("bookings", bookings.BookingsView.as_view()),
     path("bookings/reserve", holds.ReserveView.as_view()),
     path("bookings/reserve/extend", holds.ExtendHoldView.as_view()),
     path("bookings/reserve/<uuid:reservation_id>", holds.HoldView.as_view()),
+    path("bookings/reserve/<uuid:reservation_id>/verify", holds.VerifyHoldView.as_view()),
+    path("challenge", challenge.ChallengeView.as_view()),
     path("bookings/bulk", bulk.BulkView.as_view()),
     path("bookings/groups", group_bookings.GroupBookingsView.as_view()),
     path("bookings/groups/<uuid:group_id>", group_bookings.GroupBookingView.as_view()),

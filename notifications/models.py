@@ -240,6 +240,33 @@ class Delivery(models.Model):
         return self.next_at is None
 
 
+class Suppression(models.Model):
+    """An address that an app sends no e-mails (bounced) or no reminders (unsubscribed) to."""
+
+    BOUNCED, UNSUBSCRIBED = "bounced", "unsubscribed"
+    REASONS = (
+        (BOUNCED, "E-mails bounce: no e-mails"),
+        (UNSUBSCRIBED, "Unsubscribed: no reminders"),
+    )
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
+    email = models.EmailField(help_text="in lower case")
+    reason = models.CharField(max_length=12, choices=REASONS)
+    detail = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "suppressed address"
+        verbose_name_plural = "suppressed addresses"
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["app", "email", "reason"], name="suppression_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+
 class Attempt(models.Model):
     """One attempt of a delivery."""
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Length
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
 from common.batching import iterate_batches, key_batches
 from common.openapi.records import Json
+from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import Attempt, Delivery
 from notifications.records import whole_delivery_record, with_detail_rows
 
@@ -129,3 +130,6 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
 
 
 personal_data_parts.register(PersonalData("deliveries", export_deliveries, erase_deliveries))
+personal_data_parts.register(
+    PersonalData("suppressions", export_suppressions, erase_person=erase_suppressions)
+)

@@ -17,9 +17,9 @@ from django.db.models import Count
 from apps_config.models import EventNotification
 from bookings.customer_texts import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
-from bookings.models import Booking, Customer, StateChange
+from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
-from bookings.services import Transition, on_transition
+from bookings.services import Transition, on_transition, on_unverified_booking
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
@@ -29,6 +29,7 @@ from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
+VERIFICATION_CODE = "verification_code"
 # The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
 # Mails per state; the tentative state of payment graphs sends none.
@@ -86,6 +87,24 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         insert_rows(plans)
         insert_rows(rows)
         wake_dispatchers_after_commit(rows)
+
+
+@on_unverified_booking.register
+def plan_verification_mail(row: UnverifiedBooking) -> None:
+    """Write the delivery of the code; code and address are read when it is sent."""
+    mail = Delivery(
+        app=row.app,
+        type=Delivery.EMAIL,
+        kind=VERIFICATION_CODE,
+        recipient=CUSTOMER,
+        content={"reservation_id": str(row.id)},
+        due_at=transaction_start(),
+        next_at=transaction_start(),
+        expires_at=row.expires_at,
+        created_at=row.created_at,
+    )
+    insert_rows([mail])
+    wake_dispatchers_after_commit([mail])
 
 
 def event_of(transition: Transition) -> str:

@@ -17,6 +17,17 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from apps_config.public_limits import (
+    BLOCKED_CUSTOMERS,
+    CHALLENGE,
+    CODES,
+    OPEN_PER_EMAIL,
+    PER_ADDRESS,
+    PER_APP,
+    PER_EMAIL,
+    refusals_of_a_day,
+    saw_unknown_proxy,
+)
 from availability.models import Calendar
 from bookings.models import Booking
 from common.instants import find_zone, local_date
@@ -86,6 +97,8 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
             _disabled(scope),
             _in_need(in_need),
         ],
+        "refusals": _refusals(scope, now),
+        "is_behind_unknown_proxy": saw_unknown_proxy(scope.rows("app"), now),
         "next_bookings": _next(bookings, now, end),
         "requests": _requests(bookings),
         "calendars": _calendar_lines(in_need),
@@ -147,6 +160,23 @@ def _in_need(calendars: QuerySet[Calendar]) -> Figure:
     number = _count(calendars)
     link = _list("availability_calendar", state=NEEDS_ATTENTION)
     return Figure("calendars need attention", number, link, number != "0")
+
+
+REFUSAL_WORDS = {
+    PER_ADDRESS: "over the limit per network address",
+    PER_EMAIL: "over the limit per e-mail address",
+    OPEN_PER_EMAIL: "with too many upcoming bookings",
+    PER_APP: "over the limit per minute",
+    CODES: "for more codes than an address gets per hour",
+    BLOCKED_CUSTOMERS: "of blocked customers",
+    CHALLENGE: "without a solved proof of work",
+}
+
+
+def _refusals(scope: Scope, now: datetime) -> list[tuple[int, str]]:
+    """Return the refused public requests of 24 hours by reason, the most frequent first."""
+    found = refusals_of_a_day(scope.rows("app"), now)
+    return sorted(((count, REFUSAL_WORDS[reason]) for reason, count in found.items()), reverse=True)
 
 
 def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:

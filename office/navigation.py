@@ -39,6 +39,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
             ("Deliveries", "outgoing_mail", "notifications_delivery_changelist"),
             ("Webhooks", "webhook", "notifications_webhook_changelist"),
             ("E-mail templates", "draft", "notifications_emailtemplate_changelist"),
+            ("Suppressed addresses", "unsubscribe", "notifications_suppression_changelist"),
         ),
     ),
     (

@@ -23,8 +23,10 @@ from celery import current_app
 from django.conf import settings
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Q
 from django.utils import timezone
 
+from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_rederivation import find_shifted
 from availability.staleness import is_stale
 from common.sql import accepts_writes, database_now
@@ -282,6 +284,16 @@ def check_public_url() -> Finding:
     return Finding(OK, settings.PUBLIC_URL)
 
 
+def check_proxies() -> Finding:
+    """Behind a proxy that is not counted, all customers seem to have one address."""
+    if settings.TRUSTED_PROXIES:
+        return Finding(OK, f"TRUSTED_PROXIES={settings.TRUSTED_PROXIES}")
+    if saw_unknown_proxy(Q(), database_now()):
+        seen = "a proxy forwards requests, but TRUSTED_PROXIES is 0: limits per address are off"
+        return Finding(FAIL, seen, "Set TRUSTED_PROXIES to the number of proxies.")
+    return Finding(OK, "no proxy was seen in 24 hours")
+
+
 def check_secret_key_file() -> Finding:
     path = Path(settings.VAR_DIR) / "secret_key"
     if not path.exists():
@@ -411,6 +423,7 @@ CHECKS = (
     ),
     Check("disk", check_disk, "Check the disk of VAR_DIR.", needs_database=False),
     Check("public address", check_public_url, "Fix PUBLIC_URL.", needs_database=False),
+    Check("proxies", check_proxies, "Check the database."),
     Check("secret key", check_secret_key_file, "Check the file in VAR_DIR.", needs_database=False),
     Check("stored secrets", check_stored_secrets, "Check the database."),
     Check("all-day events", check_all_day_events, "Check the database."),

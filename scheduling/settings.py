@@ -279,6 +279,8 @@ CORS_URLS_REGEX = r"^/v2/"
 CORS_EXPOSE_HEADERS = [
     *(f"{prefix}-TestMode" for prefix in API_HEADER_PREFIXES),
     "Service-Request-Id",
+    "RateLimit",
+    "RateLimit-Policy",
     "X-RateLimit-Limit",
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
@@ -367,6 +369,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "purge-holds": {
         "task": "availability.tasks.purge_holds",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "purge-unverified-bookings": {
+        "task": "bookings.tasks.purge_unverified_bookings",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },

@@ -7,9 +7,9 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
 from django.utils import timezone
 
-from apps_config import authentication
+from apps_config import authentication, public_limits
 from common import updated_at
-from common.rate_limit import RateWindow
+from common.rate_limit import RateWindow, RefusedKeys
 from common.sql import datetime_param
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard
@@ -57,7 +57,8 @@ def _fast_flush() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _fresh_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process counts in memory starts anew for every test."""
-    monkeypatch.setattr(authentication, "_refused_minute", {})
+    monkeypatch.setattr(authentication, "refused_logins", RefusedKeys())
+    monkeypatch.setattr(public_limits, "refused_keys", RefusedKeys())
     limit = authentication.request_rates.limit
     monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))
 

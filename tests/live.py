@@ -24,9 +24,12 @@ VOLATILE = {"apps_config_credential": "last_used_at"}
 KEYS = """
 import json
 from apps_config.models import Account
+from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 owner = Account.objects.create_user("{slug}@example.com", "correct horse battery")
-app = create_app(slug="{slug}", name="Demo", mode="{mode}", owner=owner)
+# Many requests from one address are the point of most tests.
+limits = {{name: 0 for name in LIMITS if name.startswith("public_")}}
+app = create_app(slug="{slug}", name="Demo", mode="{mode}", owner=owner, settings=limits)
 keys = [issue_key(kind, mode=app.mode, app=app)[1] for kind in ("server", "widget")]
 print(json.dumps([*keys, issue_key("access", account=owner)[1]]))
 """
@@ -166,7 +169,8 @@ class SampleRows:
             "reservation_time": 3600,
         }
         wanted = {"name": "Check-up", "slug": uuid.uuid4().hex, "resources": [resource["id"]]}
-        booking_id = self.post("/v2/bookings", booking).data["id"]
+        made = self.post("/v2/bookings?include=customers", booking).data
+        booking_id = made["id"]
         widget_key = self.post("/v2/credentials", {"kind": "widget"}).data
         group = {
             "resource_id": resource["id"],
@@ -188,6 +192,7 @@ class SampleRows:
             "project_id": project["id"],
             "project_slug": project["slug"],
             "booking_id": booking_id,
+            "customer_id": made["customers"][0]["id"],
             "reservation_id": self.post("/v2/bookings/reserve", hold).data["reservation_id"],
             "group_id": self.post("/v2/bookings", group).data["id"],
             "webhook_id": self.post("/v2/webhooks", WEBHOOK).data["id"],

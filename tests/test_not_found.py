@@ -28,8 +28,11 @@ MODELS = {
     "template_slug": "Template",
     "webhook_id": "Webhook",
 }
-BODIES: dict[str, Any] = {"/v2/bookings/{booking_id}/reschedule": NINE}
-PAGES = ("/external_action/{action}", "/password")  # answered by pages, for people
+BODIES: dict[str, Any] = {
+    "/v2/bookings/{booking_id}/reschedule": NINE,
+    "/v2/bookings/reserve/{reservation_id}/verify": {"code": "123456"},
+}
+PAGES = ("/external_action/{action}", "/password", "/unsubscribe")  # answered by pages, for people
 
 
 def parameters(operation: Operation) -> list[str]:

@@ -160,6 +160,11 @@ class ProjectSettingsSerializer(ObjectSerializer):
         " `signature` of a link in an e-mail. `id`: the booking's id.",
         **CLEARABLE,
     )
+    verify_email = StrictBooleanField(
+        help_text="Bookings with widget keys wait for the code of an e-mail to the customer:"
+        " POST /v2/bookings answers 202.",
+        **CLEARABLE,
+    )
     language = LanguageField(
         help_text="The language of pages and e-mails. Null: the app's language.", **CLEARABLE
     )

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
+from django.templatetags.static import static
 from django.utils.translation import gettext
 
 from apps_config.base_views import add_test_mode_header
@@ -36,12 +37,16 @@ from bookings.base_page_view import SOURCES
 from bookings.booking_input import DEFAULT_GRAPH
 from bookings.formatting import clean_lines, date_words, first_known_zone, to_one_line
 from bookings.graphs import GRAPHS, Graph
+from bookings.public_requests import needs_challenge
+from bookings.services import needs_verification
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
+from common.api.fields import CANONICAL_ID
 from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds
+SOLVER = "booking_pages/solve.js"
 
 
 class BookPageView(RateLimitedPageView):
@@ -61,18 +66,19 @@ class BookPageView(RateLimitedPageView):
             raise NotFound("Project")
         return self.render_page(
             "booking_pages/book.html",
-            lambda: self._values(project, request.GET.get("day", "")),
+            lambda: self._values(project, request),
             status=200,
             app=project.app,
             languages=[project.settings.get("language")],
         )
 
-    def _values(self, project: Project, day: str) -> Mapping[str, Any]:
+    def _values(self, project: Project, request: ApiRequest) -> Mapping[str, Any]:
         graph = graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
         rules = policy_query(project, resources, now=self.now)
         zone_name = page_zone(project, rules)
         payment = payment_link(project, graph)
+        verifies = needs_verification(project)
         is_bookable = can_be_booked(project, graph)
         offer = OfferedSlots([], 0, 0)
         if is_bookable:
@@ -82,11 +88,14 @@ class BookPageView(RateLimitedPageView):
             "description": clean_lines(text_value(project.booking, "description")),
             "facts": project_facts(project, rules),
             "words": PAGE,
+            "verifies": verifies,
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": to_one_line(project_words(project, "submit_button")) or gettext("Book"),
             "hint": NOTHING_FREE if is_bookable else NOT_HERE,
-            **days_values(offer, zone_name, day, with_end=rules.terms.length is None),
+            **days_values(
+                offer, zone_name, request.GET.get("day", ""), with_end=rules.terms.length is None
+            ),
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
@@ -97,6 +106,8 @@ class BookPageView(RateLimitedPageView):
                 "outcome": [str(sentence) for sentence in outcome_of(graph)],
                 "success": project_words(project, "success_message") or success_texts(graph),
                 "payment": payment,
+                "solver": static(SOLVER) if needs_challenge(project.app) else None,
+                "reservation": reservation_of(request) if verifies else None,
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
         }
@@ -119,6 +130,12 @@ class BookPageView(RateLimitedPageView):
         if self.project:
             response.headers.pop("X-Robots-Tag", None)
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
+
+
+def reservation_of(request: ApiRequest) -> str | None:
+    """Return the id in the link of a code's e-mail."""
+    given = request.GET.get("reservation", "")
+    return given if CANONICAL_ID.fullmatch(given) else None
 
 
 def graph_of(project: Project) -> Graph:

@@ -40,6 +40,8 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     counts = Counter(
         dict.fromkeys((BOOKINGS, LOG_ENTRIES, *(part.name for part in personal_data_parts)), 0)
     )
+    for part in personal_data_parts:
+        counts[part.name] += part.erase_person(person, now) if part.erase_person else 0
     named = dict(person.events().values_list("id", "booked"))
     booking_ids = person.booking_ids() | set(named.values()) - {None}
     # Also redact first: after an interruption the emptied bookings no longer match the address.
@@ -99,7 +101,7 @@ def erase_bookings(
     Customer.objects.filter(id__in=customer_ids).update(**EMPTY_CUSTOMER)
     counts = Counter({BOOKINGS: len(emptied), LOG_ENTRIES: _empty_logs(erasure, theirs)})
     for part in personal_data_parts:
-        counts[part.name] += part.erase(erasure)
+        counts[part.name] += part.erase(erasure) if part.erase else 0
     for listener in on_erasure:
         listener(erasure)
     return counts

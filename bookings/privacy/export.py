@@ -24,12 +24,17 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
     """
     booking_ids = person.booking_ids()
     events = _event_records(person, booking_ids, zone)
-    if not booking_ids:
+    if not booking_ids and not _has_parts(person):
         first = next(events, None)
         if first is None:
             raise NotFound("Customer")
         events = chain([first], events)
     return _write(person, booking_ids, events, zone)
+
+
+def _has_parts(person: Person) -> bool:
+    """Whether anything is stored about the person without a booking."""
+    return any(next(part.export(person, ()), None) for part in personal_data_parts)
 
 
 def _write(

@@ -31,12 +31,14 @@ class PersonalData(NamedTuple):
     """A registered part.
 
     name: its key in the export and in the counts of an erasure. export: yields records about a
-    person's bookings. erase: returns the number of emptied rows.
+    person and their bookings. erase: of bookings; erase_person: of rows without a booking; both
+    return the number of emptied rows.
     """
 
     name: str
     export: Callable[[Person, Collection[uuid.UUID]], Iterator[Record]]
-    erase: Callable[[Erasure], int]
+    erase: Callable[[Erasure], int] | None = None
+    erase_person: Callable[[Person, datetime], int] | None = None
 
 
 # Rows of layers above to export and erase with bookings.

@@ -28,6 +28,16 @@ from bookings.services.transitions import (
     target_of,
     time_out_unpaid,
 )
+from bookings.services.verification import (
+    check_code,
+    code_of,
+    end_hold,
+    find_unverified,
+    hold_until_verified,
+    make_verified,
+    needs_verification,
+    on_unverified_booking,
+)
 from bookings.target import BookingTarget
 
 __all__ = [
@@ -46,17 +56,25 @@ __all__ = [
     "Transition",
     "apply_action",
     "change_booking",
+    "check_code",
     "check_may_move",
+    "code_of",
     "complete_ended",
     "create_booking",
     "create_seat",
     "create_series",
     "customer_may_move",
+    "end_hold",
     "extend_public_hold",
+    "find_unverified",
     "hide_completed_booking",
     "hold_time",
+    "hold_until_verified",
     "make_booking",
+    "make_verified",
+    "needs_verification",
     "on_transition",
+    "on_unverified_booking",
     "reschedule_booking",
     "reschedule_once",
     "target_of",

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from bookings.graphs import SEATED
-from bookings.models import Booking
+from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import BookingDraft, new_row, write_bookings
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
@@ -49,12 +49,7 @@ def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datet
     cancelled or over), PolicyViolated (outside its booking window), GroupFull.
     """
     with transaction.atomic():
-        owner = _lock_owner(new, target)
-        if owner.completed:
-            raise ActionNotAllowed(owner, new.action)
-        check_booking_window(owner, now, not_begun=new.not_begun)
-        if count_seats(owner) >= (owner.max_seats or 0):
-            raise GroupFull("Every seat of the group is taken.")
+        owner = lock_group_with_free_seat(new, target, now)
         seat = new_row(
             new,
             owner.event,
@@ -68,6 +63,23 @@ def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datet
         )
         write_bookings([seat], new, target=target, actor=actor, now=now)
     return seat
+
+
+def lock_group_with_free_seat(new: NewSeat, target: BookingTarget, now: datetime) -> Booking:
+    """Lock the group of a new seat; raises what `create_seat` raises."""
+    owner = _lock_owner(new, target)
+    if owner.completed:
+        raise ActionNotAllowed(owner, new.action)
+    check_booking_window(owner, now, not_begun=new.not_begun)
+    if count_seats(owner) + count_held_seats(owner, now) >= (owner.max_seats or 0):
+        raise GroupFull("Every seat of the group is taken.")
+    return owner
+
+
+def count_held_seats(owner: Booking, now: datetime) -> int:
+    """Count the seats that are held until their e-mail address is verified."""
+    held = UnverifiedBooking.objects.filter(group=owner, ended_at=None, expires_at__gt=now)
+    return held.count()
 
 
 def _lock_owner(new: NewSeat, target: BookingTarget) -> Booking:

@@ -118,7 +118,7 @@ def read_message(body: Mapping[str, Any], action: str) -> str:
 
 
 class RescheduleView(BookingScopedView):
-    widget_methods = frozenset({"POST"})
+    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Move a booking to another time, or to another resource",

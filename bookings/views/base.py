@@ -1,7 +1,7 @@
 """Base class of the booking endpoints."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
@@ -12,6 +12,7 @@ from availability.event_time import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
 from bookings.models import Booking
+from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
@@ -21,9 +22,10 @@ from bookings.records import (
     with_includes,
 )
 from bookings.services import Actor
-from common.api.views import ApiRequest
-from common.errors import NotFound
+from common.api.views import ApiRequest, Handler
+from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
+from common.rate_limit import customer_network, is_behind_unknown_proxy
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
@@ -35,6 +37,38 @@ class BookingScopedView(TenantView):
     """Visible bookings, includes and actor of a request."""
 
     resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
+    # Requests of public callers that count as booking attempts, and that need a challenge.
+    counted_methods: ClassVar[frozenset[str]] = frozenset()
+    challenged_methods: ClassVar[frozenset[str]] = frozenset()
+
+    def run(
+        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        if not self.caller.is_widget:
+            return super().run(request, handler, *args, **kwargs)
+        try:
+            self._admit_public(request)
+            return super().run(request, handler, *args, **kwargs)
+        except Refusal as refusal:
+            count_public_refusal(self.app, refusal, now=self.now)
+            raise
+
+    def _admit_public(self, request: ApiRequest) -> None:
+        """Check the limits of a public caller; a repeated request gets its stored answer."""
+        try:
+            if request.method in self.counted_methods:
+                admit_public_booking(
+                    self.app,
+                    request.data,
+                    network=customer_network(request),
+                    is_proxy_unknown=is_behind_unknown_proxy(request),
+                    now=self.now,
+                )
+            if request.method in self.challenged_methods:
+                use_challenge(self.app, request.data, now=self.now)
+        except Refusal:
+            if not self.has_stored_answer(request):
+                raise
 
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""

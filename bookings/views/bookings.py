@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
 from availability.views.base import found_or_404
-from bookings.booking_input import parse_new_booking
+from bookings.booking_input import parse_new_booking, public_body
 from bookings.fast_pagination import page_rows, tallied_total
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
 from bookings.graphs import GRAPHS, STATES
@@ -19,12 +20,19 @@ from bookings.records import (
     WRITTEN,
     BookingRecord,
     CustomerRecord,
+    UnverifiedRecord,
     booking_record,
     booking_writer,
     with_includes,
 )
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
-from bookings.services import change_booking, hide_completed_booking, make_booking
+from bookings.services import (
+    change_booking,
+    hide_completed_booking,
+    hold_until_verified,
+    make_booking,
+    needs_verification,
+)
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.filters import apply_filters
@@ -35,6 +43,7 @@ from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.components import FLAG, ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+from common.rate_limit import customer_network
 
 CUSTOMER_EXAMPLE = CustomerRecord.example()
 NEW_BOOKING_WORDS = (
@@ -52,13 +61,19 @@ NEW_BOOKING_WORDS = (
     " `public_resources` allows resources that are in no project, for at most 24 hours. The rules"
     " are always enforced, and the start must be one that the project offers. `what`, `where` and"
     " `description` count only if the project has none, and customers do not read them. The"
-    " project's `public_customers` limits the customers."
+    " project's `public_customers` limits the customers. The app's settings limit the attempts"
+    " (429), and can require a solved challenge (GET /v2/challenge)."
+)
+VERIFICATION_TEXT = (
+    "With a widget key and the project's setting `verify_email`: the time is held for 15 minutes,"
+    " and the customer gets a code by e-mail. POST /v2/bookings/reserve/:id/verify makes the"
+    " booking. At most three codes an hour and address; then 429."
 )
 
 
 class BookingsView(BookingScopedView):
     paginated = True
-    widget_methods = frozenset({"POST"})
+    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="List bookings",
@@ -128,6 +143,13 @@ class BookingsView(BookingScopedView):
         request=BookingBodySerializer,
         response=data_object(BookingRecord),
         status=201,
+        others={
+            202: OpenApiResponse(
+                data_object(UnverifiedRecord),
+                VERIFICATION_TEXT,
+                [OpenApiExample("a code was sent", {"data": UnverifiedRecord.example()})],
+            )
+        },
         query=INCLUDE_QUERY,
         request_examples={
             "nested": {
@@ -156,6 +178,16 @@ class BookingsView(BookingScopedView):
         new, target = parse_new_booking(
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
         )
+        if self.caller.is_widget and needs_verification(target.project):
+            row = hold_until_verified(
+                new,
+                target=target,
+                body=public_body(request.data),
+                zone=self.input_zone,
+                client_address=customer_network(request),
+                now=self.now,
+            )
+            return Response({"data": UnverifiedRecord.of(row, self.zone)}, status=202)
         booking = make_booking(new, target=target, actor=self.actor, now=self.now)
         return self.answer_booking(booking, self.includes_of_new(booking, includes), 201)
 

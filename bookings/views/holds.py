@@ -1,26 +1,40 @@
 """Endpoints of holds."""
 
 import uuid
+from dataclasses import replace
+from typing import Any
 
+from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
+from apps_config.models import Credential
 from availability.holds import extend_hold, find_hold, release_hold
 from availability.models import Hold
 from availability.records import HoldRecord, PublicResourceRecord
-from bookings.booking_input import may_use_hold
+from bookings.booking_input import may_use_hold, parse_new_booking
 from bookings.hold_input import (
     ExtensionSerializer,
     HoldBodySerializer,
     parse_hold_seconds,
     parse_new_hold,
 )
-from bookings.services import extend_public_hold, hold_time
-from bookings.views.base import BookingScopedView
+from bookings.records import BookingRecord
+from bookings.serializers import VerificationSerializer
+from bookings.services import (
+    check_code,
+    end_hold,
+    extend_public_hold,
+    find_unverified,
+    hold_time,
+    make_booking,
+    make_verified,
+)
+from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, Handler
 from common.errors import Invalid, NotFound
 from common.openapi.generator import data_object, describe_endpoint
-from common.rate_limit import client_address
+from common.rate_limit import customer_network
 
 HOLD_EXAMPLE = HoldRecord.example()
 
@@ -40,7 +54,7 @@ class HoldScopedView(BookingScopedView):
 
 class ReserveView(HoldScopedView):
     operation_ids = {"POST": "createHold"}
-    widget_methods = frozenset({"POST"})
+    widget_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Hold a time",
@@ -76,7 +90,7 @@ class ReserveView(HoldScopedView):
             request.data,
             app=self.app,
             caller=self.caller,
-            client_address=client_address(request),
+            client_address=customer_network(request),
             zone=self.input_zone,
             now=self.now,
         )
@@ -124,8 +138,53 @@ class HoldView(HoldScopedView):
         status=204,
     )
     def delete(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
+        if end_hold(self.app, reservation_id, now=self.now):
+            return Response(status=204)
         hold = self.find_hold(reservation_id)
         if hold is None:
             raise NotFound("Hold")
         release_hold(hold, now=self.now)
         return Response(status=204)
+
+
+class VerifyHoldView(BookingScopedView):
+    operation_ids = {"POST": "verifyHold"}
+    widget_methods = frozenset({"POST"})
+
+    def run(
+        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
+        if not self.has_stored_answer(request):
+            code = read_body_as(VerificationSerializer, request)["code"]
+            check_code(self.app, kwargs["reservation_id"], code, now=self.now)
+        return super().run(request, handler, *args, **kwargs)
+
+    @describe_endpoint(
+        summary="Verify an e-mail address and make its booking",
+        description="For a booking that was answered with 202. Answers as POST /v2/bookings. A"
+        " wrong code: 422 on `code`; `attempts_left` says how many more can be tried. The fifth"
+        " wrong code ends the hold. 409 `hold_expired`: the hold has ended or expired, or the"
+        " booking was made.",
+        request=VerificationSerializer,
+        response=data_object(BookingRecord),
+        status=201,
+        query=INCLUDE_QUERY,
+        request_examples={"the code of the e-mail": {"code": "012345"}},
+    )
+    def post(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        row = find_unverified(self.app, reservation_id, now=self.now)
+        hold = {} if row.group_id else {"reservation_id": str(row.id)}
+        new, target = parse_new_booking(
+            {**row.body, **hold},
+            app=self.app,
+            # The rules of public callers apply, whoever sends the code.
+            caller=replace(self.caller, kind=Credential.WIDGET, resource_id=None),
+            zone=row.zone,
+            now=self.now,
+        )
+        booking = make_verified(
+            row, make_booking, new, target=target, actor=self.actor, now=self.now
+        )
+        return self.answer_booking(booking, includes, 201)

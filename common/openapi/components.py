@@ -109,6 +109,19 @@ ANSWER_HEADERS = {
     "Service-TestMode": answer_header(
         "Service-TestMode", "`true` for a test app, else absent.", enum=["true"]
     ),
+    "RateLimit": answer_header(
+        "RateLimit",
+        "Requests left (`r`) and seconds until the minute ends (`t`), by the IETF draft"
+        " “RateLimit header fields for HTTP”; absent without a limit.",
+        pattern='^"requests";r=[0-9]+;t=[0-9]+$',
+        type="string",
+    ),
+    "RateLimit-Policy": answer_header(
+        "RateLimit-Policy",
+        "The limit (`q`) and its window in seconds (`w`); absent without a limit.",
+        pattern='^"requests";q=[0-9]+;w=60$',
+        type="string",
+    ),
     "X-RateLimit-Limit": answer_header(
         "X-RateLimit-Limit", "The limit per minute; absent without a limit.", **_NUMBER
     ),

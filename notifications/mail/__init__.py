@@ -13,7 +13,7 @@ from notifications.mail.defaults import (
     default_mail_words,
     find_faults,
 )
-from notifications.mail.system_mails import compose_notice, compose_password_mail
+from notifications.mail.system_mails import compose_code_mail, compose_notice, compose_password_mail
 
 __all__ = [
     "BLOCKS",
@@ -21,6 +21,7 @@ __all__ = [
     "SLUGS",
     "Letter",
     "MailWords",
+    "compose_code_mail",
     "compose_mail",
     "compose_notice",
     "compose_password_mail",

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from django.core.mail import EmailMultiAlternatives
 from django.utils.translation import gettext as _
@@ -61,6 +62,32 @@ def compose_password_mail(
             subject=_("Choose a new password"),
             sentence=_("Use this link to choose a new password. It works once, for one hour."),
             html=buttons_html([(_("Choose a password"), url, True)])
+            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
+            text=f"{url}\n\n{closing}",
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def compose_code_mail(
+    *,
+    app: App,
+    delivery_id: uuid.UUID,
+    to: Sequence[str],
+    code: str,
+    url: str,
+    languages: Sequence[Any],
+) -> EmailMultiAlternatives:
+    """The code that verifies a customer's address, in fixed words. Raises ValueError as above."""
+    with activate_language_of(app, *languages) as language:
+        closing = _("If you did not ask for a booking, ignore this e-mail: nothing is booked.")
+        words = _words(
+            app,
+            language,
+            badge=_("Confirm your address"),
+            subject=_("Your code: %(code)s") % {"code": code},
+            sentence=_("Enter the code %(code)s to complete your booking. It works for 15 minutes.")
+            % {"code": code},
+            html=buttons_html([(_("Enter the code"), url, True)])
             + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
             text=f"{url}\n\n{closing}",
         )

@@ -15,29 +15,41 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import ClassVar, Protocol, TypeVar
+from urllib.parse import quote
 from uuid import UUID
 
+from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Resource
-from bookings.graphs import OWNER
-from bookings.models import Booking, StateChange
+from bookings.graphs import CUSTOMER, OWNER
+from bookings.models import Booking, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
+from bookings.services import code_of
 from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
 from common.net import safe_http
 from common.net.deadlines import with_deadline
-from notifications.mail import Letter, compose_mail, compose_notice, compose_password_mail, entry_of
+from notifications.mail import (
+    Letter,
+    compose_code_mail,
+    compose_mail,
+    compose_notice,
+    compose_password_mail,
+    entry_of,
+)
 from notifications.mail.recipients import Recipients
+from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.outbox.relevance import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.password_reset_links import LINK_LASTS, RESET_MAIL, password_url
-from notifications.planning import render_record
+from notifications.planning import VERIFICATION_CODE, render_record
+from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
 from notifications.webhooks.signing import signature_headers
 
@@ -122,6 +134,8 @@ class MailsAndCalls:
         events = [booking.event for booking in self.bookings.values() if booking.app_id in mailed]
         self.targets = DestinationCalendars(events)
         self.resources = self._read_resources(rows)
+        self.unverified = self._read_unverified(rows)
+        self.suppressions = Suppressions(mailed, self._known_addresses(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
 
@@ -138,6 +152,24 @@ class MailsAndCalls:
         ids = {row.content.get("resource_id") for row in rows if row.kind == RESET_MAIL} - {None}
         found = Resource.objects.filter(id__in=ids, deleted_at=None).exclude(email=None)
         return {str(resource.id): resource for resource in _if_any(found, ids)}
+
+    def _read_unverified(self, rows: Sequence[Delivery]) -> Mapping[str, UnverifiedBooking]:
+        """Return the bookings whose address a code verifies, by id, if they still wait for it."""
+        wanted = [row for row in rows if row.kind == VERIFICATION_CODE]
+        ids = {row.content.get("reservation_id") for row in wanted} - {None}
+        found = UnverifiedBooking.objects.filter(id__in=ids, ended_at=None)
+        return {str(row.id): row for row in _if_any(found.select_related("project"), ids)}
+
+    def _known_addresses(self, app_ids: Collection[UUID]) -> set[str]:
+        """Return all addresses that the batch's e-mails can go to."""
+        found = {row.email for row in self.unverified.values()}
+        found |= {resource.email or "" for resource in self.resources.values()}
+        for app_id in app_ids:
+            found.update(self.addressees.owners(self.apps[app_id]))
+        for booking in self.bookings.values():
+            found |= {customer.email for customer in booking.customers.all()}
+            found.update(self.addressees.of_owner(booking.app, booking))
+        return found
 
     def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, int | None], int]:
         """Return (entry, change) -> SEQUENCE: the number of earlier changes of the calendar entry.
@@ -209,6 +241,8 @@ class MailsAndCalls:
     def _mail(self, row: Delivery, app: App) -> SendCall:
         if row.kind == RESET_MAIL:
             return self._password_mail(row, app)
+        if row.kind == VERIFICATION_CODE:
+            return self._code_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_notice(
@@ -229,6 +263,7 @@ class MailsAndCalls:
         )
         to = [customer.email] if customer else self.addressees.of_owner(app, booking)
         entry = entry_of(booking, row.recipient)
+        is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
         slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
         message = compose_mail(
             Letter(
@@ -236,7 +271,7 @@ class MailsAndCalls:
                 delivery_id=row.id,
                 booking=booking,
                 recipient=row.recipient,
-                to=self._fit_addresses(app, to),
+                to=self._fit_addresses(app, to, is_reminder=is_reminder),
                 # Erased customers have no address.
                 customers=[customer for customer in customers if customer.email],
                 customer=customer,
@@ -245,6 +280,8 @@ class MailsAndCalls:
                 is_entered=self._is_entered(booking, row.recipient),
             )
         )
+        if is_reminder and customer:
+            message.extra_headers |= unsubscribe_headers(customer, row.due_at)
         return partial(send_mail, message)
 
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
@@ -259,7 +296,24 @@ class MailsAndCalls:
         )
         return partial(send_mail, message)
 
-    def _fit_addresses(self, app: App, addresses: Iterable[str]) -> list[str]:
+    def _code_mail(self, row: Delivery, app: App) -> SendCall:
+        unverified = self.unverified.get(row.content.get("reservation_id", ""))
+        if unverified is None or unverified.expires_at <= self.now:
+            raise SkipDelivery(Delivery.SKIPPED, "The hold has ended.")
+        project = unverified.project
+        message = compose_code_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._fit_addresses(app, [unverified.email]),
+            code=code_of(unverified.id),
+            url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
+            languages=[project.settings.get("language")],
+        )
+        return partial(send_mail, message)
+
+    def _fit_addresses(
+        self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
+    ) -> list[str]:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
         found = [address for address in addresses if address]
         if not found:
@@ -267,7 +321,13 @@ class MailsAndCalls:
         allowed = self.addressees.allowed(app, found)
         if not allowed:
             raise SkipDelivery(Delivery.SKIPPED, "A test app sends e-mails only to its members.")
-        return allowed
+        reasons = {
+            address: self.suppressions.reason(app, address, is_reminder=is_reminder)
+            for address in allowed
+        }
+        if all(reasons.values()):
+            raise SkipDelivery(Delivery.SKIPPED, reasons[allowed[0]])
+        return [address for address in allowed if not reasons[address]]
 
     def _is_entered(self, booking: Booking, recipient: str) -> bool:
         """Return whether the recipient's calendar gets the booking otherwise.

@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
+    UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
@@ -21,6 +22,14 @@ from unfold.widgets import (
 )
 
 from apps_config.models import App, AppNotification, Membership
+from apps_config.public_limits import (
+    LIMITS,
+    MAX_LIMIT,
+    OPEN_PER_EMAIL,
+    PER_ADDRESS,
+    PER_APP,
+    PER_EMAIL,
+)
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
 from apps_config.services import change_app, create_app
 from common.api.fields import OneLineField
@@ -33,6 +42,7 @@ from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
 from office.base.model_admin_pages import OwnPage
 from office.base.scope import scope_of
 
+PUBLIC_LIMITS = (PER_ADDRESS, PER_EMAIL, OPEN_PER_EMAIL, PER_APP)
 SETTINGS = (
     "from_name",
     "from_email",
@@ -44,7 +54,12 @@ SETTINGS = (
     "language",
     "stale_calendars",
     "external_edits",
+    "public_challenge",
+    "blocked_customers",
+    *PUBLIC_LIMITS,
 )
+# One entry per line.
+LISTS = ("redirect_urls", "blocked_customers")
 SWITCH = "send_emails"
 # Settings that are on or off, and what they are by default.
 FLAGS = {"publish_projects": True, "public_resources": False}
@@ -53,8 +68,10 @@ FLAGS = {"publish_projects": True, "public_resources": False}
 def setting_text(settings: Mapping[str, Any], name: str) -> str:
     """Return a setting's text for its field; "" if clients have stored another type."""
     value = settings.get(name)
-    if name == "redirect_urls":
+    if name in LISTS:
         return "\n".join(map(str, value)) if isinstance(value, list) else ""
+    if name in PUBLIC_LIMITS:
+        return str(value) if type(value) is int else ""
     return value if isinstance(value, str) else ""
 
 
@@ -103,12 +120,22 @@ def stale_choices(kept: str) -> list[tuple[str, str]]:
     return _with_kept(choices, kept)
 
 
+def challenge_choices(kept: str) -> list[tuple[str, str]]:
+    choices = [
+        ("", "Off (default)"),
+        ("off", "Off"),
+        ("altcha", "ALTCHA: the browser solves a short task"),
+    ]
+    return _with_kept(choices, kept)
+
+
 # Settings with choices; the function's parameter is the stored value.
 CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
     "default_timezone": zone_choices,
     "language": language_choices,
     "stale_calendars": stale_choices,
     "external_edits": edits_choices,
+    "public_challenge": challenge_choices,
 }
 
 
@@ -138,6 +165,18 @@ def switch_field(label: str, help_text: str) -> forms.BooleanField:
         help_text=help_text,
         required=False,
         widget=UnfoldBooleanSwitchWidget,
+        show_hidden_initial=True,
+    )
+
+
+def limit_field(kind: str, label: str) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label,
+        help_text=f"More attempts are refused. Empty: {LIMITS[kind].default}. 0: no limit.",
+        required=False,
+        min_value=0,
+        max_value=MAX_LIMIT,
+        widget=UnfoldAdminIntegerFieldWidget,
         show_hidden_initial=True,
     )
 
@@ -209,6 +248,31 @@ class AppForm(CheckedForm, forms.ModelForm):
         "Book resources without a project",
         "Widget keys that are not bound to projects may book resources that are in no project.",
     )
+    public_challenge = forms.ChoiceField(
+        label="Proof of work",
+        help_text="Slows down automated bookings. Other clients with public keys have to solve it"
+        " too.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        show_hidden_initial=True,
+    )
+    blocked_customers = text_field(
+        "Blocked customers",
+        "One e-mail address per line, which can't book on public pages; * stands for any text.",
+        UnfoldAdminTextareaWidget,
+    )
+    public_bookings_per_address_per_hour = limit_field(
+        PER_ADDRESS, "Booking attempts per network address and hour"
+    )
+    public_bookings_per_email_per_day = limit_field(
+        PER_EMAIL, "Booking attempts per e-mail address and day"
+    )
+    public_open_bookings_per_email = limit_field(
+        OPEN_PER_EMAIL, "Upcoming bookings per e-mail address"
+    )
+    public_bookings_per_app_per_minute = limit_field(
+        PER_APP, "Booking attempts of all customers per minute"
+    )
 
     class Meta:
         model = App
@@ -231,8 +295,8 @@ class AppForm(CheckedForm, forms.ModelForm):
                 choice_field(self, name).choices = choices(setting_text(kept, name))
         if "name" in self.fields:
             self.fields["name"].show_hidden_initial = True
-        if "redirect_urls" in self.fields:
-            self.fields["redirect_urls"].widget.attrs["rows"] = 4
+        for name in self.fields.keys() & set(LISTS):
+            self.fields[name].widget.attrs["rows"] = 4
 
     def clean_slug(self) -> str:
         return check_value(SlugField(), self.cleaned_data["slug"])
@@ -259,10 +323,10 @@ class AppForm(CheckedForm, forms.ModelForm):
         for name in self.changed_data:
             if name == SWITCH and SWITCH in given:
                 found["disable_emails"] = not given[SWITCH]
-            elif name == "redirect_urls" and name in given:
+            elif name in LISTS and name in given:
                 lines = [text.strip() for text in given[name].splitlines()]
                 found[name] = [text for text in lines if text] or None
-            elif name in FLAGS and name in given:
+            elif name in (*FLAGS, *PUBLIC_LIMITS) and name in given:
                 found[name] = given[name]
             elif name in SETTINGS and name in given:
                 found[name] = given[name] or None
@@ -315,7 +379,10 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
         ("Addresses", {"fields": ("callback", "redirect_urls")}),
         ("Time and language", {"fields": ("default_timezone", "language")}),
-        ("Booking on the web", {"fields": (*FLAGS,)}),
+        (
+            "Booking on the web",
+            {"fields": (*FLAGS, "public_challenge", "blocked_customers", *PUBLIC_LIMITS)},
+        ),
         ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
             "Custom keys of clients",

@@ -40,6 +40,7 @@ from office.base.model_admin import (
 from office.base.model_admin_pages import Row
 from office.base.scope import is_allowed, scope_of
 from office.resources.forms import (
+    PROJECT_SWITCHES,
     ConstraintFormSet,
     ProjectForm,
     ProjectResourceForm,
@@ -240,6 +241,11 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     def public_reschedule(self, project: Project) -> str:
         by_id = public_setting(project, "public_reschedule")
         return "the booking's id" if by_id else "the link in an e-mail"
+
+    @display(description=PROJECT_SWITCHES["verify_email"][0], boolean=True)
+    def verify_email(self, project: Project) -> bool:
+        """For accounts that may not change the project."""
+        return project.settings.get("verify_email") is True
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

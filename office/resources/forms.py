@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.forms.models import BaseInlineFormSet
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from availability.core.constraints import MAX_RULES
 from availability.models import Project, ProjectResource, Resource
@@ -64,7 +64,28 @@ def public_setting(project: Project, name: str) -> str:
     return "" if value in (None, 1, "link") else str(value)
 
 
+# Settings of projects with a switch: label and help text.
+PROJECT_SWITCHES = {
+    "verify_email": (
+        "Verify e-mail addresses",
+        "Customers of the booking page get a code by e-mail, which completes the booking.",
+    ),
+}
+
+
+def switch_field(label: str, help_text: str) -> forms.BooleanField:
+    return forms.BooleanField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        show_hidden_initial=True,
+    )
+
+
 class ProjectForm(ApiForm):
+    verify_email = switch_field(*PROJECT_SWITCHES["verify_email"])
+
     serializer_class = ProjectSerializer
     objects = ("availability", "booking", "settings")
     free_objects = ("customer_fields", "ui", "meta")
@@ -111,6 +132,8 @@ class ProjectForm(ApiForm):
         for name in PUBLIC_SETTINGS & self.fields.keys():
             self.fields[name].show_hidden_initial = True
             self.initial[name] = public_setting(self.instance, name)
+        for name in PROJECT_SWITCHES:
+            self.initial[name] = self.instance.settings.get(name) is True
         if "slug" in self.fields:
             is_new = self.instance._state.adding
             self.fields["slug"].required = not is_new
@@ -128,7 +151,8 @@ class ProjectForm(ApiForm):
         values = self.cleaned_data
         if "replaces_notifications" in self.changed_data:
             self.given["replaces_notifications"] = values["replaces_notifications"]
-        for name in PUBLIC_SETTINGS & values.keys() & set(self.changed_data):
+        shown = {*PUBLIC_SETTINGS, *PROJECT_SWITCHES}
+        for name in shown & values.keys() & set(self.changed_data):
             self.given.setdefault("settings", {})[name] = values[name]
         # Null has a meaning: whole free intervals.
         availability = self.given.get("availability", {})

@@ -268,6 +268,12 @@ def test_every_known_setting(tenant: Tenant) -> None:
         "default_timezone": "Europe/Berlin",
         "language": "en",
         "stale_calendars": "block",
+        "public_bookings_per_address_per_hour": 1,
+        "public_bookings_per_email_per_day": 2,
+        "public_open_bookings_per_email": 3,
+        "public_bookings_per_app_per_minute": 4,
+        "blocked_customers": ["*@spam.example"],
+        "public_challenge": "off",
     }
 
     answer = tenant.put("/apps/harbour", {"settings": settings})

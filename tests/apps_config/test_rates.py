@@ -1,13 +1,14 @@
 """How often: requests a minute for each key, failed log-ins a minute for each address."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from django.db import connection
 
 from apps_config import authentication
 from apps_config.models import FailedLogin
-from common.rate_limit import RateWindow
+from common.rate_limit import RateWindow, RefusedKeys
 from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -51,6 +52,35 @@ def test_requests_beyond_the_limit_are_refused_until_the_minute_ends(
         (200, ["2", "1", "60", None]),
     ]
     assert answers[2].error == TOO_MANY
+
+
+def test_the_headers_of_the_draft_stand_beside(tenant: Tenant, clock: Any) -> None:
+    clock.move_to(at("2026-11-20 09:30:15"))
+
+    headers = tenant.get("/app").headers
+
+    assert (headers["RateLimit-Policy"], headers["RateLimit"]) == (
+        '"requests";q=6000;w=60',
+        '"requests";r=5999;t=45',
+    )
+
+
+def test_redis_is_never_asked_inside_a_transaction(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could be slow, and the transaction would hold its locks meanwhile."""
+    asked = []
+
+    class Shared:
+        def count(self, key: str, window: int) -> int:
+            asked.append([block for block in connection.atomic_blocks if not block._from_testcase])
+            return 7
+
+    monkeypatch.setattr(authentication, "request_rates", RateWindow(9, cast(Any, Shared())))
+
+    answer = tenant.post("/projects", {"name": "Check-up"}, **{"Idempotency-Key": "a"})
+
+    assert (answer.status, answer.headers["X-RateLimit-Remaining"], asked) == (201, "2", [[]])
 
 
 def test_each_key_has_its_own_count(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
@@ -146,7 +176,7 @@ def test_processes_share_the_count(tenant: Tenant, monkeypatch: pytest.MonkeyPat
     for _ in range(10):
         stranger.get("/app")
 
-    monkeypatch.setattr(authentication, "_refused_minute", {})
+    monkeypatch.setattr(authentication, "refused_logins", RefusedKeys())
 
     assert stranger.get("/app").status == 429
 

@@ -9,6 +9,7 @@ from django.urls import URLPattern, get_resolver
 
 from apps_config.base_views import TenantView
 from apps_config.models import Membership
+from bookings.services import code_of
 from tests.external_calendars.fake_provider import Shelf, shelf
 from tests.world import Answer, Caller, Tenant
 
@@ -108,6 +109,8 @@ TABLE = [
     Row("POST", "/bookings/reserve", {"project_id": "{project}", **EVENT}, 201, ("viewer",)),
     Row("PUT", "/bookings/reserve/extend", {"reservation_id": "{hold}"}, 200, ("viewer",)),
     Row("DELETE", "/bookings/reserve/{hold}", None, 204, ("viewer",)),
+    Row("POST", "/bookings/reserve/{unverified}/verify", {"code": "{code}"}, 201, ("viewer",)),
+    Row("GET", "/challenge", None, 200, ("resource",)),
     Row("POST", "/bookings/bulk", {"bookings": [{}]}, 200, ("viewer", "widget")),
     Row("PUT", "/bookings/bulk", {"bookings": [{"id": "{booking}", "meta": {}}]}, 200,
         ("viewer", "widget")),
@@ -176,7 +179,25 @@ class World:
             end="2026-11-23T17:00:00Z",
             **booked,
         )
+        verifying = tenant.make_project(
+            resource["id"], booking={"what": "A"}, settings={"verify_email": True}
+        )
+        unverified = (
+            tenant.widget()
+            .post(
+                "/bookings",
+                {
+                    "project_id": verifying["id"],
+                    "start": "2026-11-23T18:00:00Z",
+                    "end": "2026-11-23T19:00:00Z",
+                    "customer": CUSTOMER,
+                },
+            )
+            .data["reservation_id"]
+        )
         self.names = {
+            "unverified": unverified,
+            "code": code_of(uuid.UUID(unverified)),
             "group": group.data["id"],
             "slug": tenant.app.slug,
             "resource": resource["id"],
@@ -320,7 +341,7 @@ ROUTES = {
     "uuid:project_id": ("project", "unused"),
     "uuid:booking_id": ("booking", "done"),
     "uuid:group_id": ("group",),
-    "uuid:reservation_id": ("hold",),
+    "uuid:reservation_id": ("hold", "unverified"),
     "uuid:webhook_id": ("webhook",),
     "uuid:delivery_id": ("delivery",),
     "str:template_slug": ("template",),

@@ -154,6 +154,8 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
+        "solver": None,
+        "reservation": None,
     }
     assert offer["slots"][0] == [1795168800, 1795170600]
     assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from bookings import booking_input
 from bookings.models import Booking
 from bookings.services import reschedule
 from tests.bookings.booking_drafts import MARTY, NINE, answered, shown, signature_of, span, whole
@@ -469,32 +468,6 @@ def test_a_widget_key_names_as_many_customers_as_the_project_says(
 
     assert (refused.status, refused.json["errors"]) == (422, {"customers": [sentence]})
     assert (made.status, tenant.get("/bookings").json["total"]) == (201, 1)
-
-
-def test_a_widget_key_makes_so_many_bookings_for_one_address(
-    tenant: Tenant, widget: Caller, ada: Any, project: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(booking_input, "PUBLIC_BOOKINGS", 2)
-    first = book(widget, project_id=project).data
-    book(widget, project_id=project, **span("11:00", "12:00"))
-    loud = {"name": "Marty", "email": "MARTY@example.com"}
-
-    refused = book(widget, project_id=project, customer=loud, **span("13:00", "14:00"))
-    by_staff = tenant.book(resource_id=ada["id"], **span("15:00", "16:00"))
-    tenant.put(f"/bookings/{first['id']}/cancel")
-    tenant.put(f"/bookings/{by_staff.data['id']}/cancel")
-    again = book(widget, project_id=project, customer=loud, **span("13:00", "14:00"))
-
-    assert (refused.status, refused.error) == (
-        409,
-        {
-            "error": "The policy max_bookings_to_come does not allow this.",
-            "code": "policy",
-            "policy": "max_bookings_to_come",
-            "limit": 2,
-        },
-    )
-    assert (by_staff.status, again.status) == (201, 201)
 
 
 def test_a_widget_key_moves_a_booking_so_often(

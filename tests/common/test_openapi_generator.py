@@ -68,6 +68,8 @@ def test_described_operation_whole(document):
             for name in (
                 "Service-Request-Id",
                 "Service-TestMode",
+                "RateLimit",
+                "RateLimit-Policy",
                 "X-RateLimit-Limit",
                 "X-RateLimit-Remaining",
                 "X-RateLimit-Reset",

@@ -34,6 +34,7 @@ from tests.world import Tenant
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 ERASED = "The customer's data was erased."
+OTHERS = {"unverified_bookings": 0, "suppressions": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_what_was_sent_is_emptied(tenant: Tenant, mails: MailSink, hooks: HookSi
 
     counts = erase(tenant)
 
-    assert counts == {"bookings": 1, "log_entries": 1, "deliveries": 6}
+    assert counts == OTHERS | {"bookings": 1, "log_entries": 1, "deliveries": 6}
     assert ends() == [
         ("email", "confirmed", "customer", "delivered", ""),
         ("email", "confirmed", "owner", "delivered", ""),
@@ -325,7 +326,7 @@ def test_erased_while_it_is_changed(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     eraser.join()
 
     assert answer.status == 200
-    assert counts == [{"bookings": 1, "log_entries": 1, "deliveries": 3}]
+    assert counts == [OTHERS | {"bookings": 1, "log_entries": 1, "deliveries": 3}]
     assert traces("marty") == []
 
 

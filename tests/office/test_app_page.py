@@ -22,8 +22,15 @@ CHOSEN = {
     "default_timezone": "Europe/Berlin",
     "language": "en",
     "stale_calendars": "block",
+    "public_challenge": "altcha",
+    "blocked_customers": "*@spam.example\r\nann@example.com",
+    "public_bookings_per_address_per_hour": "0",
+    "public_bookings_per_email_per_day": "5",
 }
 KEPT = CHOSEN | {
+    "blocked_customers": ["*@spam.example", "ann@example.com"],
+    "public_bookings_per_address_per_hour": 0,
+    "public_bookings_per_email_per_day": 5,
     "redirect_urls": ["https://harbour.example.com/a", "https://harbour.example.com/b"],
     "disable_emails": True,
 }

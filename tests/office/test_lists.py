@@ -57,6 +57,7 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "Booking": lambda row, n: {"event_id": other(row.event, exclusive=False).pk},
     "BookingTally": lambda row, n: {"slot": 1000 + n},
     "Delivery": lambda row, n: {"number": 1000 + n},
+    "Suppression": lambda row, n: {"email": f"copy-{n}@example.com"},
 }
 
 
@@ -97,5 +98,11 @@ def make_first(model: Any, zebra: Tenant) -> Any:
     given = {
         "Attempt": lambda: {"delivery": delivery, "at": delivery.due_at, "seconds": 1.0},
         "Bulk": lambda: {"app": zebra.app, "created_at": delivery.due_at},
+        "Suppression": lambda: {
+            "app": zebra.app,
+            "email": "marty@example.com",
+            "reason": "bounced",
+            "created_at": delivery.due_at,
+        },
     }
     return model._default_manager.create(**given[model.__name__]())

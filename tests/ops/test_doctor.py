@@ -50,6 +50,7 @@ NAMES = [
     "e-mail server",
     "disk",
     "public address",
+    "proxies",
     "secret key",
     "stored secrets",
     "all-day events",
@@ -129,7 +130,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
     failed = ["database", "broker", "workers", "e-mail server"]
     unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
     unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
-    unseen += ["completions", "webhooks", "breakers", "public address"]
+    unseen += ["completions", "webhooks", "breakers", "public address", "proxies"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),
         **dict.fromkeys(failed, "FAIL"),

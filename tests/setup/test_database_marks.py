@@ -12,7 +12,7 @@ OURS = (
 )
 # A module that writes SQL, or asks which database it is on -> the modules that test it on both.
 SQL_BY_HAND = {
-    "apps_config/authentication.py": ("apps_config/test_authentication", "apps_config/test_rates"),
+    "apps_config/authentication.py": ("apps_config/test_authentication",),
     "apps_config/idempotency.py": (
         "apps_config/test_idempotency",
         "bookings/test_idempotency_races",
@@ -48,6 +48,8 @@ SQL_BY_HAND = {
     "common/sql.py": (
         "bookings/test_series",
         "ops/test_delivery_audit",
+        "apps_config/test_rates",
+        "apps_config/test_public_limits",
     ),
 }
 CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}

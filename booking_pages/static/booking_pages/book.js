@@ -19,6 +19,8 @@ let hold = null; // {id, ends: a timer}
 let holding = Promise.resolve();
 let isBooking = false;
 let sent = { text: null, key: null };
+let solving = null; // a promise of a solved challenge
+let reservation = page.reservation; // that waits for the code of an e-mail
 
 // --- Words and times ---------------------------------------------------------------------------
 const fill = (sentence, values) =>
@@ -140,6 +142,49 @@ async function call(method, path, body, headers = {}) {
   }
 }
 
+// --- Proof of work -----------------------------------------------------------------------------
+/** A solved challenge, or null: found beside the page, which goes on meanwhile. */
+async function solve() {
+  const answer = await call("GET", "challenge");
+  if (answer.status !== 200) return null;
+  const worker = new Worker(page.solver);
+  const solved = await new Promise((resolve) => {
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = () => resolve(null);
+    worker.postMessage(answer.body.data);
+  });
+  worker.terminate();
+  return solved;
+}
+
+/** The solved challenge of the next request; the one after it is begun at once. */
+async function takeSolved() {
+  const solved = await (solving ?? solve());
+  solving = solve();
+  return solved;
+}
+
+const texts = new Map(); // a request's content -> its text, the same each time that it is sent
+
+async function textOf(values) {
+  const content = JSON.stringify(values);
+  if (!page.solver) return content;
+  if (!texts.has(content)) {
+    texts.set(content, JSON.stringify({ ...values, challenge: await takeSolved() }));
+  }
+  return texts.get(content);
+}
+
+/** A request that may need a challenge; once more with another where it has expired. */
+async function post(path, values, isKeyed = false) {
+  for (const isLast of [false, true]) {
+    const text = await textOf(values);
+    const answer = await call("POST", path, text, isKeyed ? { "Idempotency-Key": keyOf(text) } : {});
+    if (isLast || !answer.body.errors?.challenge) return answer;
+    texts.delete(JSON.stringify(values));
+  }
+}
+
 const iso = (instant) => new Date(instant * 1000).toISOString().replace(".000", "");
 const span = ({ start, end }) => [Date.parse(start) / 1000, Date.parse(end) / 1000];
 
@@ -237,6 +282,7 @@ async function showLater() {
 /** Back to all times, as they are now. */
 async function showAll() {
   giveBack();
+  endVerification();
   chosen = null;
   clearNotice();
   by("form").hidden = true;
@@ -258,14 +304,16 @@ function choose(slot) {
   by("chosen-zone").textContent = zoneWords(zone);
   by("held").textContent = "";
   by("form-title").focus();
-  if (page.hold) holding = keep(slot);
+  if (page.solver) solving ??= solve();
+  if (page.hold) holding = holding.then(() => keep(slot));
 }
 
 // --- Holding -----------------------------------------------------------------------------------
 /** Keep the time while the form is filled in; where that can't be, it is booked without. */
 async function keep(slot) {
+  if (chosen !== slot) return null;
   const wanted = { project_id: page.project, start: iso(slot[0]), end: iso(slot[1]) };
-  const answer = await call("POST", "bookings/reserve", JSON.stringify(wanted));
+  const answer = await post("bookings/reserve", wanted);
   if (answer.status === 201) {
     const id = answer.body.data.reservation_id;
     if (chosen !== slot) return release(id);
@@ -375,12 +423,23 @@ function showFieldErrors(errors) {
   return isPlaced;
 }
 
+/** `Please try again in 40 s`, in 20 min or in 3 h. */
+function busyWords(seconds) {
+  const [sentence, size] = [
+    [words.busy_hours, 3600],
+    [words.busy_minutes, 60],
+    [words.busy, 1],
+  ].find(([, size]) => seconds > 2 * size || size === 1);
+  return fill(sentence, { count: Math.ceil(seconds / size) });
+}
+
 function showRefusal(answer) {
   const { status, code } = answer;
   if (code === "slot_taken" || code === "not_available") return showTaken(answer);
+  if (answer.body.errors?.challenge) return showNotice(words.unsolved);
   if (status === 422 && showFieldErrors(answer.body.errors ?? {})) return null;
   if (status === 0) return showNotice(words.offline);
-  if (status === 429) return showNotice(fill(words.busy, { seconds: answer.wait }));
+  if (status === 429) return showNotice(busyWords(answer.wait));
   if (status >= 500) return showNotice(words.trouble);
   if ([401, 403, 404].includes(status)) return showNotice(words.gone);
   return showNotice(code === "policy" ? words.policy : words.refused);
@@ -409,16 +468,15 @@ function keyOf(text) {
   return sent.key;
 }
 
-function post() {
-  const text = JSON.stringify({
+function postBooking() {
+  const values = {
     project_id: page.project,
     start: iso(chosen[0]),
     end: iso(chosen[1]),
     customer: customer(),
     ...(hold && { reservation_id: hold.id }),
-  });
-  const path = "bookings?include=event,resource";
-  return call("POST", path, text, { "Idempotency-Key": keyOf(text) });
+  };
+  return post("bookings?include=event,resource", values, true);
 }
 
 async function book(event) {
@@ -430,18 +488,81 @@ async function book(event) {
   by("submit").textContent = words.booking;
   by("submit").setAttribute("aria-disabled", "true");
   await holding;
-  let answer = await post();
+  let answer = await postBooking();
   if (answer.code === "hold_expired") {
     // It may be free all the same.
     hold = null;
     by("held").textContent = words.lapsed;
-    answer = await post();
+    answer = await postBooking();
   }
   isBooking = false;
   by("submit").textContent = label;
   by("submit").removeAttribute("aria-disabled");
   if (answer.status === 201) showDone(answer.body.data);
+  else if (answer.status === 202) showVerification(answer.body.data.reservation_id);
   else showRefusal(answer);
+}
+
+// --- Verifying the address ---------------------------------------------------------------------
+/** The step in which the code of the e-mail is typed; the service holds the time meanwhile. */
+function showVerification(id) {
+  if (!by("verify")) return showNotice(words.gone);
+  if (hold) clearTimeout(hold.timer);
+  hold = null;
+  reservation = id;
+  const { email } = customer();
+  by("verify-hint").textContent = email ? fill(words.code_sent, { email }) : words.code_typed;
+  by("code").value = "";
+  clearCodeError();
+  by("choosing").hidden = by("form").hidden = true;
+  by("verify").hidden = false;
+  by("verify-title").focus();
+}
+
+function clearCodeError() {
+  by("code-error").textContent = "";
+  by("code").removeAttribute("aria-invalid");
+}
+
+function showCodeError(sentence) {
+  by("code-error").textContent = sentence;
+  by("code").setAttribute("aria-invalid", "true");
+  by("code").focus();
+}
+
+function endVerification() {
+  if (reservation) holding = release(reservation);
+  reservation = null;
+  if (by("verify")) by("verify").hidden = true;
+}
+
+async function verify(event) {
+  event.preventDefault();
+  if (isBooking) return;
+  clearCodeError();
+  const code = by("code").value.replace(/\s/g, "");
+  if (!/^\d{6}$/.test(code)) return showCodeError(words.code_form);
+  isBooking = true;
+  clearNotice();
+  const text = JSON.stringify({ code });
+  const path = `bookings/reserve/${reservation}/verify?include=event,resource`;
+  const answer = await call("POST", path, text, { "Idempotency-Key": keyOf(path + text) });
+  isBooking = false;
+  showVerified(answer);
+}
+
+function showVerified(answer) {
+  if (answer.status === 201) return showDone(answer.body.data);
+  const isOver = answer.body.attempts_left === 0;
+  if (answer.body.errors?.code && !isOver) return showCodeError(words.code_wrong);
+  if (isOver || ["hold_expired", "not_found"].includes(answer.code)) {
+    by("verify").hidden = true;
+    reservation = null;
+    const all = make("p", "", { className: "more" });
+    all.append(makeButton(words.all_times, "quiet", showAll));
+    return showNotice(isOver ? words.code_tries : words.code_expired, all);
+  }
+  return showRefusal(answer);
 }
 
 /** By when a booking that was just made has to be paid, and where. */
@@ -473,12 +594,14 @@ function showDone(booking) {
     booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
     sentence && make("p", sentence),
     ...payment(booking),
-    page.success && make("p", page.success.replaceAll("%s", () => email), { className: "lines" }),
+    page.success && email && make("p", page.success.replaceAll("%s", () => email), { className: "lines" }),
   ];
   const title = make("h2", heading, { tabIndex: -1 });
   const again = make("p", "");
   again.append(make("a", words.another, { href: location.pathname }));
+  reservation = null;
   by("choosing").hidden = by("form").hidden = true;
+  if (by("verify")) by("verify").hidden = true;
   clearNotice();
   say("");
   by("done").replaceChildren(title, ...lines.filter(Boolean), again);
@@ -512,4 +635,7 @@ by("later").addEventListener("click", () => {
 });
 by("change").addEventListener("click", showAll);
 by("form").addEventListener("submit", book);
+by("verify")?.addEventListener("submit", verify);
+by("verify-back")?.addEventListener("click", showAll);
 addEventListener("pagehide", giveBack);
+if (reservation) showVerification(reservation);

@@ -1,0 +1,189 @@
+"""Limits of what public pages may book, counted in the database for all processes.
+
+An attempt counts, also if it is refused later. The count is one statement of its own before the
+booking's transaction, so that a rollback does not undo it. Addresses are stored as keyed digests.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from django.db.models import Sum
+
+from apps_config.models import App, RequestCount
+from common.batching import delete_in_batches
+from common.errors import Forbidden, RateLimited, ignore_outage
+from common.instants import to_datetime
+from common.rate_limit import RefusedKeys, digest_key
+from common.sql import count_up
+
+PER_ADDRESS = "public_bookings_per_address_per_hour"
+PER_EMAIL = "public_bookings_per_email_per_day"
+PER_APP = "public_bookings_per_app_per_minute"
+OPEN_PER_EMAIL = "public_open_bookings_per_email"
+BLOCKED_CUSTOMERS = "blocked_customers"
+CODES = "verification_codes"
+CHALLENGE = "public_challenge"
+MAX_LIMIT = 1_000_000
+PURGE_SLICE = 5000
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+class PublicLimit(NamedTuple):
+    """A limit by default, its window in seconds, and the error above it."""
+
+    default: int
+    seconds: int
+    sentence: str
+
+
+LIMITS: Mapping[str, PublicLimit] = {
+    PER_ADDRESS: PublicLimit(20, HOUR, "Too many booking attempts from this network address."),
+    PER_EMAIL: PublicLimit(10, DAY, "Too many booking attempts for this e-mail address."),
+    OPEN_PER_EMAIL: PublicLimit(20, DAY, "This e-mail address has too many upcoming bookings."),
+    PER_APP: PublicLimit(120, MINUTE, "Too many booking attempts at the moment."),
+    CODES: PublicLimit(3, HOUR, "Too many codes were sent to this e-mail address."),
+}
+# The reasons of refusals; the others are in LIMITS.
+REASONS = (*LIMITS, BLOCKED_CUSTOMERS, CHALLENGE)
+UNKNOWN_PROXY = "unknown_proxy"
+REFUSAL_PREFIX = "refused:"
+refused_keys = RefusedKeys()
+
+
+class LimitReached(RateLimited):
+    """A public limit is reached; `kind` is its setting."""
+
+    def __init__(self, kind: str, retry_after: float) -> None:
+        super().__init__(retry_after, LIMITS[kind].sentence)
+        self.kind = kind
+
+
+class CustomerBlocked(Forbidden):
+    """The address matches one of the app's `blocked_customers`."""
+
+    def __init__(self) -> None:
+        super().__init__("This e-mail address can't be used to book here.")
+
+
+def limit_of(app: App, kind: str) -> int:
+    """The app's limit, else the default; 0 = off."""
+    value = app.settings.get(kind)
+    return value if type(value) is int and 0 <= value <= MAX_LIMIT else LIMITS[kind].default
+
+
+def count_attempt(app: App, *, network: str, emails: Collection[str], now: datetime) -> None:
+    """Count an attempt to book by client network ("" = unknown), e-mail addresses and app.
+
+    Raises LimitReached. An attempt above a limit of its own counts for the app too, but only until
+    this process has seen it refused: a flood from one address does not use up the app's limit.
+    """
+    subjects = [(PER_ADDRESS, network)] if network else []
+    subjects += [(PER_EMAIL, email) for email in sorted(set(emails))]
+    count_subjects(app, [*subjects, (PER_APP, "")], now)
+
+
+def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
+    """Count one request for each (limit, subject), in one statement. Raises LimitReached."""
+    wanted = [
+        _Key(kind, digest_key(f"{app.id} {kind} {text}"), limit, _window_end(kind, now))
+        for kind, text in subjects
+        if (limit := limit_of(app, kind))
+    ]
+    for key in wanted:
+        left = refused_keys.seconds_left(key.memo, now.timestamp())
+        if left:
+            raise LimitReached(key.kind, left)
+    rows = [
+        {"app": app.id, "kind": key.kind, "subject": key.subject, "expires_at": key.ends}
+        for key in wanted
+    ]
+    counts = count_up(RequestCount, rows, by="subject") if rows else {}
+    for key in wanted:
+        if counts[key.subject] > key.limit:
+            refused_keys.add(key.memo, key.ends.timestamp())
+            raise LimitReached(key.kind, (key.ends - now).total_seconds())
+
+
+class _Key(NamedTuple):
+    kind: str
+    subject: str
+    limit: int
+    ends: datetime
+
+    @property
+    def memo(self) -> str:
+        """Another limit is another key, so that a raised limit takes effect at once."""
+        return f"{self.subject} {self.limit}"
+
+
+def _window_end(kind: str, now: datetime) -> datetime:
+    seconds = LIMITS[kind].seconds
+    return to_datetime((int(now.timestamp()) // seconds + 1) * seconds)
+
+
+def count_first_use(app: App, kind: str, subject: str, expires_at: datetime) -> bool:
+    """Whether this is the first use, over all processes, of what expires then."""
+    digest = digest_key(f"{app.id} {kind} {subject}")
+    row = {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
+    return count_up(RequestCount, [row], by="subject")[digest] == 1
+
+
+# --- Blocked customers ----------------------------------------------------------------------------
+def check_not_blocked(app: App, emails: Collection[str]) -> None:
+    """Raise CustomerBlocked if an address matches a pattern such as `*@spam.example`."""
+    patterns = app.settings.get(BLOCKED_CUSTOMERS)
+    for pattern in patterns if isinstance(patterns, list) else ():
+        if any(_matches(email, pattern) for email in emails):
+            raise CustomerBlocked
+
+
+def _matches(email: str, pattern: Any) -> bool:
+    """`*` stands for any text; nothing else is special."""
+    if not isinstance(pattern, str):
+        return False
+    escaped = pattern.lower().replace("[", "[[]").replace("?", "[?]")
+    return fnmatchcase(email.lower(), escaped)
+
+
+# --- What the dashboard shows ---------------------------------------------------------------------
+def count_refusal(app: App, reason: str, *, now: datetime) -> None:
+    """Count a refused public request for the dashboard."""
+    _count_for_a_day(app, f"{REFUSAL_PREFIX}{reason}", now)
+
+
+def count_unknown_proxy(app: App, *, now: datetime) -> None:
+    _count_for_a_day(app, UNKNOWN_PROXY, now)
+
+
+def _count_for_a_day(app: App, kind: str, now: datetime) -> None:
+    ends = to_datetime((int(now.timestamp()) // HOUR + 1) * HOUR) + timedelta(days=1)
+    row = {"app": app.id, "kind": kind, "subject": kind, "expires_at": ends}
+    with ignore_outage():
+        count_up(RequestCount, [row], by="subject")
+
+
+def refusals_of_a_day(apps: Any, now: datetime) -> dict[str, int]:
+    """Refused public requests of the last 24 hours by reason. `apps`: a condition on the rows."""
+    rows = RequestCount.objects.filter(
+        apps, kind__in=[REFUSAL_PREFIX + reason for reason in REASONS], expires_at__gt=now
+    )
+    found = dict(rows.order_by().values_list("kind").annotate(Sum("count")))
+    return {
+        reason: found[REFUSAL_PREFIX + reason]
+        for reason in REASONS
+        if REFUSAL_PREFIX + reason in found
+    }
+
+
+def saw_unknown_proxy(apps: Any, now: datetime) -> bool:
+    """Whether a request of the last 24 hours came through a proxy that is not configured."""
+    return RequestCount.objects.filter(apps, kind=UNKNOWN_PROXY, expires_at__gt=now).exists()
+
+
+def purge_request_counts(*, now: datetime) -> Iterator[int]:
+    """Delete expired counts; yields the size of each batch."""
+    expired = RequestCount.objects.filter(expires_at__lte=now)
+    yield from delete_in_batches(expired, "expires_at", PURGE_SLICE)

@@ -1,0 +1,46 @@
+"""Personal data of bookings that wait for the code of an e-mail, or were abandoned."""
+
+import uuid
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from bookings.models import UnverifiedBooking
+from bookings.privacy.person import Person
+from bookings.privacy.personal_data_parts import PersonalData, Record, personal_data_parts
+from bookings.services import end_hold
+from common.batching import iterate_batches
+from common.instants import format_stamp
+
+SLICE = 100
+
+
+def unverified_of(person: Person) -> Iterator[UnverifiedBooking]:
+    """Those whose body contains the address; they are few: a day's that were not completed."""
+    rows = UnverifiedBooking.objects.filter(app=person.app, ended_at=None)
+    for found in iterate_batches(rows, SLICE):
+        yield from (row for row in found if person.marks.are_in([row.email, row.body]))
+
+
+def export_unverified(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Record]:
+    """As the customer typed it."""
+    for row in unverified_of(person):
+        yield {
+            "reservation_id": str(row.id),
+            "created_at": format_stamp(row.created_at),
+            "expires_at": format_stamp(row.expires_at),
+            "body": row.body,
+        }
+
+
+def erase_unverified(person: Person, now: datetime) -> int:
+    """End the holds and empty the rows; the number of rows."""
+    ids = [row.id for row in unverified_of(person)]
+    for row_id in ids:
+        end_hold(person.app, row_id, now=now)
+    UnverifiedBooking.objects.filter(id__in=ids).update(ended_at=now, email="", body={})
+    return len(ids)
+
+
+personal_data_parts.register(
+    PersonalData("unverified_bookings", export_unverified, erase_person=erase_unverified)
+)

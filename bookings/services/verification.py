@@ -1,0 +1,194 @@
+"""Verify the customer's e-mail address before a public page's booking is made.
+
+The time is held (of a group: a seat), and a mail brings a code. The code is derived from the row's
+id and stored nowhere.
+"""
+
+import hmac
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils.crypto import salted_hmac
+
+from apps_config.models import App
+from apps_config.public_limits import CODES, count_subjects
+from availability.holds import HoldExpired, extend_hold, find_hold, release_hold
+from availability.models import Project
+from bookings.models import Booking, UnverifiedBooking
+from bookings.services.create import NewBooking
+from bookings.services.hold import NewHold, hold_time
+from bookings.services.seats import NewSeat, lock_group_with_free_seat
+from bookings.services.transition_log import Actor
+from bookings.target import BookingTarget
+from common.batching import delete_in_batches
+from common.deferred_io import retry_outside_transaction
+from common.errors import Invalid, NotFound
+from common.hooks import Hook
+from common.ids import new_id
+
+HELD_SECONDS = 900
+MAX_CODES_TRIED = 5
+CODE_DIGITS = 6
+KEPT_FOR = timedelta(days=1)  # as holds
+PURGE_SLICE = 5000
+
+# Called with each new row, in its transaction, to mail the code.
+on_unverified_booking = Hook[Callable[[UnverifiedBooking], None]]()
+
+Make = Callable[..., Booking]
+
+
+class WrongCode(Invalid):
+    """The code is wrong; `attempts_left` says how many more can be tried."""
+
+
+def needs_verification(project: Project | None) -> bool:
+    return bool(project and project.settings.get("verify_email"))
+
+
+def hold_until_verified(
+    new: NewBooking | NewSeat,
+    *,
+    target: BookingTarget,
+    body: Mapping[str, Any],
+    zone: str,
+    client_address: str,
+    now: datetime,
+) -> UnverifiedBooking:
+    """Hold the time or seat of the booking for 15 minutes and mail a code to its first customer.
+
+    `body`: what was asked, with `zone` for wall times: verification parses it again. Raises what a
+    booking or a hold raises; LimitReached after three codes in an hour.
+    """
+    email = new.customers[0]["email"].lower()
+    project = target.project
+    if project is None:
+        raise ValueError("only a project verifies addresses")
+    with transaction.atomic():
+        count_subjects(target.app, [(CODES, email)], now)
+        row = UnverifiedBooking(
+            id=_hold(new, target, client_address, now),
+            app=target.app,
+            project=project,
+            group_id=new.owner_id if isinstance(new, NewSeat) else None,
+            email=email,
+            body=dict(body),
+            zone=zone,
+            created_at=now,
+            expires_at=now + timedelta(seconds=HELD_SECONDS),
+        )
+        row.save(force_insert=True)
+        for listener in on_unverified_booking:
+            listener(row)
+    return row
+
+
+def _hold(
+    new: NewBooking | NewSeat, target: BookingTarget, client_address: str, now: datetime
+) -> uuid.UUID:
+    """Hold the time; returns the hold's id. A seat needs no hold: its row counts."""
+    if isinstance(new, NewSeat):
+        lock_group_with_free_seat(new, target, now)
+        return new_id()
+    if target.holds:
+        return extend_hold(target.holds[0], seconds=HELD_SECONDS, now=now).id
+    hold = NewHold(
+        start=new.start,
+        end=new.end,
+        seconds=HELD_SECONDS,
+        allow_double_bookings=new.allow_double_bookings,
+        enforce_availability=new.enforce_availability,
+        client_address=client_address,
+    )
+    return hold_time(hold, target=target, now=now).id
+
+
+def code_of(row_id: uuid.UUID) -> str:
+    """The six digits that the mail brings."""
+    digest = salted_hmac("bookings.verification", str(row_id), algorithm="sha256").digest()
+    return f"{int.from_bytes(digest[:8]) % 10**CODE_DIGITS:0{CODE_DIGITS}}"
+
+
+def check_code(app: App, row_id: uuid.UUID, code: str, *, now: datetime) -> None:
+    """Compare the code. Call it outside of a transaction, so that a rollback keeps the count.
+
+    Each attempt is counted before it is compared, so that many at once are no more than five.
+    Raises WrongCode, the fifth time with the end of the hold; HoldExpired; NotFound.
+    """
+    rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
+    lasting = _lasting(rows, now).filter(codes_tried__lt=MAX_CODES_TRIED)
+    if not lasting.update(codes_tried=F("codes_tried") + 1):
+        if not rows.exists():
+            raise NotFound("Hold")
+        raise HoldExpired
+    if hmac.compare_digest(code.encode(), code_of(row_id).encode()):
+        rows.update(codes_tried=F("codes_tried") - 1)
+        return
+    tried = rows.values_list("codes_tried", flat=True).first() or 0
+    left = max(0, MAX_CODES_TRIED - tried)
+    if not left:
+        end_hold(app, row_id, now=now)
+    raise WrongCode({"code": ["This code is wrong."]}, attempts_left=left)
+
+
+def _lasting(rows: QuerySet[UnverifiedBooking], now: datetime) -> QuerySet[UnverifiedBooking]:
+    return rows.filter(ended_at=None, expires_at__gt=now)
+
+
+def find_unverified(app: App, row_id: uuid.UUID, *, now: datetime) -> UnverifiedBooking:
+    """The row, if it still holds its time or seat. Raises NotFound, HoldExpired."""
+    row = UnverifiedBooking.objects.filter(app=app, id=row_id).first()
+    if row is None:
+        raise NotFound("Hold")
+    if row.ended_at or row.expires_at <= now:
+        raise HoldExpired
+    return row
+
+
+@retry_outside_transaction
+def make_verified(
+    row: UnverifiedBooking,
+    make: Make,
+    new: NewBooking | NewSeat,
+    *,
+    target: BookingTarget,
+    actor: Actor,
+    now: datetime,
+) -> Booking:
+    """Make the booking of a verified address by `make`, which uses up the hold, and empty the row.
+
+    Raises HoldExpired if another request was first; else what `make` raises.
+    """
+    with transaction.atomic():
+        if not empty_rows(UnverifiedBooking.objects.filter(id=row.id, ended_at=None), now=now):
+            raise HoldExpired
+        return make(new, target=target, actor=actor, now=now)
+
+
+def end_hold(app: App, row_id: uuid.UUID, *, now: datetime) -> bool:
+    """End the wait for a code and release its time or seat; whether there was one."""
+    with transaction.atomic():
+        rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
+        if not empty_rows(_lasting(rows, now), now=now):
+            return False
+        hold = find_hold(app, row_id)
+        with suppress(HoldExpired, NotFound):
+            if hold:
+                release_hold(hold, now=now)
+    return True
+
+
+def empty_rows(rows: QuerySet[UnverifiedBooking], *, now: datetime) -> int:
+    """End the rows and remove what the customers have typed; the number of rows."""
+    return rows.update(ended_at=now, email="", body={})
+
+
+def purge_unverified(*, now: datetime) -> Iterator[int]:
+    """Delete rows that expired a day ago, as their holds; yields the size of each batch."""
+    expired = UnverifiedBooking.objects.filter(expires_at__lte=now - KEPT_FOR)
+    yield from delete_in_batches(expired, "expires_at", PURGE_SLICE)

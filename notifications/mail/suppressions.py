@@ -1,0 +1,62 @@
+"""Addresses that an app sends no e-mails, or no reminders, to."""
+
+import uuid
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from apps_config.models import App
+from bookings.privacy import Person
+from common.instants import format_stamp
+from common.openapi.records import Json
+from notifications.models import Suppression
+
+
+class Suppressions:
+    """The suppressions of some apps' addresses, read at once."""
+
+    def __init__(self, app_ids: Collection[uuid.UUID], addresses: Collection[str]) -> None:
+        lowered = {address.lower() for address in addresses if address}
+        rows = Suppression.objects.filter(app__in=app_ids, email__in=lowered)
+        found = rows.values_list("app", "email", "reason", "detail") if lowered else ()
+        self._reasons = {(app, email, reason): detail for app, email, reason, detail in found}
+
+    def reason(self, app: App, address: str, *, is_reminder: bool) -> str:
+        """Why the address gets no e-mail; "" if it gets it."""
+        key = (app.id, address.lower())
+        if (*key, Suppression.BOUNCED) in self._reasons:
+            detail = self._reasons[*key, Suppression.BOUNCED]
+            return f"E-mails to this address bounced: {detail}".rstrip(": ")
+        if is_reminder and (*key, Suppression.UNSUBSCRIBED) in self._reasons:
+            return "The customer has unsubscribed from reminders."
+        return ""
+
+
+def suppress(app: App, email: str, reason: str, *, now: datetime, detail: str = "") -> None:
+    """Send no more e-mails (or reminders) of the app to the address. Repeats change nothing."""
+    Suppression.objects.get_or_create(
+        app=app,
+        email=email.lower(),
+        reason=reason,
+        defaults={"detail": detail[:300], "created_at": now},
+    )
+
+
+# --- Personal data --------------------------------------------------------------------------------
+def suppressions_of(person: Person) -> Iterator[Suppression]:
+    """At most one for each reason."""
+    rows = Suppression.objects.filter(app=person.app, email=person.email.lower())
+    return iter(rows.order_by("id"))
+
+
+def export_suppressions(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Json]:
+    for row in suppressions_of(person):
+        yield {
+            "reason": row.reason,
+            "detail": row.detail,
+            "created_at": format_stamp(row.created_at),
+        }
+
+
+def erase_suppressions(person: Person, now: datetime) -> int:
+    rows = Suppression.objects.filter(app=person.app, email=person.email.lower())
+    return rows.delete()[0]

@@ -1,0 +1,121 @@
+"""The page behind a reminder's List-Unsubscribe link; its button and mail programs post to it."""
+
+from django.http import HttpResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
+from bookings.formatting import languages_of, to_one_line
+from bookings.models import Customer
+from common.api.fields import CANONICAL_ID
+from common.api.views import ApiRequest
+from common.openapi.components import text_response
+from common.openapi.generator import describe_endpoint
+from notifications.mail.suppressions import suppress
+from notifications.models import Suppression
+from notifications.unsubscribe_links import BadUnsubscribeLink, check_unsubscribe_link
+
+QUESTION = (
+    _("Stop reminders?"),
+    _("{email} will get no more reminders. Confirmations and changes are still sent."),
+)
+BUTTON = _("Stop reminders")
+DONE = (
+    _("You will get no more reminders"),
+    _("Confirmations and changes of your bookings are still sent. You can close this page."),
+)
+BAD_LINK = (
+    _("This link does not work"),
+    _("It is incomplete, or it has expired. Please open it from the e-mail again."),
+)
+TROUBLE = (_("Something went wrong on our side"), _("Please try again later."))
+
+PATH = {"customer_id": text_response("Id of the customer.")}
+SIGNATURE = {
+    "signature": text_response(
+        "From the e-mail.",
+        required=True,
+        examples=["1795597200.W9hY0T0mC6nnAPGxQvDqWr6d2yPHVlNQn4gJ3EIh5xQ"],
+    )
+}
+FAILURES = {
+    400: page_response("The request can't be read."),
+    403: page_response("The signature is not right, or the link has expired."),
+    405: page_response("The path does not support the method."),
+    500: page_response("A bug."),
+    503: page_response("The database is busy, restarting or down: try again."),
+}
+
+
+class UnsubscribeView(PageView):
+    operation_ids = {"GET": "showUnsubscribePage", "POST": "submitUnsubscribePage"}
+    tag = "customers"
+
+    customer: Customer | None = None
+
+    @describe_endpoint(
+        summary="The page on which a customer stops reminders",
+        description="Changes nothing. Needs no key: the signature is the capability.",
+        path=PATH,
+        query=SIGNATURE,
+        headers=PAGE_HEADERS,
+        others={200: page_response("The button."), **FAILURES},
+    )
+    def get(self, request: ApiRequest, customer_id: str) -> HttpResponse:
+        self._admit_link(request, customer_id)
+        return self._page(200, *QUESTION, button=BUTTON)
+
+    @describe_endpoint(
+        summary="Stop an app's reminders to a customer",
+        description="What the button of the page does, and the one click of a mail program"
+        " (RFC 8058). The body is ignored. Staff can undo it in the back office.",
+        path=PATH,
+        query=SIGNATURE,
+        headers=PAGE_HEADERS,
+        others={
+            200: page_response("Done; also if it was done before."),
+            **FAILURES,
+            413: page_response("The body is larger than 256 kB."),
+        },
+    )
+    def post(self, request: ApiRequest, customer_id: str) -> HttpResponse:
+        customer = self._admit_link(request, customer_id)
+        app = customer.booking.app
+        suppress(app, customer.email, Suppression.UNSUBSCRIBED, now=self.now)
+        return self._page(200, *DONE)
+
+    def _admit_link(self, request: ApiRequest, customer_id: str) -> Customer:
+        """Return the customer of a valid link. Raises BadUnsubscribeLink."""
+        rows = Customer.objects.select_related("booking__app", "booking__project")
+        found = rows.filter(pk=customer_id).first() if CANONICAL_ID.fullmatch(customer_id) else None
+        self.customer = check_unsubscribe_link(
+            found, request.GET.get("signature", ""), now=self.now
+        )
+        return self.customer
+
+    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
+        return self._page(status, *(BAD_LINK if isinstance(exc, BadUnsubscribeLink) else TROUBLE))
+
+    def _page(
+        self,
+        status: int,
+        heading: str | Promise,
+        sentence: str | Promise,
+        button: str | Promise = "",
+    ) -> HttpResponse:
+        customer = self.customer if status < 500 else None
+        return self.render_page(
+            "bookings/external_action.html",
+            lambda: {
+                "heading": heading,
+                "sentence": str(sentence).format(
+                    email=to_one_line(customer.email, 254) if customer else ""
+                ),
+                "button": button,
+                "reasons": (),
+                "rows": (),
+            },
+            status=status,
+            app=customer.booking.app if customer else None,
+            languages=languages_of(customer.booking, customer) if customer else (),
+        )

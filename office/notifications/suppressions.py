@@ -1,0 +1,35 @@
+"""Addresses that get no e-mails or no reminders: a list, and an action that ends it."""
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.decorators import action, display
+
+from notifications.models import Suppression
+from office.base.dates import moment_words
+from office.base.model_admin import AppFilter, OfficeAdmin
+
+
+@admin.register(Suppression)
+class SuppressionAdmin(OfficeAdmin[Suppression]):
+    """Rows are made by bounces and by customers; deleting a row sends e-mails again."""
+
+    app_paths = ("app",)
+    never = frozenset({"add", "change"})
+    list_display = ("email", "reason", "detail", "app", "since")
+    list_filter = ("reason", ("app", AppFilter))
+    list_select_related = ("app",)
+    search_fields = ("email", "detail")
+    ordering = ("-id",)
+    sortable_by = ()
+    actions = ("send_again",)
+
+    @display(description="since")
+    def since(self, row: Suppression) -> str:
+        return moment_words(row.created_at)
+
+    @action(description="Send e-mails again", permissions=["delete"])
+    def send_again(self, request: HttpRequest, rows: QuerySet[Suppression]) -> None:
+        emails = list(rows.values_list("email", flat=True))
+        rows.delete()
+        messages.success(request, f"E-mails are sent again to: {', '.join(emails)}.")

@@ -1,0 +1,206 @@
+"""Proof of work of public pages: ALTCHA challenges, each good for one request."""
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from apps_config.models import RequestCount
+from common import altcha
+from common.altcha import MAX_NUMBER, make_challenge, read_solution
+from tests.bookings.booking_drafts import MARTY, NINE, span
+from tests.world import NOW, Answer, Caller, Tenant, at
+
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+KEY = b"a key of tests"
+
+
+def solve(made: dict[str, Any], **changes: Any) -> str:
+    """The solution of a challenge as a client sends it, with `changes` to its fields."""
+    salt, wanted = made["salt"], made["challenge"]
+    number = next(
+        number
+        for number in range(made["maxnumber"] + 1)
+        if hashlib.sha256(f"{salt}{number}".encode()).hexdigest() == wanted
+    )
+    return encode({**made, "number": number, **changes})
+
+
+def encode(solution: Any) -> str:
+    return base64.b64encode(json.dumps(solution).encode()).decode()
+
+
+# --- The protocol ---------------------------------------------------------------------------------
+def test_a_solution_names_its_challenge_and_expiry() -> None:
+    challenge = make_challenge(KEY, at("2026-11-20 09:40"))
+
+    solution = read_solution(KEY, solve(challenge))
+
+    assert solution == (challenge["challenge"], at("2026-11-20 09:40"))
+    assert (challenge["algorithm"], challenge["maxnumber"]) == ("SHA-256", altcha.MAX_NUMBER)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"number": -1},
+        {"number": MAX_NUMBER + 1},
+        {"number": "7"},
+        {"number": True},
+        {"number": 1.0},
+        {"number": 10**400},
+        {"algorithm": "SHA-1"},
+        {"algorithm": None},
+        {"signature": "0" * 64},
+        {"signature": ["a"]},
+        {"signature": "ä"},
+        {"challenge": "0" * 64},
+        {"salt": "other?expires=9999999999&"},
+    ],
+)
+def test_changed_solutions_are_none(changes: dict[str, Any]) -> None:
+    challenge = make_challenge(KEY, at("2026-11-20 09:40"))
+
+    assert read_solution(KEY, solve(challenge, **changes)) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["", "nonsense", "ä", encode([]), encode(7), encode({}), "a" * 5000, encode("\ud800")],
+)
+def test_what_is_no_solution_at_all(payload: str) -> None:
+    assert read_solution(KEY, payload) is None
+
+
+def test_the_key_of_another_app_signs_nothing_here() -> None:
+    assert read_solution(b"other", solve(make_challenge(KEY, NOW))) is None
+
+
+def test_no_digit_of_the_number_can_be_moved_into_the_salt() -> None:
+    """That would prolong the challenge: the hash covers salt and number as one text."""
+    digits = ""
+    while len(digits) < 2:
+        solved = json.loads(base64.b64decode(solve(make_challenge(KEY, NOW))))
+        digits = str(solved["number"])
+
+    moved = {**solved, "salt": solved["salt"] + digits[:-1], "number": int(digits[-1])}
+
+    assert read_solution(KEY, encode(moved)) is None
+
+
+# --- Requests -------------------------------------------------------------------------------------
+@pytest.fixture(autouse=True)
+def easy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(altcha, "MAX_NUMBER", 50)
+
+
+@pytest.fixture
+def project(tenant: Tenant) -> str:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_challenge": "altcha"}})
+    ada = tenant.make_resource("Ada")
+    return tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
+
+
+@pytest.fixture
+def widget(tenant: Tenant) -> Caller:
+    return tenant.widget()
+
+
+def solved(caller: Caller) -> str:
+    answer = caller.get("/challenge")
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
+    return solve(answer.data)
+
+
+def book(caller: Caller, project: str, headers: Any = None, **given: Any) -> Answer:
+    body = {"project_id": project, "customer": MARTY, **NINE, **given}
+    return caller.call("POST", "/bookings", body, headers)
+
+
+def refused(answer: Answer) -> Any:
+    return answer.status, answer.json.get("errors")
+
+
+def test_a_challenge_is_good_for_one_request(widget: Caller, project: str) -> None:
+    challenge = solved(widget)
+
+    answers = [
+        book(widget, project, **times)
+        for times in (
+            {},
+            {"challenge": "nonsense"},
+            {"challenge": challenge},
+            {"challenge": challenge, **span("11:00", "12:00")},
+        )
+    ]
+
+    assert [answer.status for answer in answers] == [422, 422, 201, 422]
+    assert [refused(answer)[1] for answer in (answers[0], answers[1], answers[3])] == [
+        {"challenge": ["Required: a solved challenge (GET /v2/challenge)."]},
+        {"challenge": ["Is not a solved challenge."]},
+        {"challenge": ["The challenge was already used."]},
+    ]
+    kinds = dict(RequestCount.objects.values_list("kind", "count"))
+    assert kinds["refused:public_challenge"] == 3
+
+
+@pytest.mark.parametrize("value", [None, 7, [], {}, True])
+def test_a_challenge_of_another_type(widget: Caller, project: str, value: Any) -> None:
+    assert book(widget, project, challenge=value).status == 422
+
+
+def test_a_challenge_lasts_ten_minutes(widget: Caller, project: str, clock: Any) -> None:
+    one, other = solved(widget), solved(widget)
+
+    clock.shift(599)
+    in_time = book(widget, project, challenge=one)
+    clock.shift(1)
+    late = book(widget, project, challenge=other, **span("11:00", "12:00"))
+
+    assert in_time.status == 201
+    assert refused(late) == (422, {"challenge": ["The challenge has expired."]})
+
+
+def test_a_challenge_of_another_app(widget: Caller, project: str, make_tenant: Any) -> None:
+    foreign = solved(make_tenant().widget())
+
+    assert refused(book(widget, project, challenge=foreign)) == (
+        422,
+        {"challenge": ["Is not a solved challenge."]},
+    )
+
+
+def test_a_repeated_request_needs_no_other_challenge(widget: Caller, project: str) -> None:
+    given = {"challenge": solved(widget), "headers": {"Idempotency-Key": "one"}}
+
+    first, again = (book(widget, project, **given) for _ in range(2))
+
+    assert (first.status, again.status, again.json) == (201, 201, first.json)
+
+
+def test_holds_and_moves_need_one_too(widget: Caller, project: str) -> None:
+    hold = {"project_id": project, **NINE}
+    booking = book(widget, project, challenge=solved(widget), **span("14:00", "15:00")).data["id"]
+    move = span("16:00", "17:00")
+
+    statuses = [
+        widget.post(path, {**body, **proof}).status
+        for path, body in (("/bookings/reserve", hold), (f"/bookings/{booking}/reschedule", move))
+        for proof in ({}, {"challenge": solved(widget)})
+    ]
+
+    assert statuses == [422, 201, 422, 200]
+
+
+def test_other_keys_need_none(tenant: Tenant, project: str) -> None:
+    assert book(tenant, project).status == 201
+
+
+def test_without_the_setting_nobody_needs_one(make_tenant: Any) -> None:
+    tenant = make_tenant()
+    ada = tenant.make_resource("Ada")
+    other = tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
+
+    assert book(tenant.widget(), other).status == 201

@@ -1,0 +1,335 @@
+"""Bookings that wait for the code of an e-mail to the customer."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from apps_config.models import RequestCount
+from availability.models import Hold
+from bookings.models import Booking, UnverifiedBooking
+from bookings.services.verification import WrongCode, check_code, code_of, purge_unverified
+from common.errors import Refusal
+from notifications.models import Delivery
+from tests.bookings.booking_drafts import MARTY, NINE, span
+from tests.world import NOW, Answer, Caller, Tenant
+
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
+UNTIL = "2026-11-20T09:45:00+00:00"
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", email="ada@example.com")
+
+
+@pytest.fixture
+def project(tenant: Tenant, ada: Any) -> str:
+    return tenant.make_project(
+        ada["id"], booking={"what": "Check-up"}, settings={"verify_email": True}
+    )["id"]
+
+
+@pytest.fixture
+def widget(tenant: Tenant) -> Caller:
+    return tenant.widget()
+
+
+def book(caller: Caller, project: str, headers: Any = None, **given: Any) -> Answer:
+    body = {"project_id": project, "customer": MARTY, **NINE, **given}
+    return caller.call("POST", "/bookings", body, headers)
+
+
+def verify(
+    caller: Caller, reservation: str, code: str | None = None, headers: Any = None
+) -> Answer:
+    """Send the right code, or another."""
+    body = {"code": code_of(uuid.UUID(reservation)) if code is None else code}
+    return caller.call("POST", f"/bookings/reserve/{reservation}/verify", body, headers)
+
+
+def wrong(reservation: str) -> str:
+    right = code_of(uuid.UUID(reservation))
+    return "000000" if right != "000000" else "111111"
+
+
+def mails() -> list[tuple[str, str]]:
+    return list(Delivery.objects.order_by("id").values_list("kind", "recipient"))
+
+
+# --- Booking --------------------------------------------------------------------------------------
+def test_a_booking_waits_for_its_code(tenant: Tenant, widget: Caller, project: str) -> None:
+    held = book(widget, project, meta={"a": 1})
+    reservation = held.data["reservation_id"]
+
+    assert (held.status, held.data) == (
+        202,
+        {"reservation_id": reservation, "expires_at": UNTIL, "verification": "email"},
+    )
+    assert mails() == [("verification_code", "customer")]
+    assert not Booking.objects.exists()
+    taken = book(tenant, project)
+    assert (taken.status, taken.json["code"]) == (409, "slot_taken")
+
+    made = verify(widget, reservation)
+
+    assert (made.status, made.data["state"]) == (201, "confirmed")
+    assert tenant.get(f"/bookings/{made.data['id']}").data["meta"] == {"a": 1}
+    assert mails()[1:] == [("confirmed", "customer"), ("confirmed", "owner")]
+    assert Hold.objects.get().used_at == NOW
+    row = UnverifiedBooking.objects.get()
+    assert (row.email, row.body, row.ended_at) == ("", {}, NOW)
+
+
+def test_the_answer_is_that_of_a_booking(tenant: Tenant, widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+    code = {"code": code_of(uuid.UUID(reservation))}
+
+    path = f"/bookings/reserve/{reservation}/verify?include=event,resource"
+    found = widget.post(path, code).data
+
+    assert found["event"]["start"] == "2026-11-23T09:00:00+00:00"
+    assert found["resource"]["name"] == "Ada"
+
+
+def test_the_pages_own_hold_is_prolonged(widget: Caller, project: str) -> None:
+    hold = widget.post("/bookings/reserve", {"project_id": project, **NINE}).data["reservation_id"]
+
+    held = book(widget, project, reservation_id=hold).data
+
+    assert (held["reservation_id"], held["expires_at"]) == (hold, UNTIL)
+    assert Hold.objects.count() == 1
+    assert verify(widget, hold).status == 201
+
+
+def test_other_keys_book_at_once(tenant: Tenant, project: str) -> None:
+    assert book(tenant, project).status == 201
+
+
+def test_a_refused_time_sends_no_code(tenant: Tenant, widget: Caller, project: str) -> None:
+    book(tenant, project)
+
+    refused = book(widget, project)
+
+    assert (refused.status, refused.json["code"]) == (409, "slot_taken")
+    assert ("verification_code", "customer") not in mails()
+    assert not UnverifiedBooking.objects.exists()
+
+
+def test_a_repeated_request_gets_the_same_answers(widget: Caller, project: str) -> None:
+    once = {"headers": {"Idempotency-Key": "book"}}
+    first, again = (book(widget, project, **once) for _ in range(2))
+    reservation = first.data["reservation_id"]
+    made, repeated = (
+        verify(widget, reservation, headers={"Idempotency-Key": "verify"}) for _ in range(2)
+    )
+
+    assert again.json == first.json
+    assert (made.status, repeated.status, repeated.json) == (201, 201, made.json)
+    assert mails().count(("verification_code", "customer")) == 1
+
+
+# --- Codes ----------------------------------------------------------------------------------------
+def test_wrong_codes(tenant: Tenant, widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    answers = [verify(widget, reservation, wrong(reservation)) for _ in range(5)]
+    later = verify(widget, reservation)
+
+    assert [(answer.status, answer.error) for answer in answers] == [
+        (
+            422,
+            {
+                "error": "code: This code is wrong.",
+                "code": "invalid",
+                "errors": {"code": ["This code is wrong."]},
+                "attempts_left": left,
+            },
+        )
+        for left in (4, 3, 2, 1, 0)
+    ]
+    assert (later.status, later.json["code"]) == (409, "hold_expired")
+    assert book(tenant, project).status == 201
+    assert UnverifiedBooking.objects.get().body == {}
+
+
+def test_four_wrong_codes_and_the_right_one(widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+    for _ in range(4):
+        verify(widget, reservation, wrong(reservation))
+
+    assert verify(widget, reservation).status == 201
+
+
+def test_a_rollback_keeps_the_count_of_wrong_codes(widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    left = [
+        verify(widget, reservation, wrong(reservation), {"Idempotency-Key": key}).json
+        for key in "abcde"
+    ]
+
+    assert [answer["attempts_left"] for answer in left] == [4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("code", ["", "12345", "abcdef", "1" * 21, 123456, None, [], "\u0661" * 6])
+def test_what_is_no_code(widget: Caller, project: str, code: Any) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    answer = widget.post(f"/bookings/reserve/{reservation}/verify", {"code": code})
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["code"])
+
+
+def test_the_hold_lapses_by_itself(
+    tenant: Tenant, widget: Caller, project: str, clock: Any
+) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+    clock.shift(900)
+
+    late = verify(widget, reservation)
+
+    assert (late.status, late.json["code"]) == (409, "hold_expired")
+    assert book(tenant, project).status == 201
+
+
+def test_an_unknown_hold_and_that_of_another_app(
+    widget: Caller, project: str, make_tenant: Callable[..., Tenant]
+) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    answers = [
+        verify(make_tenant().widget(), reservation),
+        verify(widget, str(uuid.uuid4()), "123456"),
+    ]
+
+    assert [(answer.status, answer.error) for answer in answers] == [
+        (404, {"error": "Hold not found.", "code": "not_found", "model": "Hold"})
+    ] * 2
+
+
+def test_the_customer_can_end_the_hold(tenant: Tenant, widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    ended = widget.delete(f"/bookings/reserve/{reservation}")
+    late = verify(widget, reservation)
+
+    assert (ended.status, late.status, late.json["code"]) == (204, 409, "hold_expired")
+    assert book(tenant, project).status == 201
+
+
+def test_three_codes_an_hour_and_address(widget: Caller, project: str, clock: Any) -> None:
+    answers = [
+        book(widget, project, **span(f"{hour}:00", f"{hour + 1}:00")) for hour in range(10, 14)
+    ]
+    other = book(widget, project, customer={"name": "Doc", "email": "doc@example.com"})
+    clock.shift(1800)
+    next_hour = book(widget, project, **span("15:00", "16:00"))
+
+    assert [answer.status for answer in answers] == [202, 202, 202, 429]
+    assert answers[3].error == {
+        "error": "Too many codes were sent to this e-mail address.",
+        "code": "rate_limited",
+    }
+    assert answers[3].headers["Retry-After"] == "1800"
+    assert (other.status, next_hour.status) == (202, 202)
+    counts = dict(RequestCount.objects.values_list("kind", "count"))
+    assert counts["refused:verification_codes"] == 1
+
+
+def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: str) -> None:
+    limits = {"public_open_bookings_per_email": 1}
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": limits})
+
+    answers = [book(widget, project), book(widget, project, **span("11:00", "12:00"))]
+
+    assert [answer.status for answer in answers] == [202, 429]
+    assert answers[1].headers["Retry-After"] == "900"
+
+
+# --- Seats ----------------------------------------------------------------------------------------
+def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
+    group = tenant.post(
+        "/bookings",
+        {
+            "graph": "group_owner",
+            "project_id": project,
+            "resource_id": ada["id"],
+            "what": "Course",
+            "settings": {"max_seats": 1},
+            **NINE,
+        },
+    ).data["id"]
+    seat = {
+        "graph": "group_customer",
+        "related": {"owner_booking_id": group},
+        "customer": MARTY,
+    }
+
+    held = widget.post("/bookings", seat)
+    full = tenant.post("/bookings", {**seat, "customer": {"name": "Doc", "email": "d@example.com"}})
+    made = verify(widget, held.data["reservation_id"])
+
+    assert (held.status, full.status, full.json["code"]) == (202, 409, "group_full")
+    assert (made.status, made.data["graph"]) == (201, "group_customer")
+
+
+# --- Personal data --------------------------------------------------------------------------------
+def test_what_was_typed_is_exported_and_erased(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    reservation = book(widget, project, meta={"note": "shy"}).data["reservation_id"]
+
+    exported = tenant.get("/customers/export?email=MARTY@example.com").data
+    erased = tenant.post("/customers/erase", {"email": "marty@example.com"}).data
+    gone = tenant.get("/customers/export?email=marty@example.com")
+
+    assert exported["unverified_bookings"] == [
+        {
+            "reservation_id": reservation,
+            "created_at": "2026-11-20T09:30:00+0000",
+            "expires_at": "2026-11-20T09:45:00+0000",
+            "body": {"project_id": project, "customer": MARTY, "meta": {"note": "shy"}, **NINE},
+        }
+    ]
+    assert (erased["unverified_bookings"], erased["bookings"], gone.status) == (1, 0, 404)
+    assert verify(widget, reservation).status == 409
+    assert book(tenant, project).status == 201
+
+
+def test_it_is_purged_with_its_hold(widget: Caller, project: str) -> None:
+    book(widget, project)
+    expired = NOW + timedelta(minutes=15)
+
+    counts = [list(purge_unverified(now=expired + timedelta(days=days))) for days in (0.99, 1)]
+
+    assert counts == [[], [1]]
+
+
+# --- Races ----------------------------------------------------------------------------------------
+@pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
+@pytest.mark.django_db(transaction=True)
+def test_many_guesses_at_once_are_no_more_than_five(widget: Caller, project: str) -> None:
+    reservation = uuid.UUID(book(widget, project).data["reservation_id"])
+    row = UnverifiedBooking.objects.select_related("app").get()
+
+    def guess(code: str) -> str:
+        try:
+            check_code(row.app, reservation, code, now=NOW)
+        except WrongCode:
+            return "wrong"
+        except Refusal as refusal:
+            return refusal.code
+        finally:
+            connections.close_all()
+        return "right"
+
+    with ThreadPoolExecutor(8) as pool:
+        found = Counter(pool.map(guess, [wrong(str(reservation))] * 24))
+
+    assert found == {"wrong": 5, "hold_expired": 19}
