@@ -330,6 +330,7 @@ def test_a_worker_is_killed(
         move(tenant, booking)
     if action == "cancel":
         act(tenant, booking, "cancel")
+    name = name_of(booking)  # read here: the server's thread has no database connection
     worker: list[Worker] = []
     started = threading.Event()
 
@@ -341,7 +342,7 @@ def test_a_worker_is_killed(
             known = {"If-None-Match": "*"} if action == "book" else {}
             type_ = {"Content-Type": "text/calendar; charset=utf-8"}
             answer = home.request(
-                call.method, name_of(booking), data=call.body, headers={**known, **type_}
+                call.method, name, data=call.body, headers={**known, **type_}
             )
             answer.raise_for_status()
         worker[0].kill()
