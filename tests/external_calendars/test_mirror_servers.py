@@ -264,12 +264,13 @@ def test_somebody_is_quicker(tenant: Tenant, ada: Any, work: Calendar, home: Col
     """412 from the server itself: what was written meanwhile is read, and kept."""
     booking = book(tenant, ada)
     write()
+    name, quicker = name_of(booking), change(text_of(home, booking), categories=["Quicker"])
     met: list[str] = []
 
     def meddle(call: Call) -> None:
         if call.method == "PUT" and not met:
             met.append(unquote(call.path))
-            home.put(name_of(booking), change(text_of(home, booking), categories=["Quicker"]))
+            home.put(name, quicker)
 
     home.server.front.answer = meddle
     move(tenant, booking)
@@ -341,9 +342,7 @@ def test_a_worker_is_killed(
         if is_done:
             known = {"If-None-Match": "*"} if action == "book" else {}
             type_ = {"Content-Type": "text/calendar; charset=utf-8"}
-            answer = home.request(
-                call.method, name, data=call.body, headers={**known, **type_}
-            )
+            answer = home.request(call.method, name, data=call.body, headers={**known, **type_})
             answer.raise_for_status()
         worker[0].kill()
         return Answer(500)
