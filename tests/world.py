@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from apps_config.models import Account, App, Credential, Membership
+from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 
 BERLIN = "Europe/Berlin"
@@ -89,6 +90,11 @@ class Tenant(Caller):
         self.app: App = create_app(slug=slug, name=app.pop("name", slug.title()), **app)
         self.key = issue_key(Credential.SERVER, mode=self.app.mode, app=self.app)[1]
         super().__init__(self.key)
+
+    def set_public_limits(self, **limits: Any) -> None:
+        """These limits of public requests and no others."""
+        off = dict.fromkeys((name for name in LIMITS if name.startswith("public_")), 0)
+        self.put(f"/apps/{self.app.slug}", {"settings": off | limits})
 
     def widget(self) -> Caller:
         return Caller(issue_key(Credential.WIDGET, mode=self.app.mode, app=self.app)[1])

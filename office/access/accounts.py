@@ -5,7 +5,13 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from apps_config.models import Account, AppNotification, FailedLogin, IdempotencyRecord
+from apps_config.models import (
+    Account,
+    AppNotification,
+    FailedLogin,
+    IdempotencyRecord,
+    RequestCount,
+)
 from office.access.account_password_links import PasswordLinks
 from office.base.event_notification_forms import EventNotificationForm
 from office.base.model_admin import OfficeAdmin, ReadOnlyAdmin
@@ -61,3 +67,12 @@ class AppNotificationAdmin(OfficeAdmin[AppNotification]):
     autocomplete_fields = ("app",)
     form = EventNotificationForm
     fields = ("app", *EventNotificationForm.Meta.fields)
+
+
+@admin.register(RequestCount)
+class RequestCountAdmin(ReadOnlyAdmin[RequestCount]):
+    app_paths = ("app",)
+    list_display = ("kind", "app", "count", "expires_at")
+    list_filter = ("kind",)
+    list_select_related = ("app",)
+    search_fields = ("kind", "app__slug")

@@ -2,7 +2,15 @@
 
 from django.contrib import admin
 
-from bookings.models import BookingNotification, BookingTally, Bulk, Customer, Series, StateChange
+from bookings.models import (
+    BookingNotification,
+    BookingTally,
+    Bulk,
+    Customer,
+    Series,
+    StateChange,
+    UnverifiedBooking,
+)
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -53,3 +61,11 @@ class BookingTallyAdmin(ReadOnlyAdmin[BookingTally]):
     list_filter = ("state",)
     list_select_related = ("app",)
     search_fields = ("app__slug", "state")
+
+
+@admin.register(UnverifiedBooking)
+class UnverifiedBookingAdmin(ReadOnlyAdmin[UnverifiedBooking]):
+    app_paths = ("app",)
+    list_display = ("email", "project", "created_at", "expires_at", "ended_at")
+    list_select_related = ("project",)
+    search_fields = ("id", "email")

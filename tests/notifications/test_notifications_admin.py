@@ -15,7 +15,15 @@ from django.urls import reverse
 from apps_config.models import Account
 from bookings.models import Booking
 from notifications.mail import SLUGS
-from notifications.models import Attempt, Delivery, EmailTemplate, Endpoint, Heartbeat, Webhook
+from notifications.models import (
+    Attempt,
+    Delivery,
+    EmailTemplate,
+    Endpoint,
+    Heartbeat,
+    Suppression,
+    Webhook,
+)
 from notifications.webhooks.services import disable_webhook
 from tests.bookings.booking_drafts import span
 from tests.queries import Queries
@@ -26,7 +34,9 @@ MODELS = [
     for model in apps.get_app_config("notifications").get_models()
     if not hasattr(model, "tracked_fields")  # history is shown on the page of what it is of
 ]
-WRITTEN_BY_WORKERS = [model for model in MODELS if model not in (EmailTemplate, Webhook)]
+WRITTEN_BY_WORKERS = [
+    model for model in MODELS if model not in (EmailTemplate, Suppression, Webhook)
+]
 URL = "https://example.com/hook"
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -49,6 +59,9 @@ def fill(tenant: Tenant, rows: int) -> None:
         assert booked.status == 201
         EmailTemplate.objects.create(app=tenant.app, slug=SLUGS[number], subject="x", text="x")
         Endpoint.objects.create(address=f"https://{tenant.app.slug}-{number}.example.com:443")
+        Suppression.objects.create(
+            app=tenant.app, email=customer["email"], reason=Suppression.UNSUBSCRIBED, created_at=NOW
+        )
         Heartbeat.objects.create(name=f"{tenant.app.slug}-{number}", seen_at=NOW)
     for delivery in Delivery.objects.filter(app=tenant.app):
         for _ in range(2):

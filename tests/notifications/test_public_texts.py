@@ -187,6 +187,7 @@ def body_with(text: str, project: str, number: int) -> dict[str, Any]:
 @pytest.mark.parametrize("own", [{}, WORDS])
 def test_no_text_of_a_stranger_leaves(tenant: Tenant, ada: Any, own: dict[str, str]) -> None:
     """200 texts in each field; half of them where the project has words of its own."""
+    tenant.set_public_limits()
     project, widget = make_project(tenant, ada, own), tenant.widget()
     texts = TEXTS[::2] if own else TEXTS[1::2]
 
