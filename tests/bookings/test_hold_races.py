@@ -94,6 +94,7 @@ def race_of_a_public_page(tenant: LiveTenant) -> Counter[str]:
     """One address holds an hour of each of many resources, with a widget key of a fresh app."""
     page = LiveTenant(tenant.service)
     resources = page.make_resources(CLIENTS)
+    project = page.make_project(resources, "exclusive")
     make_key = MAKE_WIDGET_KEY.format(slug=page.slug)
     key = page.service.run(make_key).strip()
     token = base64.b64encode(f":{key}".encode()).decode()
@@ -101,7 +102,7 @@ def race_of_a_public_page(tenant: LiveTenant) -> Counter[str]:
 
     answers = page.race_each(
         [
-            reserving(page, resource_id=each_resource, reservation_time=30)
+            reserving(page, project_id=project, resource_id=each_resource, reservation_time=30)
             for each_resource in resources
         ]
     )
