@@ -104,7 +104,7 @@ def test_a_week(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: 
     assert found.page.evaluate("document.documentElement.classList.contains('dark')") is (
         scheme == "dark"
     )
-    assert found.page.texts("#cal-zones") == ["Times as a clock in Europe/Berlin shows them."]
+    assert found.page.texts("#cal-zones") == ["Times in the time zone Europe/Berlin."]
     keep(found, f"calendar-1280-{scheme}")
 
 
@@ -416,9 +416,7 @@ def test_the_device_has_another_clock(
         " zone.dispatchEvent(new Event('change')); })()"
     )
     page.wait_for("document.querySelector('.ec-event[aria-label*=\"05:00 to 06:00\"]')")
-    assert page.texts("#cal-zones") == [
-        "Times as this device's clock shows them (America/New_York)."
-    ]
+    assert page.texts("#cal-zones") == ["Times in this device's time zone (America/New_York)."]
     scroll(page, 100)
     x, y = event_place(page, "Check-up")
     page.drag((x, y), (x, place(page, 0, 7)[1] + 6))

@@ -418,14 +418,14 @@ def test_the_picture_follows_before_anything_is_saved(
     found = open_rules(visit, clerk, page_of_ada, height=1000)
     page = found.page
     opening = "[...document.querySelectorAll('.rules-strip')].map(one => one.ariaLabel)"
-    before = [line for line in page.evaluate(opening) if "Mon" in line]
+    before = [line for line in page.evaluate(opening) if "Tue" in line]
     inside = page.texts(".rules-outside")
 
     page.evaluate("document.querySelector('#id_constraints-1-end').select()")
     page.evaluate("document.querySelector('#id_constraints-1-end').focus()")
     page.type("12")
     page.wait_for(DRAWN.format(2))
-    noon = [line for line in page.evaluate(opening) if "Mon" in line]
+    noon = [line for line in page.evaluate(opening) if "Tue" in line]
     choose(page, "#id_constraints-0-name", "allow_weekends")
     page.wait_for(DRAWN.format(3))
     outside = page.texts(".rules-outside")
