@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Min
 from django.utils.crypto import salted_hmac
 from rest_framework.serializers import ValidationError
 
@@ -13,6 +12,7 @@ from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
     CHALLENGE,
     CODES,
+    HOUR,
     LIMITS,
     OPEN_PER_EMAIL,
     CustomerBlocked,
@@ -74,22 +74,19 @@ def _valid_email(text: Any) -> str:
 
 
 def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> None:
-    """Raise LimitReached, until the next booking ends, if an address has too many upcoming ones."""
+    """Raise LimitReached if an address has too many upcoming bookings.
+
+    Retry-After does not depend on them: a stranger must not learn when somebody has a booking.
+    """
     limit = limit_of(app, OPEN_PER_EMAIL)
     for email in emails if limit else ():
         rows = Booking.objects.for_app(app).filter(completed=False, event__end__gt=now)
-        # No LIMIT and no ORDER BY: PostgreSQL would walk through all upcoming events.
-        found = rows.filter(customers__email__iexact=email).aggregate(
-            number=Count("id"), first=Min("event__end")
-        )
-        number, first = found["number"], found["first"]
+        number = rows.filter(customers__email__iexact=email).count()
         if number + MAX_HELD >= limit:
             held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
-            ends = list(held.filter(expires_at__gt=now).values_list("expires_at", flat=True))
-            number += len(ends)
-            first = min(filter(None, [first, *ends]), default=now)
+            number += held.filter(expires_at__gt=now).count()
         if number >= limit:
-            raise LimitReached(OPEN_PER_EMAIL, (first - now).total_seconds())
+            raise LimitReached(OPEN_PER_EMAIL, HOUR)
 
 
 # --- Proof of work --------------------------------------------------------------------------------

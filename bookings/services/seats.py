@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from bookings.graphs import SEATED
 from bookings.models import Booking, UnverifiedBooking
@@ -78,8 +80,17 @@ def lock_group_with_free_seat(new: NewSeat, target: BookingTarget, now: datetime
 
 def count_held_seats(owner: Booking, now: datetime) -> int:
     """Count the seats that are held until their e-mail address is verified."""
-    held = UnverifiedBooking.objects.filter(group=owner, ended_at=None, expires_at__gt=now)
-    return held.count()
+    return _held_seats(owner, now).count()
+
+
+def held_seats(now: datetime) -> Coalesce:
+    """Return the count of `count_held_seats` as a column of a query of groups."""
+    counts = _held_seats(OuterRef("pk"), now).order_by().values("group").annotate(n=Count("pk"))
+    return Coalesce(Subquery(counts.values("n")), 0)
+
+
+def _held_seats(group: Booking | OuterRef, now: datetime) -> QuerySet[UnverifiedBooking]:
+    return UnverifiedBooking.objects.filter(group=group, ended_at=None, expires_at__gt=now)
 
 
 def _lock_owner(new: NewSeat, target: BookingTarget) -> Booking:

@@ -15,6 +15,7 @@ from bookings.records import (
     booking_writer,
     with_includes,
 )
+from bookings.services import held_seats
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
@@ -64,8 +65,10 @@ class GroupBookingsView(GroupScopedView):
         rows = self.changed(rows)
         if self.caller.is_widget:
             rows = rows.filter(event__start__gt=self.now)
-        rows = rows.filter(completed=False).annotate(**CURRENT_SEATS)
-        rows = rows.filter(current_seats__lt=F("max_seats")).order_by(*order)
+        rows = rows.filter(completed=False).annotate(
+            **CURRENT_SEATS, held_seats=held_seats(self.now)
+        )
+        rows = rows.filter(current_seats__lt=F("max_seats") - F("held_seats")).order_by(*order)
         return self.list_page(
             request,
             with_includes(rows, includes),

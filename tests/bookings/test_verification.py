@@ -249,7 +249,7 @@ def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: st
     answers = [book(widget, project), book(widget, project, **span("11:00", "12:00"))]
 
     assert [answer.status for answer in answers] == [202, 429]
-    assert answers[1].headers["Retry-After"] == "900"
+    assert answers[1].headers["Retry-After"] == "3600"
 
 
 # --- Seats ----------------------------------------------------------------------------------------
@@ -275,10 +275,13 @@ def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
         "customer": MARTY,
     }
 
+    free = [group["id"] for group in widget.get("/bookings/groups").data]
     held = widget.post("/bookings", seat)
+    listed = widget.get("/bookings/groups").data
     full = tenant.post("/bookings", {**seat, "customer": {"name": "Doc", "email": "d@example.com"}})
     made = verify(widget, held.data["reservation_id"])
 
+    assert (free, listed) == ([group], [])
     assert (held.status, full.status, full.json["code"]) == (202, 409, "group_full")
     assert (made.status, made.data["graph"]) == (201, "group_customer")
 
