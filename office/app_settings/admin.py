@@ -36,7 +36,7 @@ from common.api.fields import OneLineField
 from common.instants import ZONES
 from common.shipped_languages import shipped_languages
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
-from office.base.api_forms import CheckedForm, choice_field
+from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
 from office.base.model_admin_pages import OwnPage
@@ -155,16 +155,6 @@ def text_field(
         required=False,
         strip=True,
         widget=widget,
-        show_hidden_initial=True,
-    )
-
-
-def switch_field(label: str, help_text: str) -> forms.BooleanField:
-    return forms.BooleanField(
-        label=label,
-        help_text=help_text,
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
         show_hidden_initial=True,
     )
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, cast
 
 from django import forms
 from rest_framework import serializers
+from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from common.api.json_parser import parse_body
 from common.errors import Refusal
@@ -25,6 +26,16 @@ class JsonField(forms.JSONField):
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
     return cast(forms.ChoiceField, form.fields[name])
+
+
+def switch_field(label: str, help_text: str) -> forms.BooleanField:
+    return forms.BooleanField(
+        label=label,
+        help_text=help_text,
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        show_hidden_initial=True,
+    )
 
 
 class CheckedForm(forms.BaseForm):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.forms.models import BaseInlineFormSet
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from availability.core.constraints import MAX_RULES
 from availability.models import Project, ProjectResource, Resource
@@ -13,7 +13,7 @@ from availability.serializers.fields import MAX_RESOURCES
 from availability.serializers.projects import MAX_PUBLIC_CUSTOMERS, ProjectSerializer
 from availability.serializers.resources import ResourceSerializer
 from common.instants import ZONES
-from office.base.api_forms import ApiForm, JsonField, choice_field
+from office.base.api_forms import ApiForm, JsonField, choice_field, switch_field
 
 SLUG_HELP = "Used in the address of the booking page."
 USUAL_LENGTH = f"{(SlotParameters().length or 0) // 3600} hour"
@@ -71,16 +71,6 @@ PROJECT_SWITCHES = {
         "Customers of the booking page get a code by e-mail, which completes the booking.",
     ),
 }
-
-
-def switch_field(label: str, help_text: str) -> forms.BooleanField:
-    return forms.BooleanField(
-        label=label,
-        help_text=help_text,
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
-        show_hidden_initial=True,
-    )
 
 
 class ProjectForm(ApiForm):
