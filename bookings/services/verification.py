@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 
 from apps_config.models import App
 from apps_config.public_limits import CODES, count_subjects
-from availability.holds import HoldExpired, extend_hold, find_hold, release_hold
+from availability.holds import UNKNOWN_ADDRESS, HoldExpired, extend_hold, find_hold, release_hold
 from availability.models import Project
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import NewBooking
@@ -103,7 +103,7 @@ def _hold(
         seconds=HELD_SECONDS,
         allow_double_bookings=new.allow_double_bookings,
         enforce_availability=new.enforce_availability,
-        client_address=client_address,
+        client_address=client_address or UNKNOWN_ADDRESS,
     )
     return hold_time(hold, target=target, now=now).id
 

@@ -505,6 +505,25 @@ def test_an_owners_hold_gives_no_notice(tenant: Tenant, ada: Any) -> None:
     assert [answer.status for answer in answers] == [409, 201]
 
 
+@pytest.mark.parametrize("headers", [{}, {"X-Forwarded-For": "8.8.8.8"}], ids=["direct", "proxy"])
+def test_a_public_hold_keeps_its_notice(
+    tenant: Tenant, ada: Any, clock: Any, headers: dict[str, str]
+) -> None:
+    """Behind an unknown proxy no address is stored, but the hold is still a public one."""
+    project = tenant.make_project(
+        ada["id"], availability={"from": "1 hour"}, reservation_time=3600
+    )["id"]
+    soon = span("11:00", "12:00", "2026-11-20")
+    widget = tenant.widget()
+    held = widget.post("/bookings/reserve", {"project_id": project, **soon}, **headers)
+    clock.shift(35 * 60)
+
+    named = {"project_id": project, "reservation_id": held.data["reservation_id"]}
+    booked = widget.post("/bookings", {**body_of(**named), **soon}, **headers)
+
+    assert [held.status, booked.status] == [201, 201]
+
+
 def test_narrower_rules_of_a_query_do_not_move_the_grid(tenant: Tenant) -> None:
     """Otherwise the offered starts could not be booked."""
     rules = [{"allow_hours": {"start": 9, "end": 12}}]
