@@ -49,6 +49,13 @@ from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
 print(action_url(booking, "cancel_by_customer", booking.event.end))
 """
+UNSUBSCRIBE_LINK = """
+from bookings.models import Customer
+from django.utils import timezone
+from notifications.unsubscribe_links import unsubscribe_headers
+customer = Customer.objects.get(booking_id="{booking_id}")
+print(unsubscribe_headers(customer, timezone.now())["List-Unsubscribe"].strip("<>"))
+"""
 
 
 class LiveAnswer:

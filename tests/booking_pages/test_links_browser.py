@@ -7,7 +7,7 @@ import pytest
 from tests.accessibility import load_axe
 from tests.booking_pages.shop import MONDAY, WIDTHS, Shop, check_access, check_quiet, keep
 from tests.browser import Browser, Page, looks
-from tests.live import PASSWORD_LINK, LiveApp
+from tests.live import PASSWORD_LINK, UNSUBSCRIBE_LINK, LiveApp
 from tests.services import Service
 
 LOOKS = looks()
@@ -134,6 +134,23 @@ def test_password_page_looks_the_same(
 
     keep(page, f"password-{width}-{scheme}")
     assert page.texts("h1") == ["Choose a new password"]
+    check_looks(page, app, axe, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_reminders_end_by_one_button(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    code = UNSUBSCRIBE_LINK.format(booking_id=Shop(app).book()["id"])
+    parts = urlsplit(app.service.run(code).split()[-1])
+    page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
+
+    keep(page, f"unsubscribe-{width}-{scheme}")
+    assert page.texts("h1") == ["Stop reminders?"]
+    check_looks(page, app, axe, width, scheme)
+    page.click("button[type=submit]")
+    heading_becomes(page, "You will get no more reminders")
+    keep(page, f"unsubscribed-{width}-{scheme}")
     check_looks(page, app, axe, width, scheme)
 
 
