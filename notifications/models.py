@@ -190,6 +190,12 @@ class Delivery(models.Model):
                 condition=models.Q(next_at__isnull=False),
                 name="delivery_queue",
             ),
+            # The queue of one lane.
+            models.Index(
+                fields=["type", "app", "endpoint", "next_at", "id"],
+                condition=models.Q(next_at__isnull=False),
+                name="delivery_lane",
+            ),
             # How many are in flight to whom.
             models.Index(
                 fields=["type", "endpoint", "app"],
@@ -238,6 +244,49 @@ class Delivery(models.Model):
     @property
     def is_final(self) -> bool:
         return self.next_at is None
+
+
+class LaneCheck(models.Model):
+    """A time at which a dispatcher has to check a lane: the deliveries of one type, app and server.
+
+    Triggers (migration 0011) insert a row for each delivery that becomes due earlier than it was,
+    at most one per lane and transaction. They never update a row, so bookings of one app don't
+    wait for each other. A dispatcher that checks a lane leaves at most one row for its next check.
+    """
+
+    # No constraint in the database: the triggers would check it for each delivery.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    type = models.CharField(max_length=8)
+    endpoint = models.CharField(max_length=300, blank=True)
+    next_at = models.DateTimeField()
+    waiting_since = models.DateTimeField(
+        null=True, blank=True, help_text="When the oldest due delivery left in the lane was due."
+    )
+    is_held = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="A circuit breaker or an earlier delivery holds the due deliveries back.",
+    )
+    transaction = models.BigIntegerField(
+        default=0, db_default=0, help_text="The id of the transaction that inserted the row."
+    )
+
+    class Meta:
+        ordering = ["next_at", "id"]
+        indexes = [
+            models.Index(fields=["type", "next_at", "id"], name="lane_check_due"),
+            models.Index(fields=["app", "type", "endpoint", "next_at"], name="lane_check_of_lane"),
+            models.Index(
+                fields=["endpoint"],
+                condition=models.Q(waiting_since__isnull=False),
+                name="lane_check_waiting",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.endpoint} at {self.next_at}"
 
 
 class Suppression(models.Model):

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from common.net.ssrf import UrlRefused, parse_url_target
 from notifications.models import Endpoint
+from notifications.outbox.lanes import recheck_server
 
 SLOW_SECONDS = 2.0
 SLOW_CAP = 2
@@ -65,6 +66,7 @@ def record_endpoint_results(
         endpoint.save()
     else:
         endpoint.delete()
+        recheck_server(address, now)
 
 
 def _locked(address: str) -> Endpoint:

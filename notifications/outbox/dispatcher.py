@@ -19,7 +19,8 @@ from common.errors import is_outage
 from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
-from notifications.outbox.queue import LEASE, claim_due, next_due
+from notifications.outbox.lanes import next_check
+from notifications.outbox.queue import LEASE, claim_due
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
 
 logger = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ class Dispatcher:
 
     def _pause(self, working_at: float) -> float | None:
         """Return how long to sleep until something may be due; None: end the run."""
-        due = next_due(self.kind)
+        due = next_check(self.kind)
         left = (due - database_now()).total_seconds() if due else MAX_SLEEP + 1
         if 0 < left <= MAX_SLEEP:
             return max(left, MIN_SLEEP)

@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint
+from notifications.outbox.lanes import oldest_waiting
 from notifications.outbox.queue import waits_for_earlier_mail, writes_held_by_order
 
 # After a breaker's pause one call probes the server and may take this long.
@@ -29,8 +30,7 @@ def overdue_deliveries(now: datetime) -> QuerySet[Delivery]:
 
 def oldest_overdue(kind: str, now: datetime) -> datetime | None:
     """Return since when the oldest overdue delivery of the type is due; None: none is overdue."""
-    rows = overdue_deliveries(now).filter(type=kind)
-    return rows.values_list("next_at", flat=True).first()
+    return oldest_waiting(kind, now)
 
 
 def oldest_uncompleted(now: datetime) -> datetime | None:

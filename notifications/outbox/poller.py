@@ -19,7 +19,7 @@ from common.hooks import Hook
 from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
-from notifications.outbox.overdue import oldest_overdue
+from notifications.outbox.lanes import next_check
 from notifications.outbox.queue import LEASE
 from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
 
@@ -50,8 +50,9 @@ def poll_deliveries(kinds: list[str]) -> None:
 
 
 def _send_neglected(kind: str) -> None:
-    if oldest_overdue(kind, database_now() - NEGLECTED):
-        logger.info("sweeping: %s deliveries are overdue", kind)
+    due = next_check(kind)
+    if due and due <= database_now() - NEGLECTED:
+        logger.info("polling: %s deliveries are overdue", kind)
         run_dispatcher(kind, stopping=is_stopping)
 
 

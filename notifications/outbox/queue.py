@@ -16,39 +16,102 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
 from common.updated_at import start_sql
-from notifications.models import Attempt, Delivery, Endpoint
+from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
+from notifications.outbox.lanes import (
+    FULL_PAUSE,
+    HELD_PAUSE,
+    LOCKED_PAUSE,
+    LaneState,
+    app_caps,
+    due_ids,
+    read_states,
+    take_lanes,
+    write_checks,
+)
 
 # Longer than any one attempt: 15 s for a call, 25 s for a mail, plus margin.
 LEASE = timedelta(seconds=40)
 MAX_LOST_LEASES = 5
-# Advisory lock ids (arbitrary, unique): one claim at a time, so that caps are exact.
-CLAIM_LOCK = {
-    Delivery.EMAIL: 7_301_001,
-    Delivery.WEBHOOK: 7_301_002,
-    Delivery.CALENDAR: 7_301_003,
-}
 
 
 def claim_due(kind: str, limit: int) -> list[Delivery]:
     """Claim up to `limit` due deliveries of a type under a new `lease_token`.
 
-    Respects the caps per endpoint and app. Expires deliveries that are too late and fails those
-    that lost too many leases.
+    1. Take lanes that are due; no other claim has their apps and servers (`lanes.take_lanes`).
+    2. Claim the same number of deliveries from each lane with capacity, within the caps per server
+       and app. Expire deliveries that are too late; fail those that lost too many leases.
+    3. Write when each lane has to be checked next.
+
+    A statement's cost depends on the lanes and the deliveries that it claims, not on the backlog.
     """
     token = uuid.uuid4()
     with transaction.atomic():
-        now = _take_turn(kind)
-        free = _Capacity(kind, now)
-        due = _due(kind, now).exclude(endpoint__in=free.full_endpoints)
-        rows = due.exclude(app__in=free.full_apps).order_by("next_at", "id")[:limit]
-        claimed = [row for row in rows if not _end_at_claim(row, now) and free.takes(row)]
+        now = _begin_claim()
+        lanes = take_lanes(kind, limit, now)
+        if not lanes:
+            return []
+        free = _Capacity(kind, lanes, now)
+        claimed = _claim_rows(kind, limit, lanes, free, now)
         lapsed = [row for row in claimed if row.state == Delivery.SENDING]
         _record_lost_leases(lapsed)
         _lease(claimed, token, now + LEASE)
+        _schedule_checks(kind, lanes, free, now)
     for row in claimed:
         row.state, row.lease_token, row.tries = Delivery.SENDING, token, row.tries + 1
     return claimed
+
+
+def _claim_rows(
+    kind: str, limit: int, lanes: Sequence[LaneCheck], free: "_Capacity", now: datetime
+) -> list[Delivery]:
+    """Lock the first due rows of each lane, as many of each; return those to be sent."""
+    open_lanes = [lane for lane in lanes if free.has_room(lane.app_id, lane.endpoint)]
+    if not open_lanes:
+        return []
+    quota = max(1, limit // len(open_lanes))
+    ids = due_ids(open_lanes, _due(kind, now), quota)
+    rows = Delivery.objects.filter(
+        id__in=[each for of_lane in ids.values() for each in of_lane], next_at__lte=now
+    )
+    rows = rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "id")
+    free.used_up = {pk for pk, of_lane in ids.items() if len(of_lane) == quota}
+    return [row for row in rows if not _end_at_claim(row, now) and free.takes(row)]
+
+
+def _schedule_checks(
+    kind: str, lanes: Sequence[LaneCheck], free: "_Capacity", now: datetime
+) -> None:
+    waiting = Delivery.objects.filter(type=kind, next_at__lte=now)
+    ended = set()
+    for state in read_states(lanes, waiting, _due(kind, now), now):
+        check = state.check
+        next_at = _next_check(state, free, now)
+        check.waiting_since = state.free_since or state.waiting_since
+        check.is_held = state.waiting_since is not None and (
+            state.free_since is None or free.is_paused(check.endpoint)
+        )
+        if next_at is None or (
+            state.waiting_since is None and state.next_check and state.next_check <= next_at
+        ):
+            ended.add(check)
+        else:
+            check.next_at = next_at
+    write_checks(lanes, ended)
+
+
+def _next_check(state: LaneState, free: "_Capacity", now: datetime) -> datetime | None:
+    """Return when the lane has to be checked next; None: nothing is open in it."""
+    check = state.check
+    if state.waiting_since is None:
+        return state.later
+    if until := free.paused_until(check.endpoint):
+        return until
+    if state.free_since is None:
+        return min(state.later or now + HELD_PAUSE, now + HELD_PAUSE)
+    if not free.has_room(check.app_id, check.endpoint):
+        return now + FULL_PAUSE
+    return now if check.pk in free.used_up else now + LOCKED_PAUSE
 
 
 # Raw SQL because every delivery starts with it (docs/benchmarks.md, P9).
@@ -69,20 +132,20 @@ def _lease(rows: Sequence[Delivery], token: uuid.UUID, until: datetime) -> None:
             )
 
 
-# Serialise claims, and force the index order of the queue: with the statistics of a table that
-# fills and empties by the minute, the planner may sort the whole queue for each batch.
-_TAKE_TURN = """
-SELECT pg_advisory_xact_lock(%s), set_config('enable_sort', 'off', true),
-set_config('enable_bitmapscan', 'off', true), clock_timestamp()
+# Force the index order of the queue: with the statistics of a table that fills and empties by the
+# minute, the planner may sort the whole queue for each batch.
+_BEGIN_CLAIM = """
+SELECT set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true),
+clock_timestamp()
 """
 
 
-def _take_turn(kind: str) -> datetime:
-    """Wait for the claim lock (SQLite serialises writers anyway); return the database's time."""
+def _begin_claim() -> datetime:
+    """Return the database's time."""
     if connection.vendor != "postgresql":
         return database_now()
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_TURN, [CLAIM_LOCK[kind]])
+        cursor.execute(_BEGIN_CLAIM)
         return cursor.fetchone()[-1].astimezone(UTC)
 
 
@@ -121,16 +184,19 @@ def writes_held_by_order(now: datetime) -> Q:
 
 
 def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
+    """Due deliveries that wait for no earlier one."""
     rows = Delivery.objects.filter(type=kind, next_at__lte=now)
     if kind == Delivery.EMAIL:
         rows = rows.exclude(waits_for_earlier_mail())
     if kind == Delivery.CALENDAR:
         rows = rows.exclude(writes_held_by_order(now))
-    return rows.select_for_update(skip_locked=True, of=("self",))
+    return rows
 
 
 class _Capacity:
-    def __init__(self, kind: str, now: datetime) -> None:
+    """How many more deliveries the servers and apps of the lanes can get now."""
+
+    def __init__(self, kind: str, lanes: Sequence[LaneCheck], now: datetime) -> None:
         self.now = now
         self.endpoints = Counter[str]()
         self.apps = Counter[uuid.UUID]()
@@ -139,31 +205,33 @@ class _Capacity:
         for endpoint, app_id, count in counts:
             self.endpoints[endpoint] += count
             self.apps[app_id] += count
-        self.troubled = (
-            {row.address: row for row in Endpoint.objects.all()} if kind != Delivery.EMAIL else {}
-        )
+        self.app_caps = app_caps(lanes)
+        addresses = {lane.endpoint for lane in lanes} - {""}
+        troubled = Endpoint.objects.filter(address__in=addresses) if addresses else ()
+        self.troubled = {row.address: row for row in troubled}
+        self.used_up: set[int] = set()  # checks of lanes with more rows than the claim's quota
 
-    def left_of(self, endpoint: str) -> int:
-        return call_cap(self.troubled.get(endpoint), self.now) - self.endpoints[endpoint]
-
-    @property
-    def full_endpoints(self) -> list[str]:
-        known = {*self.endpoints, *self.troubled} - {""}
-        return [endpoint for endpoint in known if self.left_of(endpoint) <= 0]
-
-    @property
-    def full_apps(self) -> list[uuid.UUID]:
-        return [app for app, count in self.apps.items() if count >= settings.DELIVERY_APP_CAP]
+    def has_room(self, app_id: uuid.UUID, endpoint: str) -> bool:
+        if self.apps[app_id] >= self.app_caps.get(app_id, settings.DELIVERY_APP_CAP):
+            return False
+        cap = call_cap(self.troubled.get(endpoint), self.now) if endpoint else None
+        return cap is None or self.endpoints[endpoint] < cap
 
     def takes(self, row: Delivery) -> bool:
         """Return whether there is capacity for the row, and use it."""
-        if self.apps[row.app_id] >= settings.DELIVERY_APP_CAP:
-            return False
-        if row.endpoint and self.left_of(row.endpoint) <= 0:
+        if not self.has_room(row.app_id, row.endpoint):
             return False
         self.apps[row.app_id] += 1
         self.endpoints[row.endpoint] += 1
         return True
+
+    def paused_until(self, endpoint: str) -> datetime | None:
+        """Return when the breaker's pause ends; None: the server gets calls."""
+        row = self.troubled.get(endpoint)
+        return row.open_until if row and row.open_until and row.open_until > self.now else None
+
+    def is_paused(self, endpoint: str) -> bool:
+        return self.paused_until(endpoint) is not None
 
 
 def _end_at_claim(row: Delivery, now: datetime) -> bool:
@@ -200,8 +268,3 @@ def _end(ids: Collection[uuid.UUID], state: str, reason: str, now: datetime) -> 
     Delivery.objects.filter(id__in=ids).update(
         state=state, reason=reason, next_at=None, finished_at=now, lease_token=None
     )
-
-
-def next_due(kind: str) -> datetime | None:
-    rows = Delivery.objects.filter(type=kind, next_at__isnull=False)
-    return rows.order_by("next_at").values_list("next_at", flat=True).first()

@@ -18,6 +18,7 @@ from common.sql import database_now, datetime_param, id_in_sql, insert_rows, par
 from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import SLOW_SECONDS, record_endpoint_results
+from notifications.outbox.lanes import recheck_lanes
 from notifications.webhooks.services import record_webhook_results
 
 # Delays after the first attempts, as in Standard Webhooks: 10 attempts in three days, plus jitter.
@@ -74,6 +75,7 @@ def end_unsent(verdicts: Sequence[tuple[Delivery, FinalState]]) -> None:
         for row, verdict in verdicts:
             final = _final(verdict.state, verdict.reason, now)
             with_lease([row]).update(**final, tries=F("tries") - 1)
+        recheck_lanes([row for row, _ in verdicts], now)
 
 
 def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
@@ -96,6 +98,7 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
         insert_rows([_attempt(*result, now) for result in results if result[0].id in mine])
         _note_endpoints(results, now)
         record_webhook_results(webhooks, now=now)
+        recheck_lanes([row for row, _ in results], now)
     for row, outcome in results:
         if row.id not in mine:
             _note_lost_try(row, outcome, now)

@@ -12,14 +12,15 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from common.sql import database_now
 from notifications.models import Attempt, Delivery
-from notifications.outbox import dispatcher, mail_and_webhook_senders, queue
+from notifications.outbox import dispatcher, lanes, mail_and_webhook_senders
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.lanes import FULL_PAUSE, next_check
 from notifications.outbox.queue import claim_due
 from tests.notifications.test_dispatcher import book, hook, make_due, reminder, soon
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
-from tests.waiters import wait_for_a_waiter
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -315,15 +316,12 @@ def test_two_claims_at_once_keep_to_the_cap(
         hook(tenant, hooks, f"/{number}")
     book(tenant)
     if not in_turn:
-        monkeypatch.setattr(queue, "_take_turn", lambda kind: timezone.now())
+        monkeypatch.setattr(lanes, "_with_turn", lambda kind, wanted: list(wanted))
     found: list[Delivery] = []
     with transaction.atomic():
         first = claim_due("webhook", 2)
-        rival = in_thread(lambda: found.extend(claim_due("webhook", 2)))
-        if in_turn:
-            wait_for_a_waiter()
-        else:
-            rival.join()
-    rival.join()
+        in_thread(lambda: book(tenant, soon(hours=80))).join()
+        in_thread(lambda: found.extend(claim_due("webhook", 2))).join()
 
     assert (len(first), len(found)) == taken
+    assert next_check("webhook") <= database_now() + FULL_PAUSE

@@ -15,7 +15,7 @@ from apps_config.models import Account, Membership
 from bookings.models import Booking
 from common.errors import NotFound
 from notifications import tasks
-from notifications.models import Attempt, Delivery, Endpoint, Plan, Webhook
+from notifications.models import Attempt, Delivery, Endpoint, LaneCheck, Plan, Webhook
 from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
@@ -770,6 +770,7 @@ def test_the_breaker_opens_and_probes(tenant: Tenant, hooks: HookSink) -> None:
     run_dispatcher("webhook")
     while_open = len(hooks.calls)
     Endpoint.objects.update(open_until=timezone.now())
+    LaneCheck.objects.update(next_at=timezone.now())
     hooks.answers["/hook"] = Answer(200)
     run_dispatcher("webhook")
 

@@ -1,0 +1,182 @@
+"""Lanes of the outbox: the deliveries of one type, app and server.
+
+`LaneCheck` says when a dispatcher has to check a lane. A claim takes the checks that are due, and
+only the deliveries of their lanes. So a lane whose deliveries have to wait costs one row, however
+many they are: its next check is at the end of the breaker's pause, or when there is capacity again.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import connection
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Coalesce
+
+from common.sql import parse_id, update_rows
+from notifications.models import Delivery, LaneCheck
+
+MAX_LANES = 100  # of one claim
+# Until the next check of a lane without capacity. A result in the lane makes it due at once.
+FULL_PAUSE = timedelta(seconds=1)
+# Until the next check of a lane with rows that other transactions have locked.
+LOCKED_PAUSE = timedelta(seconds=0.5)
+# Longest pause while earlier deliveries hold back later ones: a cancelled one is no result.
+HELD_PAUSE = timedelta(seconds=10)
+
+Open = QuerySet[Delivery]
+
+
+class LaneState(NamedTuple):
+    """What a claim leaves in a lane, as times at which deliveries were or will be due."""
+
+    check: LaneCheck
+    waiting_since: datetime | None  # the oldest delivery that is due
+    free_since: datetime | None  # the oldest one that is due and waits for no earlier one
+    later: datetime | None  # the next one that is not due yet
+    next_check: datetime | None  # another check of the lane
+
+
+def take_lanes(kind: str, limit: int, now: datetime) -> list[LaneCheck]:
+    """Lock due checks of at most `limit` lanes, one for each lane, the longest due first.
+
+    Until the end of the transaction, no other claim has a lane of the same app, or of the same
+    server: so the caps are exact. A claim never waits for another; it leaves its lanes out.
+    """
+    due = LaneCheck.objects.filter(type=kind, next_at__lte=now).order_by("next_at", "id")
+    if connection.vendor == "postgresql":
+        due = due.select_for_update(skip_locked=True)
+    lanes: dict[tuple[UUID, str], LaneCheck] = {}
+    others = []
+    for check in due[: min(limit, MAX_LANES)]:
+        if lanes.setdefault((check.app_id, check.endpoint), check) is not check:
+            others.append(check)
+    taken = {key: lanes[key] for key in _with_turn(kind, lanes)}
+    # Before the deliveries are read: a check that is written later is kept.
+    merged = [check.pk for check in others if (check.app_id, check.endpoint) in taken]
+    if merged:
+        LaneCheck.objects.filter(pk__in=merged).delete()
+    return list(taken.values())
+
+
+_TRY_LOCKS = """
+SELECT key FROM unnest(%s::text[]) AS key
+WHERE pg_try_advisory_xact_lock(hashtextextended(key, 7301))
+"""
+
+
+def _with_turn(kind: str, lanes: Iterable[tuple[UUID, str]]) -> list[tuple[UUID, str]]:
+    """The lanes whose app and server no other claim has, in order. SQLite has one writer."""
+    wanted = list(lanes)
+    if connection.vendor != "postgresql" or not wanted:
+        return wanted
+    keys = {key for lane in wanted for key in _lock_keys(kind, *lane)}
+    with connection.cursor() as cursor:
+        cursor.execute(_TRY_LOCKS, [sorted(keys)])
+        granted = {key for (key,) in cursor.fetchall()}
+    return [lane for lane in wanted if granted.issuperset(_lock_keys(kind, *lane))]
+
+
+def _lock_keys(kind: str, app_id: UUID, endpoint: str) -> list[str]:
+    return [f"{kind} {app_id}", *([endpoint] if endpoint else [])]
+
+
+class _IdArray(Subquery):
+    """The ids of a subquery as one value. SQLite has no arrays."""
+
+    template = "(SELECT json_group_array(ids.id) FROM (%(subquery)s) AS ids)"
+    output_field = TextField()
+
+
+def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list[UUID]]:
+    """Return, by check, the ids of the first `quota` rows of `due` in its lane."""
+    ids = _in_lane(due).order_by("next_at", "id").values("id")[:quota]
+    array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
+    rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
+    return {
+        pk: [parse_id(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
+        for pk, ids in rows
+    }
+
+
+def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
+    """Return the apps' own caps (setting `delivery_cap`) by app."""
+    rows = _rows_of(lanes).exclude(app__settings__delivery_cap=None)
+    return dict(rows.values_list("app_id", "app__settings__delivery_cap"))
+
+
+def read_states(
+    lanes: Sequence[LaneCheck], waiting: Open, free: Open, now: datetime
+) -> Iterator[LaneState]:
+    """Read what is left in the lanes. `waiting`: due deliveries; `free`: those to be claimed."""
+    later = Delivery.objects.filter(type=lanes[0].type, next_at__gt=now)
+    others = LaneCheck.objects.filter(type=OuterRef("type")).exclude(pk=OuterRef("pk"))
+    rows = _rows_of(lanes).annotate(
+        waiting=Subquery(_first_of(_in_lane(waiting))),
+        free=Subquery(_first_of(_in_lane(free))),
+        later=Subquery(_first_of(_in_lane(later))),
+        other=Subquery(_first_of(_in_lane(others))),
+    )
+    by_pk = {row[0]: row[1:] for row in rows.values_list("pk", "waiting", "free", "later", "other")}
+    for check in lanes:
+        yield LaneState(check, *by_pk[check.pk])
+
+
+def _rows_of(lanes: Sequence[LaneCheck]) -> QuerySet[LaneCheck]:
+    return LaneCheck.objects.filter(pk__in=[check.pk for check in lanes]).order_by()
+
+
+def _in_lane(rows: Any) -> Any:
+    return rows.filter(app=OuterRef("app"), endpoint=OuterRef("endpoint"))
+
+
+def _first_of(rows: Any) -> Any:
+    return rows.order_by("next_at", "id").values("next_at")[:1]
+
+
+def write_checks(lanes: Sequence[LaneCheck], ended: Collection[LaneCheck]) -> None:
+    """Store the next checks, and delete those of lanes in which nothing is open."""
+    if ended:
+        LaneCheck.objects.filter(pk__in=[check.pk for check in ended]).delete()
+    update_rows(
+        [check for check in lanes if check not in ended], ["next_at", "waiting_since", "is_held"]
+    )
+
+
+def recheck_lanes(rows: Sequence[Delivery], now: datetime) -> None:
+    """Make lanes due in which deliveries wait, after results of `rows` have freed capacity."""
+    if rows:
+        _waiting(
+            now,
+            Q(type=rows[0].type, app__in={row.app_id for row in rows})
+            & Q(endpoint__in={row.endpoint for row in rows}),
+        ).update(next_at=now)
+
+
+def recheck_server(endpoint: str, now: datetime) -> None:
+    """Make the lanes of all apps due in which deliveries wait for this server."""
+    _waiting(now, Q(endpoint=endpoint)).update(next_at=now)
+
+
+def _waiting(now: datetime, lanes: Q) -> QuerySet[LaneCheck]:
+    return LaneCheck.objects.filter(lanes, waiting_since__isnull=False, next_at__gt=now)
+
+
+def next_check(kind: str) -> datetime | None:
+    """Return when the next lane of this type has to be checked."""
+    rows = LaneCheck.objects.filter(type=kind).order_by("next_at")
+    return rows.values_list("next_at", flat=True).first()
+
+
+def oldest_waiting(kind: str, now: datetime) -> datetime | None:
+    """Return since when the oldest delivery of the type is due that no rule holds back.
+
+    None: no delivery waits since before `now`.
+    """
+    since = Coalesce(F("waiting_since"), F("next_at"))
+    rows = LaneCheck.objects.filter(type=kind, is_held=False).annotate(since=since)
+    waiting = rows.filter(Q(next_at__lte=now) | Q(waiting_since__lte=now))
+    return waiting.order_by("since").values_list("since", flat=True).first()
