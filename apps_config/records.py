@@ -60,6 +60,7 @@ class KeptAppSettingsRecord(MailSwitchesRecord, total=False):
     public_bookings_per_app_per_minute: int = field(minimum=0)
     blocked_customers: list[str]
     public_challenge: str = field(enum=App.CHALLENGES)
+    delivery_cap: int = field(minimum=1)
 
 
 class AppRecord(Record):

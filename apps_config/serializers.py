@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -161,6 +162,7 @@ def limit_field(kind: str, text: str) -> SmallIntField:
     )
 
 
+MAX_DELIVERY_CAP = 100_000
 EMAIL_SWITCHES = ("disable_emails", "disableEmails", "disableEmail", "disable_email")
 
 
@@ -223,6 +225,14 @@ class AppSettingsSerializer(ObjectSerializer):
         " `challenge`, a solved challenge of GET /v2/challenge. `off` is the default.",
     )
 
+    delivery_cap = SmallIntField(
+        1,
+        MAX_DELIVERY_CAP,
+        required=False,
+        allow_null=True,
+        help_text="How many e-mails, and how many webhook calls, are sent at once. The service has"
+        " a default and a maximum (DELIVERY_APP_CAP, DELIVERY_APP_CAP_MAX).",
+    )
     publish_projects = StrictBooleanField(
         required=False,
         allow_null=True,
@@ -235,6 +245,11 @@ class AppSettingsSerializer(ObjectSerializer):
         help_text="Whether widget keys without `projects` may book resources that are in no"
         " project. False by default: widget keys book through a project.",
     )
+
+    def validate_delivery_cap(self, cap: int | None) -> int | None:
+        if cap is not None and cap > settings.DELIVERY_APP_CAP_MAX:
+            raise serializers.ValidationError(f"Must be at most {settings.DELIVERY_APP_CAP_MAX}.")
+        return cap
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         others = MetaField().run_validation(data)

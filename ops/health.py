@@ -1,11 +1,12 @@
 """Liveness and readiness, for load balancers, containers and `manage.py up`."""
 
-from typing import Any
+from collections.abc import Set
+from functools import cache
 
 from django.db import Error as DatabaseTrouble
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
@@ -14,8 +15,6 @@ from common.errors import is_stale_plan, retry_header
 from common.openapi.generator import describe_endpoint
 from common.openapi.records import Record, field
 from common.sql import accepts_writes
-from notifications.models import Delivery
-from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
 
 
 class HealthRecord(Record):
@@ -26,20 +25,12 @@ class ReadinessRecord(Record):
     status: str = field(enum=["ok", "unavailable"])
     database: str = field(enum=["ok", "read-only", "unreachable"])
     migrations: str = field(enum=["ok", "not applied", "unknown"])
-    oldest_overdue_seconds: int | None = field(
-        "How long the oldest overdue delivery has waited to be sent, or the oldest booking to be"
-        " completed; a figure that keeps growing says that no worker runs. Null where it can't be"
-        " told.",
-        minimum=0,
-        example=0,
-    )
 
 
 UNREACHABLE = {
     "status": "unavailable",
     "database": "unreachable",
     "migrations": "unknown",
-    "oldest_overdue_seconds": None,
 }
 
 
@@ -86,21 +77,20 @@ class ReadinessView(ApiView):
         )
 
 
-def readiness_report() -> dict[str, Any]:
+def readiness_report() -> dict[str, str]:
+    """The state of the database and its migrations; never of the queue, which may be long."""
     try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            return {"database": "ok", "migrations": "not applied", "oldest_overdue_seconds": None}
+        if code_migrations() - MigrationRecorder(connection).applied_migrations().keys():
+            return {"database": "ok", "migrations": "not applied"}
         database = "ok" if accepts_writes() else "read-only"
-        overdue = oldest_overdue_seconds()
     except DatabaseTrouble as error:
         if is_stale_plan(error):
             raise  # the view is retried on a new connection
         return {key: UNREACHABLE[key] for key in UNREACHABLE if key != "status"}
-    return {"database": database, "migrations": "ok", "oldest_overdue_seconds": overdue}
+    return {"database": database, "migrations": "ok"}
 
 
-def oldest_overdue_seconds() -> int:
-    now = timezone.now()
-    since = [oldest_uncompleted(now), *(oldest_overdue(kind, now) for kind in Delivery.TYPES)]
-    return int(max(seconds_since(moment, now) for moment in since))
+@cache
+def code_migrations() -> Set[tuple[str, str]]:
+    """(app, name) of each migration of this process's code: 40 ms to read."""
+    return MigrationLoader(None, ignore_no_migrations=True).disk_migrations.keys()

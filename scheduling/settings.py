@@ -402,6 +402,10 @@ DELIVERY_ENDPOINT_CAP = env_int(
     "DELIVERY_ENDPOINT_CAP", max(1, DELIVERY_THREADS // 2), least=1, most=10_000
 )
 DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
+# The largest value of an app's own setting `delivery_cap`.
+DELIVERY_APP_CAP_MAX = env_int(
+    "DELIVERY_APP_CAP_MAX", DELIVERY_APP_CAP, least=DELIVERY_APP_CAP, most=100_000
+)
 # Deliveries finished longer ago are deleted with their attempts.
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
 

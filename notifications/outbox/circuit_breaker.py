@@ -5,11 +5,13 @@ An endpoint is scheme, host and port. It has a row only while it fails or is slo
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 
 from common.net.ssrf import UrlRefused, parse_url_target
-from notifications.models import Endpoint
+from notifications.models import Delivery, Endpoint, LaneCheck
 from notifications.outbox.lanes import recheck_server
 
 SLOW_SECONDS = 2.0
@@ -17,6 +19,8 @@ SLOW_CAP = 2
 OPENS_AFTER = 10  # failures in a row
 FIRST_PAUSE = timedelta(minutes=1)  # doubled after each failed probe
 MAX_PAUSE = timedelta(hours=1)
+MAX_FAILING_SERVERS = 1000  # of an app
+TOO_MANY_FAILING = f"The calls of this app go to {MAX_FAILING_SERVERS} failing servers already."
 
 
 def endpoint_of(url: str) -> str:
@@ -37,6 +41,14 @@ def call_cap(endpoint: Endpoint | None, now: datetime) -> int:
     if endpoint.failures >= OPENS_AFTER:
         return 1
     return min(SLOW_CAP, settings.DELIVERY_ENDPOINT_CAP)
+
+
+def has_max_failing_servers(app_id: UUID) -> bool:
+    """Return whether MAX_FAILING_SERVERS servers fail that the app's open calls go to."""
+    failing = Endpoint.objects.filter(address=OuterRef("endpoint"), failures__gt=0)
+    lanes = LaneCheck.objects.filter(Exists(failing), app_id=app_id, type=Delivery.WEBHOOK)
+    servers = lanes.order_by("endpoint").values("endpoint").distinct()
+    return servers[MAX_FAILING_SERVERS - 1 : MAX_FAILING_SERVERS].exists()
 
 
 def breaker_pause(failures: int) -> timedelta | None:

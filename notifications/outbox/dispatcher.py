@@ -18,8 +18,8 @@ from django.utils import timezone
 from common.errors import is_outage
 from common.sql import database_now
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
 from notifications.outbox.lanes import next_check
+from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
 from notifications.outbox.queue import LEASE, claim_due
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
 

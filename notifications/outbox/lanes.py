@@ -6,16 +6,18 @@ many they are: its next check is at the end of the breaker's pause, or when ther
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Coalesce
 
+from apps_config.models import App
 from common.sql import parse_id, update_rows
 from notifications.models import Delivery, LaneCheck
 
@@ -103,9 +105,15 @@ def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list
 
 
 def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
-    """Return the apps' own caps (setting `delivery_cap`) by app."""
-    rows = _rows_of(lanes).exclude(app__settings__delivery_cap=None)
-    return dict(rows.values_list("app_id", "app__settings__delivery_cap"))
+    """Return how many deliveries each app of the lanes may have in flight, by app."""
+    apps = App.objects.filter(pk__in={check.app_id for check in lanes}).order_by()
+    wanted = apps.values_list("pk", "settings__delivery_cap")
+    return {
+        app_id: min(cap, settings.DELIVERY_APP_CAP_MAX)
+        if type(cap) is int and cap > 0
+        else settings.DELIVERY_APP_CAP
+        for app_id, cap in wanted
+    }
 
 
 def read_states(

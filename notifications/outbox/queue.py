@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
@@ -74,8 +73,11 @@ def _claim_rows(
     rows = Delivery.objects.filter(
         id__in=[each for of_lane in ids.values() for each in of_lane], next_at__lte=now
     )
-    rows = rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "id")
-    free.used_up = {pk for pk, of_lane in ids.items() if len(of_lane) == quota}
+    rows = list(rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "id"))
+    locked = {row.id for row in rows}
+    free.used_up = {
+        pk for pk, of_lane in ids.items() if len(of_lane) == quota and locked.intersection(of_lane)
+    }
     return [row for row in rows if not _end_at_claim(row, now) and free.takes(row)]
 
 
@@ -209,10 +211,10 @@ class _Capacity:
         addresses = {lane.endpoint for lane in lanes} - {""}
         troubled = Endpoint.objects.filter(address__in=addresses) if addresses else ()
         self.troubled = {row.address: row for row in troubled}
-        self.used_up: set[int] = set()  # checks of lanes with more rows than the claim's quota
+        self.used_up: set[int] = set()  # checks of lanes that may have more rows than the quota
 
     def has_room(self, app_id: uuid.UUID, endpoint: str) -> bool:
-        if self.apps[app_id] >= self.app_caps.get(app_id, settings.DELIVERY_APP_CAP):
+        if self.apps[app_id] >= self.app_caps.get(app_id, 0):  # 0: the app was deleted
             return False
         cap = call_cap(self.troubled.get(endpoint), self.now) if endpoint else None
         return cap is None or self.endpoints[endpoint] < cap

@@ -17,7 +17,12 @@ from django.db.models import F, QuerySet
 from common.sql import database_now, datetime_param, id_in_sql, insert_rows, parse_id
 from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint
-from notifications.outbox.circuit_breaker import SLOW_SECONDS, record_endpoint_results
+from notifications.outbox.circuit_breaker import (
+    SLOW_SECONDS,
+    TOO_MANY_FAILING,
+    has_max_failing_servers,
+    record_endpoint_results,
+)
 from notifications.outbox.lanes import recheck_lanes
 from notifications.webhooks.services import record_webhook_results
 
@@ -87,8 +92,16 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
             webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
     with transaction.atomic():
         mine = _end_delivered([row for row, outcome in results if outcome.ok], now)
+        refused = _refused_retries(results)
         for row, outcome in results:
-            if not outcome.ok and with_lease([row]).update(**_after_failure(row, outcome, now)):
+            if outcome.ok:
+                continue
+            values = (
+                _final(Delivery.SKIPPED, TOO_MANY_FAILING, now)
+                if row.id in refused
+                else _after_failure(row, outcome, now)
+            )
+            if with_lease([row]).update(**values):
                 mine.add(row.id)
         # Under the rows' locks, so that an erasure finds the data; after a lost lease nothing is
         # stored that could repeat erased data.
@@ -96,7 +109,7 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
             if outcome.keep and row.id in mine:
                 outcome.keep()
         insert_rows([_attempt(*result, now) for result in results if result[0].id in mine])
-        _note_endpoints(results, now)
+        _note_endpoints([result for result in results if result[0].id not in refused], now)
         record_webhook_results(webhooks, now=now)
         recheck_lanes([row for row, _ in results], now)
     for row, outcome in results:
@@ -151,6 +164,21 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
         "finished_at": now,
         "lease_token": None,
     }
+
+
+def _refused_retries(results: Sequence[tuple[Delivery, SendResult]]) -> set[UUID]:
+    """Failed calls that get no retry: their app has calls to MAX_FAILING_SERVERS others already.
+
+    Otherwise an app could fill the queue and the breakers with servers that do not exist.
+    """
+    failed = [row for row, outcome in results if outcome.server_failed and row.endpoint]
+    if not failed:
+        return set()
+    addresses = {row.endpoint for row in failed}
+    known = set(Endpoint.objects.filter(address__in=addresses).values_list("address", flat=True))
+    new = [row for row in failed if row.endpoint not in known]
+    full = {app_id for app_id in {row.app_id for row in new} if has_max_failing_servers(app_id)}
+    return {row.id for row in new if row.app_id in full}
 
 
 def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:

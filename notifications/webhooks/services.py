@@ -17,11 +17,16 @@ from apps_config.models import App
 from bookings.models import Booking
 from bookings.records import WHOLE_BOOKING_EXAMPLE
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
-from common.errors import Invalid, NotFound
+from common.errors import Invalid, NotFound, Refusal
 from common.ids import new_id
 from common.updated_at import transaction_start
 from notifications.models import Delivery, Webhook
-from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.outbox.circuit_breaker import (
+    MAX_FAILING_SERVERS,
+    TOO_MANY_FAILING,
+    endpoint_of,
+    has_max_failing_servers,
+)
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.planning import render_bodies
 from notifications.webhooks.signing import new_secret
@@ -38,16 +43,38 @@ TEST_CALL = "test"
 EXPIRES_AFTER = timedelta(hours=76)
 
 
+class TooManyFailingServers(Refusal):
+    """The app's calls go to so many failing servers that no further server is accepted."""
+
+    code = "policy"
+
+    def __init__(self) -> None:
+        super().__init__(TOO_MANY_FAILING, policy="failing_servers", limit=MAX_FAILING_SERVERS)
+
+
 def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]:
-    """Create a webhook; return it and its secret. Raises Invalid above MAX_WEBHOOKS."""
+    """Create a webhook; return it and its secret.
+
+    Raises Invalid above MAX_WEBHOOKS, TooManyFailingServers.
+    """
     secret = new_secret()
     with transaction.atomic():
         # Serialise, so that concurrent requests can't exceed the limit.
         App.objects.select_for_update(no_key=True).get(id=app.id)
         if Webhook.objects.for_app(app).count() >= MAX_WEBHOOKS:
             raise Invalid.at("body", f"An app has at most {MAX_WEBHOOKS} webhooks.")
+        _check_server(app, given)
         webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
     return webhook, secret
+
+
+def _check_server(app: App, given: Mapping[str, Any]) -> None:
+    """Raise TooManyFailingServers for a URL on a server that no webhook of the app calls yet."""
+    if "url" not in given or not has_max_failing_servers(app.id):
+        return
+    urls = Webhook.objects.for_app(app).values_list("url", flat=True)
+    if endpoint_of(given["url"]) not in {endpoint_of(url) for url in urls}:
+        raise TooManyFailingServers
 
 
 def _lock(webhook: Webhook) -> Webhook:
@@ -60,9 +87,13 @@ def _lock(webhook: Webhook) -> Webhook:
 
 
 def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
-    """Change the given fields; `active` clears the failures. Raises NotFound."""
+    """Change the given fields; `active` clears the failures.
+
+    Raises NotFound, TooManyFailingServers.
+    """
     with transaction.atomic():
         webhook = _lock(webhook)
+        _check_server(webhook.app, given)
         for name, value in given.items():
             setattr(webhook, name, value)
         if given.get("active"):

@@ -43,6 +43,7 @@ from office.base.model_admin_pages import OwnPage
 from office.base.scope import scope_of
 
 PUBLIC_LIMITS = (PER_ADDRESS, PER_EMAIL, OPEN_PER_EMAIL, PER_APP)
+NUMBERS = (*PUBLIC_LIMITS, "delivery_cap")
 SETTINGS = (
     "from_name",
     "from_email",
@@ -56,7 +57,7 @@ SETTINGS = (
     "external_edits",
     "public_challenge",
     "blocked_customers",
-    *PUBLIC_LIMITS,
+    *NUMBERS,
 )
 # One entry per line.
 LISTS = ("redirect_urls", "blocked_customers")
@@ -70,7 +71,7 @@ def setting_text(settings: Mapping[str, Any], name: str) -> str:
     value = settings.get(name)
     if name in LISTS:
         return "\n".join(map(str, value)) if isinstance(value, list) else ""
-    if name in PUBLIC_LIMITS:
+    if name in NUMBERS:
         return str(value) if type(value) is int else ""
     return value if isinstance(value, str) else ""
 
@@ -263,6 +264,14 @@ class AppForm(CheckedForm, forms.ModelForm):
     public_bookings_per_app_per_minute = limit_field(
         PER_APP, "Booking attempts of all customers per minute"
     )
+    delivery_cap = forms.IntegerField(
+        label="Simultaneous deliveries",
+        help_text="How many e-mails, and how many webhook calls, are sent at once. Empty: the"
+        " service's default.",
+        required=False,
+        widget=UnfoldAdminIntegerFieldWidget,
+        show_hidden_initial=True,
+    )
 
     class Meta:
         model = App
@@ -316,7 +325,7 @@ class AppForm(CheckedForm, forms.ModelForm):
             elif name in LISTS and name in given:
                 lines = [text.strip() for text in given[name].splitlines()]
                 found[name] = [text for text in lines if text] or None
-            elif name in (*FLAGS, *PUBLIC_LIMITS) and name in given:
+            elif name in (*FLAGS, *NUMBERS) and name in given:
                 found[name] = given[name]
             elif name in SETTINGS and name in given:
                 found[name] = given[name] or None
@@ -373,6 +382,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
             "Booking on the web",
             {"fields": (*FLAGS, "public_challenge", "blocked_customers", *PUBLIC_LIMITS)},
         ),
+        ("Deliveries", {"fields": ("delivery_cap",)}),
         ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
             "Custom keys of clients",

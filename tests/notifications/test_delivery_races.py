@@ -321,7 +321,7 @@ def test_two_claims_at_once_keep_to_the_cap(
     with transaction.atomic():
         first = claim_due("webhook", 2)
         in_thread(lambda: book(tenant, soon(hours=80))).join()
-        in_thread(lambda: found.extend(claim_due("webhook", 2))).join()
+        in_thread(lambda: found.extend(claim_due("webhook", 9))).join()
 
     assert (len(first), len(found)) == taken
     assert next_check("webhook") <= database_now() + FULL_PAUSE
