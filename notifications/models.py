@@ -274,6 +274,7 @@ class LaneCheck(models.Model):
     )
 
     class Meta:
+        verbose_name = "delivery lane"
         ordering = ["next_at", "id"]
         indexes = [
             models.Index(fields=["type", "next_at", "id"], name="lane_check_due"),

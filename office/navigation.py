@@ -57,6 +57,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("Accounts", "manage_accounts", "apps_config_account_changelist"),
             ("Webhook servers", "dns", "notifications_endpoint_changelist"),
+            ("Delivery lanes", "stacks", "notifications_lanecheck_changelist"),
             ("Heartbeats", "monitor_heart", "notifications_heartbeat_changelist"),
             ("Failed log-ins", "gpp_bad", "apps_config_failedlogin_changelist"),
         ),

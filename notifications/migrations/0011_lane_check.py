@@ -123,6 +123,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "delivery lane",
                 "ordering": ["next_at", "id"],
                 "indexes": [
                     models.Index(fields=["type", "next_at", "id"], name="lane_check_due"),

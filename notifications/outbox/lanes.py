@@ -14,8 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, TextField
-from django.db.models.functions import Coalesce
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
 from common.sql import parse_id, update_rows
@@ -95,7 +94,7 @@ class _IdArray(Subquery):
 
 def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list[UUID]]:
     """Return, by check, the ids of the first `quota` rows of `due` in its lane."""
-    ids = _in_lane(due).order_by("next_at", "id").values("id")[:quota]
+    ids = in_lane(due).order_by("next_at", "id").values("id")[:quota]
     array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
     rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
     return {
@@ -121,12 +120,14 @@ def read_states(
 ) -> Iterator[LaneState]:
     """Read what is left in the lanes. `waiting`: due deliveries; `free`: those to be claimed."""
     later = Delivery.objects.filter(type=lanes[0].type, next_at__gt=now)
-    others = LaneCheck.objects.filter(type=OuterRef("type")).exclude(pk=OuterRef("pk"))
+    others = LaneCheck.objects.filter(
+        type=lanes[0].type, app=OuterRef("app"), endpoint=OuterRef("endpoint")
+    ).exclude(pk=OuterRef("pk"))
     rows = _rows_of(lanes).annotate(
-        waiting=Subquery(_first_of(_in_lane(waiting))),
-        free=Subquery(_first_of(_in_lane(free))),
-        later=Subquery(_first_of(_in_lane(later))),
-        other=Subquery(_first_of(_in_lane(others))),
+        waiting=Subquery(_first_of(in_lane(waiting))),
+        free=Subquery(_first_of(in_lane(free))),
+        later=Subquery(_first_of(in_lane(later))),
+        other=Subquery(_first_of(others)),
     )
     by_pk = {row[0]: row[1:] for row in rows.values_list("pk", "waiting", "free", "later", "other")}
     for check in lanes:
@@ -135,10 +136,6 @@ def read_states(
 
 def _rows_of(lanes: Sequence[LaneCheck]) -> QuerySet[LaneCheck]:
     return LaneCheck.objects.filter(pk__in=[check.pk for check in lanes]).order_by()
-
-
-def _in_lane(rows: Any) -> Any:
-    return rows.filter(app=OuterRef("app"), endpoint=OuterRef("endpoint"))
 
 
 def _first_of(rows: Any) -> Any:
@@ -179,12 +176,12 @@ def next_check(kind: str) -> datetime | None:
     return rows.values_list("next_at", flat=True).first()
 
 
-def oldest_waiting(kind: str, now: datetime) -> datetime | None:
-    """Return since when the oldest delivery of the type is due that no rule holds back.
+def waiting_lanes(kind: str, now: datetime) -> QuerySet[LaneCheck]:
+    """Checks of lanes in which a delivery may have been due at `now` that no rule holds back."""
+    is_waiting = Q(next_at__lte=now) | Q(waiting_since__lte=now)
+    return LaneCheck.objects.filter(is_waiting, type=kind, is_held=False).order_by()
 
-    None: no delivery waits since before `now`.
-    """
-    since = Coalesce(F("waiting_since"), F("next_at"))
-    rows = LaneCheck.objects.filter(type=kind, is_held=False).annotate(since=since)
-    waiting = rows.filter(Q(next_at__lte=now) | Q(waiting_since__lte=now))
-    return waiting.order_by("since").values_list("since", flat=True).first()
+
+def in_lane(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Deliveries of the lane of an outer query over LaneCheck."""
+    return rows.filter(app=OuterRef("app"), endpoint=OuterRef("endpoint"))

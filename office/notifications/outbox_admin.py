@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from notifications.models import Attempt, Endpoint, Heartbeat, Plan
+from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -11,6 +11,16 @@ class EndpointAdmin(ReadOnlyAdmin[Endpoint]):
     list_display = ("address", "failures", "is_slow", "open_until")
     list_filter = ("is_slow",)
     search_fields = ("address",)
+
+
+@admin.register(LaneCheck)
+class LaneCheckAdmin(ReadOnlyAdmin[LaneCheck]):
+    app_paths = ("app",)
+    list_display = ("type", "endpoint", "app", "next_at", "waiting_since", "is_held")
+    list_filter = ("type", "is_held")
+    list_select_related = ("app",)
+    search_fields = ("endpoint", "app__slug")
+    show_full_result_count = False
 
 
 @admin.register(Attempt)

@@ -210,14 +210,14 @@ def test_a_sweep_outlives_whatever_happens(
     hook(tenant, hooks)
     book(tenant)
     make_due()
-    look = poller.oldest_overdue
+    read = poller.next_check
 
-    def look_at_one(kind: str, now: Any) -> Any:
+    def read_one(kind: str) -> Any:
         if kind == "email":
             raise error
-        return look(kind, now)
+        return read(kind)
 
-    monkeypatch.setattr(poller, "oldest_overdue", look_at_one)
+    monkeypatch.setattr(poller, "next_check", read_one)
     Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - poller.NEGLECTED * 2)
     poller.poll_deliveries(["email", "webhook"])
 

@@ -35,6 +35,9 @@ SQL_BY_HAND = {
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
+    "notifications/migrations/0011_lane_check.py": ("notifications/test_lanes",),
+    "notifications/migrations/0013_check_open_lanes.py": ("notifications/test_lanes",),
+    "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/queue.py": (
         "notifications/test_dispatcher",
         "notifications/test_delivery_races",
