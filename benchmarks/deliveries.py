@@ -69,6 +69,31 @@ def measure_depth(stage: Stage) -> Goal:
     )
 
 
+def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
+    found = stage.script("benchmarks.delivery_pump", "claims", "0", str(backlog))
+    for name, seconds in found.items():
+        ratio = seconds["beside"] / seconds["empty"]
+        yield Goal(
+            f"P24 a claim beside {backlog:,} due calls: {name}",
+            "at most 2x one with an empty queue",
+            ratio,
+            f"{seconds['beside'] * 1000:.1f} and {seconds['empty'] * 1000:.1f} ms",
+            ratio <= 2,
+        )
+
+
+def measure_shares(stage: Stage) -> Goal:
+    with sink(0) as port:
+        found = stage.script("benchmarks.delivery_pump", "share", str(port), "20000")
+    return Goal(
+        "P25 4 dispatcher processes on one queue: time of statements that wait for locks",
+        "under a fifth",
+        found["waiting"],
+        f"{found['all']:.0f} calls a second, {found['one']:.0f} by one process",
+        found["waiting"] < 0.2,
+    )
+
+
 def measure_lateness(stage: Stage) -> Goal:
     """Measure with the real worker and beat, woken over Redis."""
     stage.service.start_worker(concurrency=2)
@@ -99,6 +124,8 @@ def measure() -> Iterator[Goal]:
         yield measure_rate(stage, 0, 3000, 0.75)
         yield measure_rate(stage, 50, 3000, 0.8)
         yield measure_depth(stage)
+        yield from measure_claims(stage, 1_000_000)
+        yield measure_shares(stage)
         if services.Redis.is_installed():
             redis = services.Redis()
             stack.callback(redis.stop)

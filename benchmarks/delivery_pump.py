@@ -2,11 +2,14 @@
 
 rate    calls per second of a dispatcher, and of a bare pool of as many threads with the same client
 depth   calls per second of a dispatcher with 10,000 and with 100,000 rows due
+claims  a claim of some calls beside a million due calls that have to wait, and beside none
+share   calls per second of PROCESSES dispatchers on one queue, and their waits for locks
 fill    rows that become due one after the other, 200 a second, for 15 seconds
 """
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -28,11 +31,14 @@ from apps_config.services import create_app  # noqa: E402
 from notifications.models import Delivery, Webhook  # noqa: E402
 from notifications.outbox import dispatcher  # noqa: E402
 from notifications.outbox.circuit_breaker import endpoint_of  # noqa: E402
+from notifications.outbox.lanes import next_check  # noqa: E402
 from notifications.outbox.mail_and_webhook_senders import send_call  # noqa: E402
+from notifications.outbox.queue import claim_due  # noqa: E402
 from notifications.webhooks.services import create_webhook, signing_secrets  # noqa: E402
 
 THREADS = 64
 ROUNDS = 5
+PROCESSES = 4
 BODY = json.dumps({"id": "0193a4c2-0000-7000-8000-000000000031", "text": "x" * 1500})
 
 
@@ -65,7 +71,7 @@ def row_of(webhook: Webhook, now: Any, due: Any) -> Delivery:
 
 def clear() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE notifications_delivery CASCADE")
+        cursor.execute("TRUNCATE notifications_delivery, notifications_lanecheck CASCADE")
 
 
 def rate_of_pump(count: int) -> float:
@@ -122,6 +128,98 @@ def measure_depth(url: str) -> dict[str, float]:
     return {str(depth): median(found) for depth, found in rates.items()}
 
 
+BACKLOG = """
+INSERT INTO notifications_delivery (id, app_id, number, type, kind, recipient, version, content,
+    body, endpoint, state, reason, due_at, next_at, expires_at, tries, lapses, created_at)
+SELECT gen_random_uuid(), %s, 0, 'webhook', 'test', '', 0, '{}', '', %s || (n %% %s) || ':443',
+    'scheduled', '', now() - interval '1 hour', now() - interval '1 hour',
+    now() + interval '3 days',
+    0, 0, now()
+FROM generate_series(1, %s) AS n
+"""
+OPEN_BREAKERS = """
+INSERT INTO notifications_endpoint (address, failures, is_slow, open_until)
+SELECT %s || n || ':443', 12, true, now() + interval '1 hour' FROM generate_series(0, %s) AS n
+"""
+# name -> (the app's own cap, servers with an open breaker among which the calls are spread)
+BACKLOGS = {
+    "an app over its cap": (1, 1, False),
+    "a dead server": (None, 1, True),
+    "70,000 servers with open breakers": (None, 70_000, True),
+}
+
+
+def measure_claims(backlog: int) -> dict[str, dict[str, float]]:
+    """Measure a claim of 16 calls: before the backlog, beside it and after it."""
+    webhook = make_webhook("https://good.example/hook")
+    found = {}
+    for name, (cap, servers, is_dead) in BACKLOGS.items():
+        clear()
+        empty = claim_seconds(webhook)
+        app = create_app(slug=f"busy-{time.time_ns()}", name="Busy")
+        app.settings = {"delivery_cap": cap}
+        app.save()
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
+            cursor.execute(BACKLOG, [app.id, "https://busy", servers, backlog])
+            if is_dead:
+                cursor.execute(OPEN_BREAKERS, ["https://busy", servers - 1])
+            cursor.execute("VACUUM ANALYZE notifications_delivery, notifications_lanecheck")
+        while (due := next_check("webhook")) and due <= timezone.now():
+            claim_due("webhook", 256)
+        beside = claim_seconds(webhook)
+        clear()
+        with connection.cursor() as cursor:
+            cursor.execute("TRUNCATE notifications_endpoint")
+        found[name] = {"beside": beside, "empty": median([empty, claim_seconds(webhook)])}
+    return found
+
+
+def claim_seconds(webhook: Webhook) -> float:
+    """Return the median time of 100 claims."""
+    times = []
+    for _ in range(100):
+        fill(webhook, 16)
+        began = time.perf_counter()
+        rows = claim_due("webhook", 256)
+        times.append(time.perf_counter() - began)
+        assert [row.app_id for row in rows] == [webhook.app_id] * 16, len(rows)
+        Delivery.objects.filter(app=webhook.app_id).delete()
+    return median(times)
+
+
+WAITING = """
+SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'
+"""
+
+
+def measure_shares(url: str, count: int) -> dict[str, float]:
+    """Run one dispatcher process, then PROCESSES at once, on the calls of 20 apps."""
+    rates, waits = {}, {}
+    for processes in (1, PROCESSES):
+        clear()
+        for _ in range(20):
+            fill(make_webhook(url), count // 20)
+        command = [sys.executable, "-m", "benchmarks.delivery_pump", "run", "0"]
+        began = time.perf_counter()
+        running = [subprocess.Popen(command) for _ in range(processes)]
+        samples = []
+        while any(process.poll() is None for process in running):
+            with connection.cursor() as cursor:
+                cursor.execute(WAITING)
+                samples.append(cursor.fetchone())
+            time.sleep(0.02)
+        rates[processes] = count / (time.perf_counter() - began)
+        waits[processes] = sum(row[0] for row in samples) / max(1, sum(row[1] for row in samples))
+        assert not Delivery.objects.open().exists()
+    return {
+        "one": rates[1],
+        "all": rates[PROCESSES],
+        "waiting": waits[PROCESSES],
+    }
+
+
 def main() -> Iterator[Any]:
     part, port = sys.argv[1], sys.argv[2]
     url = f"http://127.0.0.1:{port}/"
@@ -132,6 +230,13 @@ def main() -> Iterator[Any]:
         yield measure_rate(url, int(sys.argv[3]))
     elif part == "depth":
         yield measure_depth(url)
+    elif part == "claims":
+        yield measure_claims(int(sys.argv[3]))
+    elif part == "share":
+        yield measure_shares(url, int(sys.argv[3]))
+    elif part == "run":
+        while dispatcher.run_dispatcher("webhook"):
+            pass
     else:
         clear()
         first = timezone.now() + timedelta(seconds=4)

@@ -69,7 +69,7 @@ def measure_database(url: str, folder: Path, name: str) -> Goal:
         stage.stop()
     ratio = times["with"] / times["without"]
     return Goal(
-        f"P25 a public booking with limits, {name}",
+        f"Counters: a public booking with limits, {name}",
         "at most 1.05x without",
         ratio,
         f"{milliseconds(times['with'])} against {milliseconds(times['without'])}",

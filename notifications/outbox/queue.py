@@ -70,10 +70,10 @@ def _claim_rows(
         return []
     quota = max(1, limit // len(open_lanes))
     ids = due_ids(open_lanes, _due(kind, now), quota)
-    rows = Delivery.objects.filter(
+    due = Delivery.objects.filter(
         id__in=[each for of_lane in ids.values() for each in of_lane], next_at__lte=now
     )
-    rows = list(rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "id"))
+    rows = list(due.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "id"))
     locked = {row.id for row in rows}
     free.used_up = {
         pk for pk, of_lane in ids.items() if len(of_lane) == quota and locked.intersection(of_lane)
