@@ -1,14 +1,28 @@
 """Bookings and customers in answers, and the rows that each include needs (api.md section 4)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from datetime import datetime
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Case, Count, IntegerField, OuterRef, Prefetch, QuerySet, Subquery, When
+from django.db.models import (
+    Case,
+    Count,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    QuerySet,
+    Subquery,
+    When,
+    prefetch_related_objects,
+)
 from django.db.models.functions import Coalesce
 
+from apps_config.models import App
 from apps_config.records import EventNotificationRecord
 from availability.models import Resource
 from availability.records import (
@@ -28,6 +42,7 @@ from availability.records import (
 from bookings.action_links import action_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Series, StateChange
+from common.fixed_query import FixedQuery, prefetch_relation
 from common.openapi.components import ErrorOfOneRecord, SpanRecord
 from common.openapi.records import (
     END_EXAMPLE,
@@ -329,8 +344,9 @@ class BulkOutcomeRecord(Record, shows=["booking"]):
 
 
 # --- Includes -------------------------------------------------------------------------------------
-class Include(NamedTuple):
-    """One name of `include`.
+@dataclass(frozen=True, eq=False)
+class Include:
+    """One name of `include`. Equal to itself only, so that queries are kept by their includes.
 
     key: the field of the booking. joins, prefetches, counts: what its query needs. write: renders
     the field from a booking and a zone if `BookingRecord` does not.
@@ -339,7 +355,7 @@ class Include(NamedTuple):
     key: str
     joins: Sequence[str] = ()
     prefetches: Sequence[Any] = ()
-    counts: Mapping[str, Any] = {}
+    counts: Mapping[str, Any] = dataclass_field(default_factory=dict)
     write: Write | None = None
 
 
@@ -461,6 +477,28 @@ def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) ->
     for include in includes:
         bookings = bookings.prefetch_related(*include.prefetches).annotate(**include.counts)
     return bookings.select_related(*joins) if joins else bookings
+
+
+def find_booking(app: App, booking_id: UUID, includes: Collection[Include]) -> Booking | None:
+    """The app's booking that is not deleted, with what the includes need."""
+    found = _booking_query(tuple(includes))(app.id, booking_id)
+    if not found:
+        return None
+    lookups = dict.fromkeys(lookup for include in includes for lookup in include.prefetches)
+    for name in lookups:
+        if isinstance(name, str):
+            prefetch_relation(found[0], name)
+    prefetch_related_objects(found, *[each for each in lookups if not isinstance(each, str)])
+    return found[0]
+
+
+@lru_cache(maxsize=128)
+def _booking_query(includes: tuple[Include, ...]) -> FixedQuery:
+    def build(app_id: UUID, booking_id: UUID) -> QuerySet[Booking]:
+        rows = Booking.objects.for_app(app_id).filter(id=booking_id).select_related("event")
+        return with_includes(rows, includes).prefetch_related(None)
+
+    return FixedQuery(build)
 
 
 def booking_record(

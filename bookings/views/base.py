@@ -11,6 +11,7 @@ from apps_config.base_views import TenantView
 from availability.event_time import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
+from availability.views.base import found_or_404
 from bookings.models import Booking
 from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
@@ -19,7 +20,7 @@ from bookings.records import (
     WRITTEN,
     Include,
     booking_record,
-    with_includes,
+    find_booking,
 )
 from bookings.services import Actor
 from common.api.views import ApiRequest, Handler
@@ -72,13 +73,22 @@ class BookingScopedView(TenantView):
 
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""
-        rows = Booking.objects.for_app(self.app)
+        return Booking.objects.for_app(self.app).filter(**self._scope())
+
+    def _scope(self) -> dict[str, Any]:
+        """The caller's restriction to some of the app's bookings."""
         caller = self.caller
         if caller.resource_id:
-            return rows.filter(resource_id=caller.resource_id)
+            return {"resource_id": caller.resource_id}
         if caller.projects is not None:
-            return rows.filter(project__in=caller.projects)
-        return rows.filter(project__isnull=False) if needs_project(self.app, caller) else rows
+            return {"project__in": caller.projects}
+        return {"project__isnull": False} if needs_project(self.app, caller) else {}
+
+    def find_booking(self, booking_id: uuid.UUID, includes: list[Include]) -> Booking:
+        """Return a booking that the caller may see, with its includes. Raises NotFound."""
+        if self._scope() and not self.bookings().filter(id=booking_id).exists():
+            raise NotFound("Booking")
+        return found_or_404(find_booking(self.app, booking_id, includes), "Booking")
 
     def known_includes(self) -> dict[str, Include]:
         if self.caller.resource_id:
@@ -119,7 +129,6 @@ class BookingScopedView(TenantView):
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:
         """Return the response to the request that created or changed the booking."""
         if includes:
-            rows = with_includes(Booking.objects.select_related("event"), includes)
-            booking = rows.get(id=booking.id)
+            booking = found_or_404(find_booking(self.app, booking.id, includes), "Booking")
         record = booking_record(booking, includes, self.zone, WRITTEN)
         return Response({"data": record}, status=status)

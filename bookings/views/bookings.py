@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.response import Response
 
-from availability.views.base import found_or_404
 from bookings.booking_input import parse_new_booking, public_body
 from bookings.fast_pagination import page_rows, tallied_total
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
@@ -205,8 +204,7 @@ class BookingView(BookingScopedView):
     )
     def get(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         includes = self.includes(ALL_INCLUDES)
-        rows = with_includes(self.bookings(), includes)
-        booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
+        booking = self.find_booking(booking_id, includes)
         return Response({"data": booking_record(booking, includes, self.zone)})
 
     @describe_endpoint(
@@ -250,8 +248,7 @@ class BookingView(BookingScopedView):
             for name, include in self.known_includes().items()
             if include.key in names and ("." not in name or _holds(body, name))
         ]
-        rows = with_includes(self.bookings().select_related("event"), includes)
-        booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
+        booking = self.find_booking(booking_id, includes)
         shown = booking_record(booking, includes, self.zone, WRITTEN)
         errors = {
             name: ["Can't be changed here."]

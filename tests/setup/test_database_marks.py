@@ -48,6 +48,7 @@ SQL_BY_HAND = {
     ),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
+    "common/fixed_query.py": ("bookings/test_find_booking",),
     "common/sql.py": (
         "bookings/test_series",
         "ops/test_delivery_audit",
