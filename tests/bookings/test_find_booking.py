@@ -81,10 +81,10 @@ def test_only_of_the_app(bookings: list[Booking], make_tenant: Any) -> None:
 
 
 def test_relations_are_read_once(bookings: list[Booking]) -> None:
-    booking = bookings[0]
+    booking, app = bookings[0], bookings[0].app
     includes = [INCLUDES[name] for name in ("attributes", "customers", "logs")]
     with Queries(connection) as captured:
-        found = find_booking(booking.app, booking.id, includes)
+        found = find_booking(app, booking.id, includes)
         assert found is not None
         names = [customer.name for customer in found.customers.all()]
         owners = {customer.booking for customer in found.customers.all()}
