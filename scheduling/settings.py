@@ -158,6 +158,7 @@ METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "").strip()  # required for /met
 # --- Database -------------------------------------------------------------------------------------
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
 DATABASE = DATABASES["default"]
+IS_POSTGRESQL = DATABASE["ENGINE"] == "django.db.backends.postgresql"
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     # Without IMMEDIATE, a reader that starts to write fails at once with "database is locked".
     DATABASE["OPTIONS"] = {
@@ -167,7 +168,8 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     }
     # Closing the last connection writes the whole log back: keep connections open between requests.
     DATABASE["CONN_MAX_AGE"] = None
-elif DATABASE["ENGINE"] == "django.db.backends.postgresql":
+elif IS_POSTGRESQL:
+    DATABASE["ENGINE"] = "common.postgresql"
     DATABASE["OPTIONS"] = DATABASE.get("OPTIONS", {}) | {
         "options": "-c lock_timeout=5s -c statement_timeout=15s"
         " -c idle_in_transaction_session_timeout=30s"
@@ -195,7 +197,7 @@ if not SECRET_KEY:
     # share no folder must be given one.
     if env_flag("REQUIRE_SECRET_KEY", False):
         raise ImproperlyConfigured("SECRET_KEY must be set")
-    if DATABASE["ENGINE"] == "django.db.backends.postgresql":
+    if IS_POSTGRESQL:
         raise ImproperlyConfigured(
             "SECRET_KEY must be set: with PostgreSQL, processes on several machines need the same"
             f" key. If this machine served it before, use the key in {VAR_DIR / 'secret_key'}."
