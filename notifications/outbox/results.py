@@ -152,6 +152,7 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
 
 def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
     return Attempt(
+        app_id=row.app_id,
         delivery=row,
         at=now - timedelta(seconds=outcome.seconds),
         response_code=outcome.response_code,
