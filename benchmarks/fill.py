@@ -82,6 +82,7 @@ def fill_small() -> dict[str, Any]:
         starts = [start + timedelta(minutes=5 * chance.randrange(28 * 288)) for _ in range(500)]
         Event.objects.bulk_create(
             Event(
+                app_id=calendar.app_id,
                 calendar=calendar,
                 resource=resource,
                 start=begin,
@@ -105,11 +106,13 @@ def fill_connected() -> dict[str, Any]:
     kinds = ({}, {"provider": "caldav", "synced_at": now}, {"provider": "caldav"})
     for resource, kind in zip(resources, kinds, strict=True):
         calendars = Calendar.objects.bulk_create(
-            Calendar(resource=resource, name=f"C{number}", **kind) for number in range(CALENDARS)
+            Calendar(app_id=resource.app_id, resource=resource, name=f"C{number}", **kind)
+            for number in range(CALENDARS)
         )
         chance = random.Random(1)
         Event.objects.bulk_create(
             Event(
+                app_id=calendar.app_id,
                 calendar=calendar,
                 resource=resource,
                 start=(begin := now + timedelta(minutes=5 * chance.randrange(28 * 288))),

@@ -96,7 +96,7 @@ class FillColumns(migrations.RunPython):
             f" ORDER BY {key} LIMIT {rows}{lock if vendor == 'postgresql' else ''}"
         )
         assigned = ", ".join(f"{column} = {value}" for column, value in values.items())
-        update = (
+        update = (  # a percent sign of a value is no placeholder
             f"UPDATE {self.table} SET {assigned} WHERE {key} IN ({batch})"  # noqa: S608 # nosec B608
             f" RETURNING {key}"
         )
@@ -104,7 +104,7 @@ class FillColumns(migrations.RunPython):
         while True:
             with editor.connection.cursor() as cursor:
                 after = f" AND {key} > %s" if last else ""
-                cursor.execute(update.replace("{after}", after), last)
+                cursor.execute(update.replace("%", "%%").replace("{after}", after), last)
                 keys = [row[0] for row in cursor.fetchall()]
             if not keys:
                 return

@@ -43,8 +43,8 @@ def calendar(tenant: Tenant) -> Calendar:
 def make_event(calendar: Calendar, start: datetime = START, end: datetime = END, **given: Any):
     """One that is not saved; exclusive unless something else is said."""
     given = {"what": "Booked", "busy": True, "exclusive": True, **given}
-    resource_id = calendar.resource_id
-    return Event(calendar=calendar, resource_id=resource_id, start=start, end=end, **given)
+    given |= {"app_id": calendar.app_id, "calendar": calendar}
+    return Event(resource_id=calendar.resource_id, start=start, end=end, **given)
 
 
 def write_together(first: Event, second: Event) -> None:
@@ -128,7 +128,9 @@ def test_events_of_two_resources_are_written(
 
 
 def test_two_calendars_of_a_resource_are_one(tenant: Tenant, calendar: Calendar) -> None:
-    second = Calendar.objects.create(resource_id=calendar.resource_id, name="Second")
+    second = Calendar.objects.create(
+        app_id=calendar.app_id, resource_id=calendar.resource_id, name="Second"
+    )
 
     with pytest.raises(IntegrityError, match="slot_taken"), transaction.atomic():
         write_together(make_event(calendar), make_event(second))
