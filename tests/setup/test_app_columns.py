@@ -5,6 +5,7 @@ release, a careless script or a bug would.
 import contextlib
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -84,9 +85,8 @@ def booking(make_tenant: Callable[..., Tenant], settings: Any) -> Booking:
         {"start": "2077-03-01T12:00:00Z", "end": "2077-03-01T13:00:00Z"},
     )
     for delivery in Delivery.objects.all():
-        Attempt.objects.create(
-            app_id=delivery.app_id, delivery=delivery, at=delivery.due_at, seconds=1.0
-        )
+        for at in (delivery.due_at, delivery.due_at - timedelta(hours=1)):
+            Attempt.objects.create(app_id=delivery.app_id, delivery=delivery, at=at, seconds=1.0)
     return Booking.objects.get(id=made["id"])
 
 
@@ -246,8 +246,8 @@ def test_rows_of_older_releases_are_filled(
 ) -> None:
     monkeypatch.setattr("common.migration_sql.MAX_ROWS_PER_UPDATE", 2)
     order = {
-        "bookings_statechange": "SELECT id FROM bookings_statechange ORDER BY uuid",
-        "notifications_attempt": "SELECT id FROM notifications_attempt ORDER BY uuid",
+        "bookings_statechange": "booking_id, {} FROM bookings_statechange ORDER BY booking_id",
+        "notifications_attempt": "delivery_id, {} FROM notifications_attempt ORDER BY delivery_id",
     }
     apps_before = {child: run(f"SELECT app_id FROM {child.table}") for child in CHILDREN}
     kinds_before = sorted(Delivery.objects.values_list("change__action", "kind"))
@@ -262,8 +262,8 @@ def test_rows_of_older_releases_are_filled(
 
     assert {child: run(f"SELECT app_id FROM {child.table}") for child in CHILDREN} == apps_before
     for table, sql in order.items():
-        numbers = [number for (number,) in run(sql)]
-        assert numbers == sorted(numbers), table
+        by_counter, by_uuid = (run(f"SELECT {sql.format('id')}, {key}") for key in ("id", "uuid"))
+        assert by_uuid == by_counter, table
     keys = [*StateChange.objects.values_list("id", flat=True), *Attempt.objects.values_list("id")]
     assert len(set(keys)) == len(keys)
     change = StateChange.objects.first()
