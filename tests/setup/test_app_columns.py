@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 
-from bookings.models import Booking, StateChange
+from bookings.models import Booking, BookingTally, StateChange
 from common.ids import home_of_id
 from common.migration_sql import FillColumns
 from common.sql import id_param, parse_id
@@ -43,6 +43,8 @@ CHILDREN = (
     Child("notifications_attempt", "notifications_delivery", "delivery_id", "id"),
 )
 every_child = pytest.mark.parametrize("child", CHILDREN, ids=[child.table for child in CHILDREN])
+# A copy of an event takes its time only once.
+NO_CONFLICT: dict[str, Any] = {"exclusive": False}
 PARENTS = ["availability_resource", "bookings_booking", "notifications_delivery"]
 
 
@@ -128,12 +130,10 @@ def test_a_row_without_a_parent_is_refused(child: Child, booking: Booking) -> No
 
 @every_child
 def test_the_previous_release_writes_no_app(child: Child, booking: Booking) -> None:
-    changed: dict[str, Any] = {"provider_primary": False, "exclusive": False}
-
     row = insert_copy(
         child.table,
         without=("app_id", "id", "uuid") if child.old_key else ("app_id",),
-        **changed,
+        **NO_CONFLICT,
         **new_key(child),
     )
 
@@ -200,6 +200,33 @@ def test_deliveries_and_plans_have_both_references(booking: Booking) -> None:
 def test_the_log_keeps_its_keys(booking: Booking) -> None:
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         run("UPDATE bookings_statechange SET uuid = %s", [id_param(uuid.uuid4())])
+
+
+@pytest.mark.postgresql
+def test_triggers_need_no_search_path(booking: Booking) -> None:
+    """Whoever writes a row may have another schema in front, or none."""
+    run("SET LOCAL search_path = ''")
+
+    made = [
+        insert_copy(
+            f"public.{child.table}",
+            without=("app_id", "id", "uuid") if child.old_key else ("app_id",),
+            **NO_CONFLICT,
+            **new_key(child),
+        )
+        for child in CHILDREN
+    ]
+    change = made[3]
+    plan = insert_copy(
+        "public.notifications_plan", without=("change_uuid",), change_id=change["id"]
+    )
+    run("UPDATE public.bookings_booking SET state = 'completed'")
+    run("SET LOCAL search_path = DEFAULT")
+
+    assert [row["app_id"] for row in made] == [booking.app_id] * len(CHILDREN)
+    assert plan["change_uuid"] == change["uuid"]
+    tally = BookingTally.objects.filter(app=booking.app_id).exclude(count=0)
+    assert list(tally.values_list("state", "count")) == [("completed", 1)]
 
 
 # --- Rows of older releases -----------------------------------------------------------------------
