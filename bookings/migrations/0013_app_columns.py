@@ -9,23 +9,17 @@ from importlib import import_module
 from django.db import migrations, models
 
 import common.ids
-from common.migration_sql import VendorSQL, add_app_column, fixed_app, add_not_null, parents_app
+from common.migration_sql import VendorSQL, add_app_column, add_not_null, fixed_app, parents_app
 
 LOG = import_module("bookings.migrations.0004_append_only_log")
-# A key may be filled once.
-NEW_KEY = " OR (OLD.uuid IS NOT NULL AND OLD.uuid <> NEW.uuid)"
-
-
-def with_new_key(trigger: str, condition: str) -> str:
-    """The trigger of the append-only log with one more condition."""
-    assert condition in trigger
-    return trigger.replace(condition, condition + NEW_KEY)
+# The key may be filled once.
+REFUSED = f"{LOG.LONGER} OR (OLD.uuid IS NOT NULL AND OLD.uuid IS DISTINCT FROM NEW.uuid)"
 
 
 class Migration(migrations.Migration):
     dependencies = [
         ("apps_config", "0006_request_count"),
-        ("availability", "0010_fill_app"),
+        ("availability", "0012_fill_event_app"),
         ("bookings", "0012_tally_by_row"),
         # Its first migration makes `change_id`, of the type that the key has until here.
         ("notifications", "0010_suppression"),
@@ -40,12 +34,14 @@ class Migration(migrations.Migration):
                     postgresql=[
                         "ALTER TABLE bookings_statechange ADD COLUMN uuid uuid NULL",
                         "DROP TRIGGER log_append_only ON bookings_statechange",
-                        with_new_key(LOG.POSTGRESQL, LOG.LONGER),
+                        LOG.POSTGRESQL.replace(LOG.LONGER, REFUSED),
                     ],
                     sqlite=[
                         "ALTER TABLE bookings_statechange ADD COLUMN uuid char(32) NULL",
                         "DROP TRIGGER log_append_only",
-                        with_new_key(LOG.SQLITE, LOG.LONGER),
+                        LOG.SQLITE.replace(
+                            LOG.LONGER, REFUSED.replace("IS DISTINCT FROM", "IS NOT")
+                        ),
                     ],
                 ),
             ],

@@ -8,7 +8,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import common.ids
-from common.migration_sql import VendorSQL, add_app_column, fixed_app, add_not_null, parents_app
+from common.migration_sql import VendorSQL, add_app_column, add_not_null, fixed_app, parents_app
 
 REFERENCE = "REFERENCES bookings_statechange (uuid) DEFERRABLE INITIALLY DEFERRED"
 ONE_IS_MISSING = "(NEW.change_id IS NULL) <> (NEW.change_uuid IS NULL)"

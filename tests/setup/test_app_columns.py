@@ -239,7 +239,12 @@ FILLED = {
     "notifications_delivery": ["change_uuid"],
     "notifications_plan": ["change_uuid"],
 }
-FILLS = [("availability", "0010"), ("bookings", "0014"), ("notifications", "0012")]
+FILLS = [
+    ("availability", "0010"),
+    ("availability", "0012"),
+    ("bookings", "0014"),
+    ("notifications", "0012"),
+]
 
 
 def empty_new_columns() -> None:
