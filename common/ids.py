@@ -100,7 +100,7 @@ class TenantIdField(models.UUIDField):
 
     descriptor_class = _MadeWhenRead
     # `save()` takes a field without a value for a deferred one, unless the database generates it.
-    generated: Any = None
+    generated = None  # type: ignore[assignment]
 
     def __init__(self, *args: Any, owner: str = "", **kwargs: Any) -> None:
         self.owner = owner
