@@ -161,7 +161,7 @@ def unique_index(name: str, columns: str) -> VendorSQL:
             f"DROP INDEX CONCURRENTLY IF EXISTS {name}",  # an interrupted run leaves an invalid one
             f"CREATE UNIQUE INDEX CONCURRENTLY {name} ON {columns}",
         ],
-        sqlite=[f"CREATE UNIQUE INDEX {name} ON {columns}"],
+        sqlite=[f"CREATE UNIQUE INDEX IF NOT EXISTS {name} ON {columns}"],
     )
 
 

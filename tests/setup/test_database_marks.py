@@ -45,6 +45,8 @@ SQL_BY_HAND = {
     ),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
+    "common/migration_sql.py": ("setup/test_app_columns",),
+    "notifications/migrations/0012_fill_app.py": ("setup/test_app_columns",),
     "common/sql.py": (
         "bookings/test_series",
         "ops/test_delivery_audit",
