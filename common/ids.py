@@ -79,14 +79,16 @@ def least_id(instant: datetime) -> uuid.UUID:
 
 
 class _MadeWhenRead(DeferredAttribute):
-    """Makes the id of a new row when it is first read, once the row has its app."""
+    """Makes the id of a new row when it is first read; None until the row has its app."""
 
     field: "TenantIdField"
 
     def __get__(self, row: Any, model: type[models.Model] | None = None) -> Any:
         if row is None:
             return self
-        made = row.__dict__[self.field.attname] = self.field.get_pk_value_on_save(row)
+        made = self.field.make_id(row)
+        if made is not None:
+            row.__dict__[self.field.attname] = made
         return made
 
 
@@ -95,7 +97,7 @@ class TenantIdField(models.UUIDField):
 
     The id is made when it is first read, from the row's `app_id`; `owner` names the relation whose
     row has it, for a model without. A row whose app may be null belongs to this installation then.
-    Raises ValueError if the app is not known yet.
+    Saving a row without an app raises ValueError.
     """
 
     descriptor_class = _MadeWhenRead
@@ -109,13 +111,21 @@ class TenantIdField(models.UUIDField):
     def get_default(self) -> Any:
         return DEFERRED
 
-    def get_pk_value_on_save(self, row: models.Model) -> uuid.UUID:
-        app_id = getattr(getattr(row, self.owner) if self.owner else row, "app_id", None)
+    def make_id(self, row: models.Model) -> uuid.UUID | None:
+        """Return a new id for the row; None if its app is not known yet."""
+        app_id = getattr(getattr(row, self.owner, None) if self.owner else row, "app_id", None)
         if app_id is not None:
             return new_tenant_id(app_id)
-        if not self.owner and row._meta.get_field("app").null:
-            return new_id()
-        raise ValueError(f"{row.__class__.__name__}: the id needs the app, which is not set yet.")
+        return new_id() if not self.owner and row._meta.get_field("app").null else None
+
+    def get_pk_value_on_save(self, row: models.Model) -> uuid.UUID:
+        made = self.make_id(row)
+        if made is None:
+            raise ValueError(f"{row.__class__.__name__}: a row without an app has no id.")
+        return made
+
+    def pre_save(self, row: models.Model, add: bool) -> uuid.UUID:
+        return getattr(row, self.attname) or self.get_pk_value_on_save(row)
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()

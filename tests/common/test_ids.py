@@ -1,4 +1,5 @@
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from apps_config.models import App, Credential
 from availability.models import Calendar, Event, Project, Resource
 from bookings.models import Customer
 from common.ids import home_of_id, least_id, new_id, new_tenant_id
+from common.sql import insert_rows
 from external_calendars.models import WrittenEvent
 
 OLD_ID = uuid.UUID("019aa0b6-7d40-7fff-bfff-ffffffffffff")  # of version 7
@@ -106,12 +108,16 @@ def test_a_row_without_an_app_finds_it_through_its_owner(app: App) -> None:
     assert home_of_id(WrittenEvent(event=event).id) == 42
 
 
-@pytest.mark.parametrize(
-    "row", [lambda: Resource(name="Ada"), lambda: Calendar(name="Work"), lambda: Customer()]
-)
-def test_an_id_without_an_app_is_refused(row: Any) -> None:
-    with pytest.raises(ValueError, match="the id needs the app"):
-        _ = row().id
+@pytest.mark.django_db
+@pytest.mark.both_databases
+@pytest.mark.parametrize("save", [lambda row: row.save(), lambda row: insert_rows([row])])
+@pytest.mark.parametrize("model", [Resource, Calendar, Customer, WrittenEvent])
+def test_a_row_without_an_app_is_not_saved(model: Any, save: Callable[[Any], None]) -> None:
+    row = model()
+    assert row.id is None
+
+    with pytest.raises(ValueError, match=f"{model.__name__}: a row without an app has no id"):
+        save(row)
 
 
 def test_an_access_token_has_the_home_of_this_installation(
