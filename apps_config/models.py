@@ -119,7 +119,7 @@ class App(models.Model):
 
 
 class ParentsAppField(models.ForeignKey):
-    """The app of a row's parent, which the database compares (`common/tenant_triggers.py`).
+    """The app of a row's parent, which the database compares (`common/migration_sql.py`).
 
     The parent's own key to the app is enough: no second constraint, and deletions follow the
     parent. A ForeignKey in migrations.

@@ -240,6 +240,7 @@ class StateChange(models.Model):
 
     SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
 
+    # The column `id` is the counter of older releases, which the previous one still reads.
     id = TenantIdField(primary_key=True, db_column="uuid")
     app = ParentsAppField()
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="logs")

@@ -276,6 +276,7 @@ class Suppression(models.Model):
 class Attempt(models.Model):
     """One attempt of a delivery."""
 
+    # The column `id` is the counter of older releases, which the previous one still reads.
     id = TenantIdField(primary_key=True, db_column="uuid")
     app = ParentsAppField()
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
