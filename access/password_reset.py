@@ -7,7 +7,7 @@ from django.db import transaction
 from apps_config.models import App
 from availability.models import Resource
 from availability.resources_by_email import with_email
-from common.ids import least_id, new_id
+from common.ids import least_id
 from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
@@ -28,7 +28,6 @@ def request_password_reset(*, app: App, email: str, now: datetime) -> None:
         if resource is None or _has_had_its_links(resource, now):
             return
         mail = Delivery(
-            id=new_id(),
             app=app,
             type=Delivery.EMAIL,
             kind=RESET_MAIL,

@@ -1,6 +1,7 @@
 """The tenant: apps, accounts, memberships, credentials, notifications and idempotency records."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps_config.history import ChangeHistory
-from common.ids import new_id
+from common.ids import TenantIdField, home_of_id, new_id
 from common.updated_at import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
@@ -117,6 +118,22 @@ class App(models.Model):
         return (self.settings.get("publish_projects") if own is None else own) is not False
 
 
+class ParentsAppField(models.ForeignKey):
+    """The app of a row's parent, which the database compares (`common/migration_sql.py`).
+
+    The parent's own key to the app is enough: no second constraint, and deletions follow the
+    parent. A ForeignKey in migrations.
+    """
+
+    def __init__(self, to: Any = App, on_delete: Any = models.DO_NOTHING, **kwargs: Any) -> None:
+        own = {"related_name": "+", "db_index": False, "db_constraint": False}
+        super().__init__(to, on_delete, **{**own, **kwargs})
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.ForeignKey", args, kwargs
+
+
 class Membership(models.Model):
     """An account's role in an app: a viewer reads, an editor writes, an owner may do everything."""
 
@@ -145,12 +162,16 @@ def digest_secret(secret: str) -> str:
 
 
 class Credential(models.Model):
-    """A key. Its text is `prefix` (public, for look-up) followed by a secret of 43 characters."""
+    """A key. Its text is `prefix` (public, for look-up) followed by a secret of 43 characters.
+
+    The prefix ends with two hex digits, the home of the key's app, and eight random ones; keys of
+    older releases, of home 0, have only the eight.
+    """
 
     SERVER, WIDGET, ACCESS, RESOURCE = "server", "widget", "access", "resource"
     KINDS = (SERVER, WIDGET, ACCESS, RESOURCE)
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     kind = models.CharField(max_length=8, choices=[(kind, kind) for kind in KINDS])
     app = models.ForeignKey(App, models.CASCADE, null=True, blank=True, related_name="credentials")
     account = models.ForeignKey(
@@ -216,17 +237,26 @@ def make_key(credential: Credential, mode: str) -> str:
     """Set prefix and hash of an unsaved credential; returns the text, which can't be recovered
     later.
 
-    A server key reads `live_api_key_<8 characters>_<43 characters>`, a widget key
+    A server key reads `live_api_key_<10 characters>_<43 characters>`, a widget key
     `test_widget_key_...`; the other two kinds have no leading words.
     """
     words = {Credential.SERVER: f"{mode}_api_key_", Credential.WIDGET: f"{mode}_widget_key_"}
-    secret = secrets.token_urlsafe(32)
-    credential.prefix = f"{words.get(credential.kind, '')}{secrets.token_hex(4)}_"
+    secret, home = secrets.token_urlsafe(32), home_of_id(credential.id)
+    credential.prefix = f"{words.get(credential.kind, '')}{home:02x}{secrets.token_hex(4)}_"
     credential.secret_hash = digest_secret(secret)
     text = credential.prefix + secret
     if credential.kind == Credential.WIDGET:
         credential.public_text = text
     return text
+
+
+_KEY_WITH_HOME = re.compile(r"(?:(?:live|test)_(?:api|widget)_key_)?([0-9a-f]{2})[0-9a-f]{8}_")
+
+
+def home_of_key(text: str) -> int:
+    """Return the home that a key's text names; 0 for keys of older releases and other texts."""
+    found = _KEY_WITH_HOME.match(text)
+    return int(found[1], 16) if found else 0
 
 
 UNIT_WORDS = {"secs": "second", "mins": "minute", "hours": "hour", "days": "day"}

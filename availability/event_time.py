@@ -218,6 +218,7 @@ def write_events(
     for time_request in claims:
         main, *others = [
             Event(
+                app_id=calendar.app_id,
                 calendar=calendar,
                 resource_id=calendar.resource_id,
                 project=project,

@@ -10,8 +10,8 @@ from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Lower
 
 from apps_config.history import ChangeHistory
-from apps_config.models import App, EventNotification
-from common.ids import new_id
+from apps_config.models import App, EventNotification, ParentsAppField
+from common.ids import TenantIdField
 from common.updated_at import UpdatedAtField
 
 
@@ -30,7 +30,7 @@ class ObjectField(models.JSONField):
 class Owned(models.Model):
     """A row with a UUID primary key and the stamps `created_at` and `updated_at`."""
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = UpdatedAtField()
 
@@ -110,6 +110,7 @@ class Calendar(Owned):
     READER, WRITER = "reader", "writer"
     ACCESS = (READER, WRITER)
 
+    app = ParentsAppField()
     resource = models.ForeignKey(Resource, models.CASCADE, related_name="calendars")
     name = models.CharField(max_length=200)
     description = models.TextField(max_length=8000, blank=True)
@@ -218,6 +219,7 @@ class Event(Owned):
     that no two exclusive events of a resource overlap (migration 0002).
     """
 
+    app = ParentsAppField()
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="events")
     # Copied from the calendar: conflicts are per resource, and one index finds them.
     resource = models.ForeignKey(Resource, models.CASCADE, related_name="events")
@@ -375,7 +377,7 @@ class Hold(models.Model):
     (mode mutual) has one row per resource; the others refer to the first as `main`.
     """
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="holds")
     resource = models.ForeignKey(Resource, models.CASCADE, related_name="holds")
     main = models.ForeignKey(

@@ -82,7 +82,7 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
     set_fields(resource, given, RESOURCE_TEXTS)
     with transaction.atomic():
         _save_resource(resource)
-        Calendar.objects.create(resource=resource, name=FIRST_CALENDAR)
+        Calendar.objects.create(app_id=app.id, resource=resource, name=FIRST_CALENDAR)
         replace_constraints(given.get("availability_constraints", ()), resource=resource)
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
     return resource, text
@@ -176,7 +176,7 @@ CALENDAR_TEXTS = ("name", "description", "backgroundcolor", "foregroundcolor")
 
 
 def create_calendar(*, resource: Resource, given: Mapping[str, Any]) -> Calendar:
-    calendar = Calendar(resource=resource)
+    calendar = Calendar(app_id=resource.app_id, resource=resource)
     set_fields(calendar, given, CALENDAR_TEXTS)
     with transaction.atomic():
         calendar.save(force_insert=True)
@@ -239,7 +239,7 @@ def create_event(*, calendar: Calendar, given: Mapping[str, Any]) -> Event:
         raise Invalid.at(
             "calendar_id", "This calendar is connected: change its events at the provider."
         )
-    event = Event(calendar=calendar, resource=calendar.resource)
+    event = Event(app_id=calendar.app_id, calendar=calendar, resource=calendar.resource)
     with transaction.atomic():
         if not lock_resources_of_calendars([calendar]):
             raise Invalid.at("calendar_id", "The calendar no longer exists.")

@@ -47,7 +47,6 @@ REMINDERS = [
     for minutes in (60, 15)
 ]
 # The database numbers changes; the bare rows use numbers of their own, which are far higher.
-CHANGE, FIRST_CHANGE = "the change", 10**9
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com", "meta": {}}
 
 
@@ -77,20 +76,10 @@ def statements_of(booking: Booking) -> list[tuple[str, list[Any]]]:
 
 
 def insert_of(row: Any, mark: str) -> tuple[str, list[Any]]:
-    """Return the INSERT of a row, with CHANGE for the change's key and references to it."""
-    fields = [
-        field
-        for field in row._meta.concrete_fields
-        if field is not row._meta.auto_field or isinstance(row, StateChange)
-    ]
+    fields = [field for field in row._meta.concrete_fields if field is not row._meta.auto_field]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     marks = ", ".join([mark] * len(fields))
-    values = [
-        CHANGE
-        if field.column == "change_id" or field is row._meta.auto_field
-        else field.get_db_prep_save(getattr(row, field.attname), connection)
-        for field in fields
-    ]
+    values = [field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields]
     return f"INSERT INTO {row._meta.db_table} ({columns}) VALUES ({marks})", values
 
 
@@ -98,7 +87,8 @@ class Bare:
     """Repeats one booking's INSERTs with new ids and times, on the driver's own connection."""
 
     def __init__(self, booking: Booking) -> None:
-        keyed = (booking.event, booking, *booking.customers.all(), *booking.deliveries.all())
+        children = (*booking.customers.all(), *booking.logs.all(), *booking.deliveries.all())
+        keyed = (booking.event, booking, *children)
         self.ids = {row.id for row in keyed}
         self.times = {booking.event.start: 0, booking.event.end: 1}
         self.statements = statements_of(booking)
@@ -118,7 +108,6 @@ class Bare:
         fresh = {self.raw(old): self.raw(new_id()) for old in self.ids}
         for old, later in self.times.items():
             fresh[self.raw(old)] = self.raw(START + HOUR * (number + later))
-        fresh[CHANGE] = FIRST_CHANGE + number
         if connection.vendor == "sqlite":
             self.driver.execute("BEGIN IMMEDIATE")
         for sql, values in self.statements:

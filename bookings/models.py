@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Upper
 
-from apps_config.models import App, EventNotification
+from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
-from common.ids import new_id
+from common.ids import TenantIdField
 
 
 class BookingQuerySet(models.QuerySet["Booking"]):
@@ -20,7 +20,7 @@ class BookingQuerySet(models.QuerySet["Booking"]):
 class Series(models.Model):
     """A recurrence rule that created several bookings at once, one per occurrence."""
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="series")
     rrule = models.CharField(max_length=500, help_text="RFC 5545")
     # [{start, end, reason}] as in the response: the occurrences that were not booked.
@@ -40,7 +40,7 @@ class Series(models.Model):
 class Bulk(models.Model):
     """Relates the bookings of one bulk request."""
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="bulks")
     created_at = models.DateTimeField()
     # Set by prefetches:
@@ -213,7 +213,8 @@ class Booking(Owned):
 class Customer(models.Model):
     """A customer of a booking: a snapshot taken when the booking was made."""
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
+    app = ParentsAppField()
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="customers")
     position = models.PositiveSmallIntegerField(default=0)
     name = models.CharField(max_length=200)
@@ -239,6 +240,9 @@ class StateChange(models.Model):
 
     SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
 
+    # The column `id` is the counter of older releases, which the previous one still reads.
+    id = TenantIdField(primary_key=True, db_column="uuid")
+    app = ParentsAppField()
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="logs")
     from_state = models.CharField(max_length=32)
     to_state = models.CharField(max_length=32)
@@ -294,7 +298,7 @@ class UnverifiedBooking(models.Model):
     customer.
     """
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     group = models.ForeignKey(Booking, models.CASCADE, null=True, blank=True, related_name="+")

@@ -4,7 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from availability.models import Calendar, Event
-from common.ids import new_id
+from common.ids import TenantIdField
 from common.instants import format_stamp
 from external_calendars.providers.base import PROVIDER_ERRORS
 
@@ -121,7 +121,7 @@ class WrittenEvent(models.Model):
     MOVED_THERE, REMOVED_THERE, REFUSED = "moved_there", "removed_there", "refused"
     STATES = (PENDING, WRITTEN, REMOVED, MOVED_THERE, REMOVED_THERE, REFUSED)
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True, owner="event")
     event = models.ForeignKey(Event, models.CASCADE, related_name="written")
     calendar = models.ForeignKey(Calendar, models.CASCADE, related_name="written")
     uid = models.CharField(max_length=300)

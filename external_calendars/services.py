@@ -101,7 +101,9 @@ def connect_calendar(
     """
     found = discover_calendar(provider, access)
     _check_primary(found, is_primary)
-    calendar = Calendar(resource=resource, provider=provider, name=_name_of(found))
+    calendar = Calendar(
+        app_id=resource.app_id, resource=resource, provider=provider, name=_name_of(found)
+    )
     set_fields(calendar, given, CALENDAR_TEXTS)
     connection = Connection(calendar=calendar, created_at=now)
     with transaction.atomic():

@@ -6,9 +6,9 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import models
 
 from apps_config.history import ChangeHistory
-from apps_config.models import App
+from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
-from common.ids import new_id
+from common.ids import TenantIdField
 from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
@@ -48,7 +48,7 @@ class Webhook(models.Model):
 
     METHODS = ("post", "put", "patch")
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=2048)
     method = models.CharField(
@@ -130,14 +130,20 @@ class Delivery(models.Model):
     STATES = (SCHEDULED, SENDING, DELIVERED, FAILED, CANCELLED, SKIPPED, EXPIRED)
     REMINDER = "reminder"  # the kind of what an event notification causes
 
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    id = TenantIdField(primary_key=True)
     # No index of its own: the listing's begins with it.
     app = models.ForeignKey(App, models.CASCADE, related_name="deliveries", db_index=False)
     booking = models.ForeignKey(
         Booking, models.CASCADE, null=True, blank=True, related_name="deliveries"
     )
     change = models.ForeignKey(
-        StateChange, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+        StateChange,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        db_column="change_uuid",
     )
     number = models.PositiveSmallIntegerField(default=0, help_text="its place among the change's")
     # No index of its own: its log's begins with it.
@@ -222,7 +228,7 @@ class Delivery(models.Model):
         ]
         constraints = [
             # A change is planned once.
-            models.UniqueConstraint(fields=["change", "number"], name="delivery_once"),
+            models.UniqueConstraint(fields=["change", "number"], name="delivery_of_change_once"),
             models.CheckConstraint(
                 name="delivery_is_open_or_final",
                 condition=models.Q(
@@ -249,7 +255,7 @@ class Delivery(models.Model):
 class LaneCheck(models.Model):
     """A time at which a dispatcher has to check a lane: the deliveries of one type, app and server.
 
-    Triggers (migration 0011) insert a row for each delivery that becomes due earlier than it was,
+    Triggers (migration 0013) insert a row for each delivery that becomes due earlier than it was,
     at most one per lane and transaction. They never update a row, so bookings of one app don't
     wait for each other. A dispatcher that checks a lane leaves at most one row for its next check.
     """
@@ -320,6 +326,9 @@ class Suppression(models.Model):
 class Attempt(models.Model):
     """One attempt of a delivery."""
 
+    # The column `id` is the counter of older releases, which the previous one still reads.
+    id = TenantIdField(primary_key=True, db_column="uuid")
+    app = ParentsAppField()
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()
     response_code = models.PositiveSmallIntegerField(null=True, blank=True)
@@ -339,7 +348,11 @@ class Plan(models.Model):
     """How many deliveries a change caused: what `verify_deliveries` counts against."""
 
     change = models.OneToOneField(
-        StateChange, models.CASCADE, primary_key=True, related_name="delivery_plan"
+        StateChange,
+        models.CASCADE,
+        primary_key=True,
+        related_name="delivery_plan",
+        db_column="change_uuid",
     )
     planned = models.PositiveSmallIntegerField()
     purged = models.PositiveSmallIntegerField(default=0, help_text="taken away by retention")

@@ -81,7 +81,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     start, end = days_span_in_zone(local, local, place)
     bookings = Booking.objects.filter(scope.rows("app"), deleted_at=None)
     deliveries = Delivery.objects.filter(scope.rows("app"))
-    calendars = Calendar.objects.filter(scope.rows("resource__app"))
+    calendars = Calendar.objects.filter(scope.rows("app"))
     in_need = need_attention(calendars, now)
     chart = cache.get_or_set(
         f"office-charts-{request.user.pk}-{local}", lambda: _charts(scope, now, place), KEPT

@@ -190,6 +190,9 @@ else:
 SILENCED_SYSTEM_CHECKS = ["models.W040"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.
+HOME_NUMBER = env_int("HOME_NUMBER", 0, most=255)
+
 # --- Secrets --------------------------------------------------------------------------------------
 SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
 if not SECRET_KEY:

@@ -50,6 +50,7 @@ def make_events(resources: list[Resource], count: int) -> None:
     for calendar in Calendar.objects.filter(resource__in=resources):
         Event.objects.bulk_create(
             Event(
+                app_id=calendar.app_id,
                 calendar=calendar,
                 resource_id=calendar.resource_id,
                 what="Busy",
@@ -63,7 +64,7 @@ def make_events(resources: list[Resource], count: int) -> None:
 def connect_calendars(resources: list[Resource], count: int) -> None:
     """So many of each resource, all of them out of step."""
     Calendar.objects.bulk_create(
-        Calendar(resource=resource, name=f"C{number}", provider="caldav")
+        Calendar(app_id=resource.app_id, resource=resource, name=f"C{number}", provider="caldav")
         for resource in resources
         for number in range(count)
     )
@@ -125,7 +126,12 @@ def make_deliveries(tenant: Tenant, count: int) -> None:
     make_bookings(tenant, count)
     Attempt.objects.bulk_create(
         Attempt(
-            delivery=delivery, at=START, seconds=0.1, error="The server returned 500.", excerpt="x"
+            app_id=delivery.app_id,
+            delivery=delivery,
+            at=START,
+            seconds=0.1,
+            error="The server returned 500.",
+            excerpt="x",
         )
         for delivery in Delivery.objects.filter(app=tenant.app)
         for _ in range(2)

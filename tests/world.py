@@ -12,6 +12,7 @@ from django.test import Client
 from apps_config.models import Account, App, Credential, Membership
 from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
+from availability.models import Resource
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)  # a Friday; what the fixture `clock` shows
@@ -121,6 +122,10 @@ class Tenant(Caller):
         """POST /bookings with a customer and a title where none is given."""
         customer = {"name": "Marty McFly", "email": "marty@example.com"}
         return self.post("/bookings", {"what": "Meeting", "customer": customer, **given})
+
+
+def app_of(resource_id: str) -> App:
+    return Resource.objects.select_related("app").get(id=resource_id).app
 
 
 def at(text: str) -> datetime:

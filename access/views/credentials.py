@@ -27,8 +27,8 @@ from common.rate_limit import client_address
 
 SERVER_KEY = CredentialRecord.example(
     kind="server",
-    prefix="live_api_key_5d6e7f80_",
-    key="live_api_key_5d6e7f80_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    prefix="live_api_key_005d6e7f80_",
+    key="live_api_key_005d6e7f80_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     last_used_at=None,
 )
 

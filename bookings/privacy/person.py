@@ -28,7 +28,7 @@ class Person(NamedTuple):
     def customers(self) -> QuerySet[Customer]:
         """The customer rows of the person in all bookings, including deleted ones."""
         is_theirs = match_text("email")(SearchTerm("email", self.email, False, False))
-        return Customer.objects.filter(is_theirs, booking__app=self.app)
+        return Customer.objects.filter(is_theirs, app=self.app)
 
     def booking_ids(self) -> set[uuid.UUID]:
         return set(self.customers().values_list("booking", flat=True))

@@ -137,7 +137,7 @@ def write_bookings(
     insert_rows(bookings)
     customers = {
         booking.id: [
-            Customer(booking=booking, position=position, **customer)
+            Customer(app_id=booking.app_id, booking=booking, position=position, **customer)
             for position, customer in enumerate(new.customers)
         ]
         for booking in bookings

@@ -116,6 +116,7 @@ def new_change(
     message: str = "",
 ) -> StateChange:
     return StateChange(
+        app_id=booking.app_id,
         booking=booking,
         from_state=from_state,
         to_state=booking.state,

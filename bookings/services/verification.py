@@ -29,7 +29,7 @@ from common.batching import delete_in_batches
 from common.deferred_io import retry_outside_transaction
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
-from common.ids import new_id
+from common.ids import new_tenant_id
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5
@@ -94,7 +94,7 @@ def _hold(
     """Hold the time; returns the hold's id. A seat needs no hold: its row counts."""
     if isinstance(new, NewSeat):
         lock_group_with_free_seat(new, target, now)
-        return new_id()
+        return new_tenant_id(target.app.id)
     if target.holds:
         return extend_hold(target.holds[0], seconds=HELD_SECONDS, now=now).id
     hold = NewHold(

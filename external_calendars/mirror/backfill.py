@@ -9,7 +9,6 @@ from django.db import transaction
 
 from availability.models import Calendar
 from bookings.models import Booking
-from common.ids import new_id
 from common.sql import insert_rows
 from common.updated_at import transaction_start
 from external_calendars.mirror.desired import DesiredCopy, reconcile_copies
@@ -65,7 +64,6 @@ def plan_copy_writes(copies: Sequence[DesiredCopy], *, now: datetime, **content:
         booking = bookings[copy.booking_id]
         rows.append(
             Delivery(
-                id=new_id(),
                 app_id=booking.app_id,
                 booking=booking,
                 kind=MIRROR_WRITE,

@@ -224,7 +224,12 @@ def _replace_events(
             row = _take_row(spare, occurrence, is_single=len(occurrences) == len(there[uid]) == 1)
             if row is None:
                 calendar = connection.calendar
-                row = Event(calendar=calendar, resource_id=calendar.resource_id, provider_id=uid)
+                row = Event(
+                    app_id=calendar.app_id,
+                    calendar=calendar,
+                    resource_id=calendar.resource_id,
+                    provider_id=uid,
+                )
                 new.append(row)
             else:
                 changed.append(row)

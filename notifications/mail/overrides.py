@@ -87,6 +87,7 @@ def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) 
     start = wall_to_utc_or_gap_end(datetime(monday.year, monday.month, monday.day, 9), zone_name)
     resource = Resource(app=app, name="Ada Lovelace", timezone=zone_name)
     event = Event(
+        app=app,
         resource=resource,
         start=start,
         end=start + timedelta(minutes=30),
@@ -104,7 +105,11 @@ def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) 
         state=state,
     )
     customer = Customer(
-        booking=booking, name="Marty McFly", email="marty@example.com", phone="+1 555 0100"
+        app=app,
+        booking=booking,
+        name="Marty McFly",
+        email="marty@example.com",
+        phone="+1 555 0100",
     )
     facts: dict[str, Any] = {"message": "Thank you for your patience."}
     if slug.startswith("rescheduled"):

@@ -171,7 +171,7 @@ class MailsAndCalls:
             found.update(self.addressees.of_owner(booking.app, booking))
         return found
 
-    def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, int | None], int]:
+    def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, UUID | None], int]:
         """Return (entry, change) -> SEQUENCE: the number of earlier changes of the calendar entry.
 
         The changes of a group's seats count for the owner's entry too.
@@ -188,7 +188,7 @@ class MailsAndCalls:
         groups = dict(_if_any(seats.values_list("id", "owner_booking"), with_seats))
         changes = StateChange.objects.filter(booking__in=entries | groups.keys()).order_by("id")
         seen: Counter[UUID] = Counter()
-        places: dict[tuple[UUID, int | None], int] = {}
+        places: dict[tuple[UUID, UUID | None], int] = {}
         for change_id, booking_id in _if_any(changes.values_list("id", "booking_id"), entries):
             for entry in (booking_id, groups.get(booking_id)):
                 if entry in entries:

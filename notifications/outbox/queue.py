@@ -256,6 +256,7 @@ def _record_lost_leases(rows: Sequence[Delivery]) -> None:
         insert_rows(
             [
                 Attempt(
+                    app_id=row.app_id,
                     delivery=row,
                     at=(row.next_at or row.due_at) - LEASE,
                     seconds=LEASE.total_seconds(),

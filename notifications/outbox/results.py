@@ -183,6 +183,7 @@ def _refused_retries(results: Sequence[tuple[Delivery, SendResult]]) -> set[UUID
 
 def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
     return Attempt(
+        app_id=row.app_id,
         delivery=row,
         at=now - timedelta(seconds=outcome.seconds),
         response_code=outcome.response_code,

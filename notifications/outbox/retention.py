@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -55,7 +56,7 @@ def _remove(found: list[tuple]) -> None:
     Delivery.objects.filter(id__in=[delivery for delivery, _, _ in found]).only("id").delete()
 
 
-def _count_in_plans(purged: Counter[int]) -> None:
+def _count_in_plans(purged: Counter[UUID]) -> None:
     """Run one statement for all plans with the same count, under locks in order of key."""
     plans = Plan.objects.filter(change__in=purged).order_by("change")
     list(plans.select_for_update().values_list("change"))

@@ -18,7 +18,6 @@ from bookings.models import Booking
 from bookings.records import WHOLE_BOOKING_EXAMPLE
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
-from common.ids import new_id
 from common.updated_at import transaction_start
 from notifications.models import Delivery, Webhook
 from notifications.outbox.circuit_breaker import (
@@ -210,7 +209,6 @@ def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
             return
         record_history(Webhook.objects.filter(id=webhook.id), "~")
         mail = Delivery(
-            id=new_id(),
             app_id=webhook.app_id,
             webhook=webhook,
             type=Delivery.EMAIL,

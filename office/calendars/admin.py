@@ -96,7 +96,7 @@ class SyncStateFilter(ChoiceFilter):
 
 @admin.register(Calendar)
 class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
-    app_paths = ("resource__app",)
+    app_paths = ("app",)
     never = frozenset({"delete"})
     fixed_fields = ("resource",)
     form = CalendarForm

@@ -102,7 +102,7 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
     """Filter by calendar: writes to one connected calendar."""
 
     title = parameter_name = "calendar"
-    model, app_path = Calendar, "resource__app"
+    model, app_path = Calendar, "app"
 
     def name_of(self, row: Calendar) -> str:
         return row.name

@@ -9,9 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps_config.authentication import authenticate
-from apps_config.models import Account, App, Credential, Membership
+from apps_config.models import Account, App, Credential, Membership, home_of_key
 from apps_config.services import archive_app, issue_key, revoke_key
 from availability.models import Resource
+from common.ids import home_of_id
 from tests.world import NOW, Answer, Caller, Tenant, at, basic, hours
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -68,12 +69,12 @@ def test_every_kind_of_key_is_let_in(tenant: Tenant, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "mode", "start", "length"),
     [
-        ("server", "live", "live_api_key_", 13 + 9 + 43),
-        ("server", "test", "test_api_key_", 13 + 9 + 43),
-        ("widget", "live", "live_widget_key_", 16 + 9 + 43),
-        ("widget", "test", "test_widget_key_", 16 + 9 + 43),
-        ("access", "live", "", 9 + 43),
-        ("resource", "live", "", 9 + 43),
+        ("server", "live", "live_api_key_", 13 + 11 + 43),
+        ("server", "test", "test_api_key_", 13 + 11 + 43),
+        ("widget", "live", "live_widget_key_", 16 + 11 + 43),
+        ("widget", "test", "test_widget_key_", 16 + 11 + 43),
+        ("access", "live", "", 11 + 43),
+        ("resource", "live", "", 11 + 43),
     ],
 )
 def test_keys_say_what_they_are(
@@ -82,6 +83,41 @@ def test_keys_say_what_they_are(
     key = Key(make_tenant(mode=mode), kind)
 
     assert (key.text[: len(start)], len(key.text)) == (start, length)
+
+
+@pytest.mark.parametrize("home", [0, 7, 255])
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_name_the_home_of_their_app(
+    make_tenant: Callable[..., Tenant], settings: Any, kind: str, home: int
+) -> None:
+    settings.HOME_NUMBER = home
+    tenant = make_tenant()
+
+    key = Key(tenant, kind)
+
+    ids = [home_of_id(row_id) for row_id in (tenant.app.id, key.credential.id)]
+    assert (home_of_key(key.text), ids) == (home, [home, home])
+    assert is_let_in(key.call())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("live_api_key_ff345678_" + "f" * 43, "test_widget_key_ff345678_" + "f" * 43),
+        *("ff345678_" + "f" * 43, "ff345678_ff00000000_" + "f" * 32),
+        *("", "banana", "live_other_key_ff34567890_", "LIVE_API_KEY_FF34567890_"),
+    ],
+)
+def test_keys_of_older_releases_are_of_home_0(text: str) -> None:
+    assert home_of_key(text) == 0
+
+
+def test_a_key_of_an_older_release_is_let_in(tenant: Tenant) -> None:
+    key = Key(tenant, "server")
+    key.text = "live_api_key_ff345678_" + key.text[-43:]
+    Credential.objects.filter(id=key.credential.id).update(prefix=key.text[:-43])
+
+    assert is_let_in(key.call())
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,7 @@ from availability.models import Calendar
 from availability.search_queries import fetch_project_resources, fetch_resources
 from availability.staleness import is_stale
 from tests.availability.queries import MONDAY, MORNING, ask, line, lines, open_hours
-from tests.world import BERLIN, Answer, Caller, Tenant, at
+from tests.world import BERLIN, Answer, Caller, Tenant, app_of, at
 
 pytestmark = pytest.mark.usefixtures("monday")
 
@@ -24,7 +24,12 @@ TWO_HOURS = {"from": f"{MONDAY}T09:00:00Z", "to": f"{MONDAY}T11:00:00Z"}
 def connect(resource: Any, synced_at: Any, *, name: str = "Work", **given: Any) -> Calendar:
     """A connected calendar of the resource, last in step then."""
     return Calendar.objects.create(
-        resource_id=UUID(resource["id"]), name=name, provider="caldav", synced_at=synced_at, **given
+        app=app_of(resource["id"]),
+        resource_id=UUID(resource["id"]),
+        name=name,
+        provider="caldav",
+        synced_at=synced_at,
+        **given,
     )
 
 

@@ -635,6 +635,7 @@ def make_rows(tenant: Tenant, resource: Any, count: int) -> list[Booking]:
     calendar = resource["calendars"][0]["id"]
     events = [
         Event(
+            app=tenant.app,
             calendar_id=calendar,
             resource_id=resource["id"],
             start=NOW + timedelta(hours=number % 97),

@@ -106,6 +106,7 @@ def make_writes(slug: str, access: list[str], count: int) -> None:
     app = create_app(slug=slug, name="Chaos")
     resource = create_resource(app=app, given={"name": "Room", "timezone": "UTC"})[0]
     elsewhere = Calendar.objects.create(
+        app_id=resource.app_id,
         resource=resource,
         name="Work",
         provider="caldav",

@@ -119,8 +119,10 @@ def connect(
 ) -> Connection:
     """A connected calendar of the resource that is due at once."""
     access = access or CalendarAccess(ADDRESS, "ada", "secret")
+    resource = Resource.objects.get(id=resource_id)
     calendar = Calendar.objects.create(
-        resource=Resource.objects.get(id=resource_id),
+        app_id=resource.app_id,
+        resource=resource,
         name="Elsewhere",
         provider=provider,
         provider_id=access.address,

@@ -15,6 +15,7 @@ from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import CalendarAccess, PreconditionFailed, RemoteObject
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
+from tests.world import app_of
 
 ADDRESS = "https://dav.example.com/ada/work/"
 
@@ -110,6 +111,7 @@ def connect(
     """A calendar of the resource that can be written to."""
     access = CalendarAccess(access) if isinstance(access, str) else access
     calendar = Calendar.objects.create(
+        app=app_of(resource["id"]),
         resource_id=resource["id"],
         name="Work",
         provider=provider,

@@ -78,6 +78,7 @@ def make_read(calendar_id: str, uid: str = "one", **given: Any) -> Event:
     calendar = Calendar.objects.get(id=calendar_id)
     ExternalObject.objects.create(connection=calendar.connection, href=uid, uid=uid)
     return Event.objects.create(
+        app_id=calendar.app_id,
         calendar=calendar,
         resource_id=calendar.resource_id,
         what="Dentist",

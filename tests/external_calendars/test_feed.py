@@ -367,6 +367,7 @@ def test_a_feed_takes_as_many_queries_as_it_takes(tenant: Tenant) -> None:
     for number in (1, 200):
         Event.objects.bulk_create(
             Event(
+                app=tenant.app,
                 calendar=calendar,
                 resource_id=resource["id"],
                 what=f"{number}",

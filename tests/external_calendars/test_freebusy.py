@@ -22,7 +22,7 @@ from external_calendars.sync.leases import SYNC_WAKEUP
 from notifications.outbox.wakeup import wake_up_thread
 from tests.external_calendars.front import Answer as FrontAnswer
 from tests.external_calendars.servers import PASSWORD, CalendarServer
-from tests.world import BERLIN, Tenant, at
+from tests.world import BERLIN, Tenant, app_of, at
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -100,6 +100,7 @@ def release() -> Iterator[threading.Event]:
 
 def connect(resource: Any, address: str = "https://a.example.com/", **given: Any) -> Calendar:
     calendar = Calendar.objects.create(
+        app=app_of(resource["id"]),
         resource_id=UUID(resource["id"]),
         name="Work",
         provider=given.pop("provider", "fake"),
@@ -388,6 +389,7 @@ def test_one_without_news_keeps_its_turn(tenant: Tenant, provider: FakeProvider)
     calendar = connect(ada)
     turn = next_of(calendar)
     Event.objects.create(
+        app_id=calendar.app_id,
         calendar=calendar,
         resource_id=calendar.resource_id,
         start=at(f"{MONDAY} 09:00"),

@@ -54,19 +54,20 @@ def make_letter(
     """A letter of that kind: Monday 23 November 2026, 09:00 to 09:30 in Berlin."""
     app = app or make_app()
     row = Resource(app=app, name=resource, timezone=zone)
+    event = event or make_event("2026-11-23 08:00", "2026-11-23 08:30")
+    event.app, event.resource = app, row
     booking = Booking(
         id=BOOKING_ID,
         app=app,
         resource=row,
-        event=event or make_event("2026-11-23 08:00", "2026-11-23 08:30"),
-        project=Project(name=project) if project else None,
+        event=event,
+        project=Project(app=app, name=project) if project else None,
         graph=graph,
         state=state or STATES.get(slug.split("_")[0], "confirmed"),
         reschedules=reschedules,
     )
-    booking.event.resource = row
     values = {"name": "Marty McFly", "email": "marty@example.com", "phone": "+1 555 0100"}
-    marty = Customer(booking=booking, **{**values, **(customer or {})})
+    marty = Customer(app=app, booking=booking, **{**values, **(customer or {})})
     recipient = slug.rpartition("_")[2]
     default_to = "marty@example.com" if recipient == "customer" else "ada@example.com"
     return Letter(

@@ -58,8 +58,11 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
     webhook = tenant.post("/webhooks", {"url": URL}).data
     booking = book(event_notifications=[])
     row = Delivery.objects.get(type="webhook")
-    Attempt.objects.create(delivery=row, at=NOW, seconds=15.0, error="No answer in time.")
     Attempt.objects.create(
+        app=row.app, delivery=row, at=NOW, seconds=15.0, error="No answer in time."
+    )
+    Attempt.objects.create(
+        app=row.app,
         delivery=row,
         at=NOW + timedelta(seconds=5),
         response_code=500,
@@ -286,7 +289,7 @@ def test_answers_take_as_many_queries_for_many_rows(
     for hour in (9, 10, 11):
         book(**span(f"{hour:02}:00", f"{hour:02}:30"))
         for row in Delivery.objects.all():
-            Attempt.objects.create(delivery=row, at=NOW, seconds=1.0)
+            Attempt.objects.create(app=row.app, delivery=row, at=NOW, seconds=1.0)
         one = tenant.get(paths[1]).data[0]["id"]
         everything = [*paths, f"/deliveries/{one}"]
         counts.append([queries_of(partial(tenant.get, path)) for path in everything])
@@ -306,7 +309,7 @@ def test_what_has_ended_is_sent_again_under_its_id(
     Delivery.objects.filter(id=row.id).update(
         state=state, reason="The server returned 500.", **final
     )
-    Attempt.objects.create(delivery=row, at=NOW, seconds=1.0, response_code=500)
+    Attempt.objects.create(app=row.app, delivery=row, at=NOW, seconds=1.0, response_code=500)
     before = tenant.get(f"/deliveries/{row.id}").data
     tenant.put(f"/webhooks/{webhook['id']}", {"url": "http://other.example.com"})
     clock.shift(60)

@@ -67,7 +67,9 @@ def finish_under_a_lapsed_lease(tenant: Tenant, webhook: Webhook, row: Delivery)
 
 def erase_an_answer(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
     unstamped(row, body="", state="delivered", next_at=None, finished_at=timezone.now())
-    Attempt.objects.create(delivery=row, at=timezone.now(), seconds=0.1, excerpt="Marty")
+    Attempt.objects.create(
+        app=row.app, delivery=row, at=timezone.now(), seconds=0.1, excerpt="Marty"
+    )
     erase_person(app=tenant.app, email="marty@example.com", now=timezone.now())
 
 

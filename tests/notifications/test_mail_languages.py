@@ -169,7 +169,7 @@ def test_the_customers_language_goes_before_the_projects_and_the_apps(
 ) -> None:
     letter = make_letter("confirmed_customer", app=make_app())
     letter.customer.meta = {"language": of_customer}
-    letter.booking.project = Project(settings={"language": of_project})
+    letter.booking.project = Project(app=letter.booking.app, settings={"language": of_project})
 
     message = compose_mail(letter)
 

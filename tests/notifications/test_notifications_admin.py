@@ -65,7 +65,9 @@ def fill(tenant: Tenant, rows: int) -> None:
         Heartbeat.objects.create(name=f"{tenant.app.slug}-{number}", seen_at=NOW)
     for delivery in Delivery.objects.filter(app=tenant.app):
         for _ in range(2):
-            Attempt.objects.create(delivery=delivery, at=NOW, seconds=1.0, excerpt="<b>no</b>")
+            Attempt.objects.create(
+                app=delivery.app, delivery=delivery, at=NOW, seconds=1.0, excerpt="<b>no</b>"
+            )
 
 
 @pytest.fixture

@@ -204,7 +204,9 @@ def test_a_calendar_out_of_step_closes_where_the_app_wants_it(
     """As /availability/explain and "Why not?" have it; what is booked is drawn all the same."""
     bob = tenant.make_resource("Bob", timezone=BERLIN, availability_constraints=WORKDAYS)
     book(tenant, ada, "2026-11-23 10:00:00", "2026-11-23 11:00:00")
-    calendar = Calendar.objects.create(resource_id=ada["id"], name="Work", provider="caldav")
+    calendar = Calendar.objects.create(
+        app=tenant.app, resource_id=ada["id"], name="Work", provider="caldav"
+    )
     days = {"start": "2026-11-23", "end": "2026-11-24", **zone}
     warned = read(editor, ada, bob, **days).json()["data"]
 

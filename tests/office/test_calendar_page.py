@@ -113,7 +113,9 @@ def test_why_all_of_it_is_closed(
     visit: Open, office: Tenant, ada: Any, editor: Account, width: int, scheme: str
 ) -> None:
     fill_week(office, ada)
-    calendar = Calendar.objects.create(resource_id=ada["id"], name="Work", provider="caldav")
+    calendar = Calendar.objects.create(
+        app=office.app, resource_id=ada["id"], name="Work", provider="caldav"
+    )
     office.put(f"/apps/{office.app.slug}", {"settings": {"stale_calendars": "block"}})
 
     found = open_calendar(visit, editor, ada, width=width, scheme=scheme)

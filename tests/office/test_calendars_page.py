@@ -378,6 +378,7 @@ def test_one_that_can_only_be_read_is_no_primary(tenant: Tenant, shelf: Shelf) -
 def test_disconnecting_asks_and_keeps_the_calendar(tenant: Tenant, shelf: Shelf) -> None:
     calendar = connected(tenant, shelf)
     Event.objects.create(
+        app_id=calendar.app_id,
         calendar=calendar,
         resource=calendar.resource,
         what="Dentist",
@@ -888,7 +889,12 @@ def test_pages_take_as_many_queries_for_many_rows(tenant: Tenant, shelf: Shelf, 
 
     for count in (1, 3, 60):
         made = Calendar.objects.bulk_create(
-            Calendar(resource_id=resource["id"], name=f"{count} {number}", provider="caldav")
+            Calendar(
+                app=tenant.app,
+                resource_id=resource["id"],
+                name=f"{count} {number}",
+                provider="caldav",
+            )
             for number in range(count)
         )
         Connection.objects.bulk_create(

@@ -128,7 +128,7 @@ class TestReasons:
     def test_a_calendar_that_is_out_of_step(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
         """Where the app wants that no time is free then; a rule is more particular."""
         calendar = Calendar.objects.create(
-            resource_id=UUID(ada["id"]), name="Work", provider="caldav"
+            app=tenant.app, resource_id=UUID(ada["id"]), name="Work", provider="caldav"
         )
         before = lines(ask(viewer, ada), 1)
         tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"stale_calendars": "block"}})

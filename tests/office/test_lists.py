@@ -97,7 +97,12 @@ def make_first(model: Any, zebra: Tenant) -> Any:
     """A row of a kind of which the app has none."""
     delivery = zebra.app.deliveries.first()
     given = {
-        "Attempt": lambda: {"delivery": delivery, "at": delivery.due_at, "seconds": 1.0},
+        "Attempt": lambda: {
+            "app": zebra.app,
+            "delivery": delivery,
+            "at": delivery.due_at,
+            "seconds": 1.0,
+        },
         "Bulk": lambda: {"app": zebra.app, "created_at": delivery.due_at},
         "Suppression": lambda: {
             "app": zebra.app,

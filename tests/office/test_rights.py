@@ -110,6 +110,7 @@ def zebra(tenant: Tenant) -> Tenant:
 def connect(other: Tenant, resource_id: str) -> None:
     """A calendar that is kept elsewhere, and stopped, with a feed."""
     calendar = Calendar.objects.create(
+        app=other.app,
         resource_id=resource_id,
         name=TRACE,
         provider="caldav",

@@ -91,6 +91,7 @@ def full(office: Tenant) -> Tenant:
         send_test(webhook, now=now)
     delivery = Delivery.objects.first()
     Attempt.objects.create(
+        app_id=delivery.app_id,
         delivery=delivery,
         at=now,
         seconds=0.4,

@@ -305,7 +305,8 @@ def test_a_deliverys_page_takes_as_many_queries_for_many_tries(tenant: Tenant) -
 
     for tries in (1, 3, 300):
         Attempt.objects.bulk_create(
-            Attempt(delivery=delivery, at=timezone.now(), seconds=1) for _ in range(tries)
+            Attempt(app_id=delivery.app_id, delivery=delivery, at=timezone.now(), seconds=1)
+            for _ in range(tries)
         )
         with Queries(connection) as queries:
             editor.get(delivery_page(delivery))

@@ -175,6 +175,7 @@ def test_a_delivery_that_is_gone_is_missed(booking: Booking) -> None:
 def test_a_delivery_too_many_is_noticed(booking: Booking) -> None:
     row = Delivery.objects.get(kind="confirmed", recipient="owner")
     Attempt.objects.create(
+        app_id=row.app_id,
         delivery=Delivery.objects.create(
             **{
                 field.name: getattr(row, field.name)
@@ -282,6 +283,7 @@ def test_what_is_held_back_is_not_late(booking: Booking) -> None:
         state="scheduled", next_at=timezone.now() + timedelta(hours=1), finished_at=None
     )
     booking_change = booking.logs.create(
+        app_id=booking.app_id,
         from_state="confirmed",
         to_state="cancelled",
         action="cancel",

@@ -108,7 +108,7 @@ def make_delivery(tenant: Tenant) -> Iterator[Callable[..., Delivery]]:
 
 def attempt(delivery: Delivery, *, ago: float, seconds: float = 0.1, error: str = "") -> None:
     at = timezone.now() - timedelta(seconds=ago)
-    Attempt.objects.create(delivery=delivery, at=at, seconds=seconds, error=error)
+    Attempt.objects.create(app=delivery.app, delivery=delivery, at=at, seconds=seconds, error=error)
 
 
 # --- The text -------------------------------------------------------------------------------------

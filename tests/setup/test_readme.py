@@ -136,7 +136,7 @@ def test_an_app_of_your_own_gets_a_key(service: tuple[Path, int]) -> None:
 
     (printed,) = run_commands(text, folder)
 
-    assert re.fullmatch(r"live_api_key_[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
+    assert re.fullmatch(r"live_api_key_00[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
 
 
 @pytest.mark.parametrize(

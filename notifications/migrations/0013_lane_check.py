@@ -8,15 +8,16 @@ be made again.)
 import django.db.models.deletion
 from django.db import migrations, models
 
+from common.migration_sql import VendorSQL
+
 # One transaction needs one row per lane: others see it, and the deliveries, after its commit only.
 FUNCTION = """
-CREATE FUNCTION delivery_lane_check() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT
-AS $$
+CREATE FUNCTION {schema}.delivery_lane_check() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO notifications_lanecheck (type, app_id, endpoint, next_at, transaction)
+    INSERT INTO {schema}.notifications_lanecheck (type, app_id, endpoint, next_at, transaction)
     SELECT NEW.type, NEW.app_id, NEW.endpoint, NEW.next_at, txid_current()
     WHERE NOT EXISTS (
-        SELECT FROM notifications_lanecheck AS mine
+        SELECT FROM {schema}.notifications_lanecheck AS mine
         WHERE mine.app_id = NEW.app_id AND mine.type = NEW.type AND mine.endpoint = NEW.endpoint
         AND mine.next_at <= NEW.next_at AND mine.transaction = txid_current()
     );
@@ -29,10 +30,10 @@ EARLIER = """NEW.next_at IS NOT NULL AND (
 POSTGRESQL = (
     FUNCTION,
     """CREATE TRIGGER delivery_lane_check_insert AFTER INSERT ON notifications_delivery FOR EACH ROW
-    WHEN (NEW.next_at IS NOT NULL) EXECUTE FUNCTION delivery_lane_check()""",
+    WHEN (NEW.next_at IS NOT NULL) EXECUTE FUNCTION {schema}.delivery_lane_check()""",
     f"""CREATE TRIGGER delivery_lane_check_update AFTER UPDATE OF next_at, endpoint
     ON notifications_delivery FOR EACH ROW
-    WHEN ({EARLIER}) EXECUTE FUNCTION delivery_lane_check()""",
+    WHEN ({EARLIER}) EXECUTE FUNCTION {{schema}}.delivery_lane_check()""",
 )
 # One writer at a time: a row that is there was not yet checked, or nothing is due before it.
 INSERT = """INSERT INTO notifications_lanecheck
@@ -48,29 +49,11 @@ SQLITE = (
     f"""CREATE TRIGGER delivery_lane_check_update AFTER UPDATE OF next_at, endpoint
     ON notifications_delivery WHEN {EARLIER} BEGIN {INSERT} END""",
 )
-TRIGGERS = ("delivery_lane_check_insert", "delivery_lane_check_update")
-
-
-def add_triggers(apps, schema_editor):
-    postgresql = schema_editor.connection.vendor == "postgresql"
-    for statement in POSTGRESQL if postgresql else SQLITE:
-        schema_editor.execute(statement, params=None)
-
-
-def remove_triggers(apps, schema_editor):
-    postgresql = schema_editor.connection.vendor == "postgresql"
-    for trigger in TRIGGERS:
-        schema_editor.execute(
-            f"DROP TRIGGER {trigger}" + (" ON notifications_delivery" if postgresql else "")
-        )
-    if postgresql:
-        schema_editor.execute("DROP FUNCTION delivery_lane_check()")
-
 
 class Migration(migrations.Migration):
     dependencies = [
         ("apps_config", "0006_request_count"),
-        ("notifications", "0010_suppression"),
+        ("notifications", "0012_fill_app"),
     ]
 
     operations = [
@@ -138,5 +121,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(add_triggers, remove_triggers),
+        VendorSQL(postgresql=POSTGRESQL, sqlite=SQLITE),
     ]
