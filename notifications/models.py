@@ -9,6 +9,8 @@ from apps_config.history import ChangeHistory
 from apps_config.models import App
 from bookings.models import Booking, Customer, StateChange
 from common.ids import new_id
+from common.observability.log_format import current_request_id
+from common.observability.tracing import current_trace_parent
 from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
@@ -177,6 +179,13 @@ class Delivery(models.Model):
     created_at = models.DateTimeField()
     updated_at = UpdatedAtField(db_default=TransactionNow())
     finished_at = models.DateTimeField(null=True, blank=True)
+    # Of the request that caused it; empty: a timer did, or nothing is traced.
+    request_id = models.CharField(
+        max_length=100, blank=True, default=current_request_id, db_default="", editable=False
+    )
+    trace_parent = models.CharField(
+        max_length=55, blank=True, default=current_trace_parent, db_default="", editable=False
+    )
 
     objects = DeliveryQuerySet.as_manager()
 
