@@ -88,6 +88,15 @@ def env_ports(name: str, default: str) -> list[int]:
     return [int(word) for word in words]
 
 
+def env_address(name: str) -> tuple[str, int] | None:
+    """Read `host:port`; None by default. Raises ImproperlyConfigured."""
+    raw = os.environ.get(name, "").strip()
+    host, _, port = raw.rpartition(":")
+    if raw and not (host and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise ImproperlyConfigured(f"{name} must be an address such as 127.0.0.1:9100, not {raw!r}")
+    return (host, int(port)) if raw else None
+
+
 def local_secret(path: Path) -> str:
     """Return the secret key in the file, which is created once: for a service without settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,8 +195,7 @@ TEMPLATES = [
 
 # --- Monitoring -----------------------------------------------------------------------------------
 METRICS_TOKEN = env_secret("METRICS_TOKEN")  # required for /metrics if set
-# Workers have no other port: 0 = none.
-WORKER_METRICS_PORT = env_int("WORKER_METRICS_PORT", 0, most=65_535)
+WORKER_METRICS_ADDRESS = env_address("WORKER_METRICS_ADDRESS")
 # Each process counts in a file of its own here; /metrics adds up the folder. prometheus_client reads
 # the variable when it is imported, which is later.
 METRICS_DIR = Path(os.environ.get("METRICS_DIR") or VAR_DIR / "metrics").resolve()

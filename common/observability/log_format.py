@@ -89,6 +89,7 @@ class JsonFormatter(logging.Formatter):
             "time": f"{seconds}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
+            "process": record.process,
             "message": record.getMessage(),
         }
         if record.exc_info:

@@ -12,6 +12,7 @@ from common.observability.log_format import add_log_fields, log_fields
 
 def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
     made = logging.LogRecord("access", logging.INFO, "x.py", 1, message, args, None)
+    made.process = 7
     made.created, made.msecs = 1_798_759_800.1239, 123.9  # 2026-12-31T23:30:00Z
     vars(made).update(extra)
     return made
@@ -35,6 +36,7 @@ def test_json_line_has_message_context_and_own_fields():
         "time": "2026-12-31T23:30:00.123Z",
         "level": "INFO",
         "logger": "access",
+        "process": 7,
         "message": "sent 3",
     }
 
