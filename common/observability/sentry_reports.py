@@ -34,7 +34,6 @@ def start_sentry(dsn: str, transport: type[Transport] | None = None) -> None:
             ExcepthookIntegration(),
             AtexitIntegration(callback=_end_quietly),
         ],
-        send_default_pii=False,
         include_local_variables=False,
         max_breadcrumbs=0,
         max_request_body_size="never",

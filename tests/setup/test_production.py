@@ -56,6 +56,20 @@ def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+def python_output(code: str, *, env: dict[str, str]) -> str:
+    """What the code prints with the settings of the environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=env | {"DJANGO_SETTINGS_MODULE": "scheduling.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_deploy_check_is_clean_in_the_compose_environment():
     done = manage("check", "--deploy", "--fail-level", "WARNING", env=production_environment())
 
