@@ -28,8 +28,9 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 class RequestIdMiddleware:
-    """Set the id of each request (a valid X-Request-Id is kept) and the header of its response; log,
-    count and trace the request.
+    """Set the id of each request (a valid X-Request-Id is kept) and the header of its response.
+
+    The request is logged, counted and traced under this id.
 
     Outermost, so that preflights, files and errors of inner layers have the id too.
     """

@@ -57,9 +57,7 @@ class DatabaseCollector:
                 raise
             discard_connection(error)
             found = []
-        up = _single(
-            "database_up", "1 if the database answers; 0: others are missing.", bool(found)
-        )
+        up = _single("database_up", "1 if the database answers.", bool(found))
         return iter([up, *found])
 
 

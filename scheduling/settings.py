@@ -196,8 +196,8 @@ TEMPLATES = [
 # --- Monitoring -----------------------------------------------------------------------------------
 METRICS_TOKEN = env_secret("METRICS_TOKEN")  # required for /metrics if set
 WORKER_METRICS_ADDRESS = env_address("WORKER_METRICS_ADDRESS")
-# Each process counts in a file of its own here; /metrics adds up the folder. prometheus_client reads
-# the variable when it is imported, which is later.
+# Each process counts in a file of its own here; /metrics adds up the folder. prometheus_client
+# reads the variable when it is imported, which is later.
 METRICS_DIR = Path(os.environ.get("METRICS_DIR") or VAR_DIR / "metrics").resolve()
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_DIR)
 # OpenTelemetry reads its own variables. Without an endpoint it is not even imported.

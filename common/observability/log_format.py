@@ -1,8 +1,8 @@
 """The one format of all log lines: of web, workers, beat, commands, gunicorn and Celery.
 
-`LOG_FORMAT=plain` writes `time level logger message key=value ...`, `LOG_FORMAT=json` one JSON object
-per line. Every line has the fields of its context (`log_fields`: request id, app, task, delivery) and
-its own (`logger.info("request", extra={"fields": {"status": 200}})`).
+`LOG_FORMAT=plain` writes `time level logger message key=value ...`, `LOG_FORMAT=json` one JSON
+object per line. Every line has the fields of its context (`log_fields`: request id, app, task,
+delivery) and its own (`logger.info("request", extra={"fields": {"status": 200}})`).
 
 Imports nothing of Django: gunicorn.conf.py and the settings read it.
 """

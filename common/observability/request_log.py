@@ -20,8 +20,8 @@ def observe_request(
 ) -> HttpResponse:
     """Return the answer; count it, log it and trace it.
 
-    All log lines meanwhile have the fields `request_id` and, once it is known, `app`. The access log
-    has no query and no referrer: feeds' tokens and signatures of links stand there.
+    All log lines meanwhile have the fields `request_id` and, once it is known, `app`. The access
+    log has no query and no referrer, which contain feeds' tokens and signatures of links.
     """
     began = time.perf_counter()
     with (

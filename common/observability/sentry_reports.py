@@ -46,8 +46,13 @@ def _end_quietly(pending: int, timeout: float) -> None:
     """Print nothing at the end of a process."""
 
 
-def keep_allowed(event: Mapping[str, Any], hint: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a new event of the parts that contain nothing personal."""
+def keep_allowed(event: Mapping[str, Any], hint: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a new event of the parts that contain nothing personal.
+
+    None for Django's line about each 5xx response: its bug was reported already, or it is a 503.
+    """
+    if event.get("logger") == "django.request" and "exception" not in event:
+        return None
     kept = {name: event[name] for name in KEPT if name in event}
     fields = current_log_fields()
     kept["tags"] = {name: str(fields[name]) for name in TAGS if name in fields}
