@@ -4,6 +4,7 @@ prometheus_client keeps them in files below PROMETHEUS_MULTIPROC_DIR, one per pr
 scrape reaches any one process. `ops/metrics.py` adds them up, with what the database says.
 """
 
+import functools
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -42,13 +43,18 @@ def known_method(method: str | None) -> str:
     return method if method in METHODS else "other"
 
 
+# Finding a child by its labels costs more than counting.
+_requests_of = functools.cache(_requests.labels)
+_requests_in_progress_of = functools.cache(_requests_in_progress.labels)
+
+
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    _requests.labels(method, route, f"{status // 100}xx").observe(seconds)
+    _requests_of(method, route, f"{status // 100}xx").observe(seconds)
 
 
 def count_open_request(method: str, change: int) -> None:
     """Count a request that begins (1) or ends (-1)."""
-    _requests_in_progress.labels(method).inc(change)
+    _requests_in_progress_of(method).inc(change)
 
 
 def count_task(task: str, result: str, seconds: float) -> None:

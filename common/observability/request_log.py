@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from common.observability import metrics, tracing
 from common.observability.log_format import log_fields
+from common.rate_limit import client_address
 
 logger = logging.getLogger("access")
 
@@ -64,6 +65,6 @@ def _described(
         "status": response.status_code,
         "ms": round(seconds * 1000, 1),
         "bytes": response.headers.get("Content-Length", ""),
-        "client": request.META.get("REMOTE_ADDR", ""),
+        "client": client_address(request),
         "agent": request.META.get("HTTP_USER_AGENT", ""),
     }
