@@ -6,14 +6,16 @@ bodies, queries, headers, addresses, values of variables and SQL. The text of an
 out too, as PostgreSQL quotes values in it.
 """
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import sentry_sdk
 from sentry_sdk.integrations.atexit import AtexitIntegration
 from sentry_sdk.integrations.excepthook import ExcepthookIntegration
 from sentry_sdk.integrations.logging import LoggingIntegration
 from sentry_sdk.transport import Transport
+from sentry_sdk.types import Event, Hint
 
 from common.observability.log_format import current_log_fields
 
@@ -30,7 +32,7 @@ def start_sentry(dsn: str, transport: type[Transport] | None = None) -> None:
         default_integrations=False,
         auto_enabling_integrations=False,
         integrations=[
-            LoggingIntegration(level=None, event_level="ERROR"),
+            LoggingIntegration(level=None, event_level=logging.ERROR),
             ExcepthookIntegration(),
             AtexitIntegration(callback=_end_quietly),
         ],
@@ -46,21 +48,22 @@ def _end_quietly(pending: int, timeout: float) -> None:
     """Print nothing at the end of a process."""
 
 
-def keep_allowed(event: Mapping[str, Any], hint: Mapping[str, Any]) -> dict[str, Any] | None:
+def keep_allowed(event: Event, hint: Hint) -> Event | None:
     """Return a new event of the parts that contain nothing personal.
 
     None for Django's line about each 5xx response: its bug was reported already, or it is a 503.
     """
     if event.get("logger") == "django.request" and "exception" not in event:
         return None
-    kept = {name: event[name] for name in KEPT if name in event}
+    given = cast(Mapping[str, Any], event)
+    kept: dict[str, Any] = {name: given[name] for name in KEPT if name in given}
     fields = current_log_fields()
     kept["tags"] = {name: str(fields[name]) for name in TAGS if name in fields}
-    if template := event.get("logentry", {}).get("message"):
+    if template := given.get("logentry", {}).get("message"):
         kept["logentry"] = {"message": template}
-    if "exception" in event:
-        kept["exception"] = {"values": [_exception(one) for one in event["exception"]["values"]]}
-    return kept
+    if "exception" in given:
+        kept["exception"] = {"values": [_exception(one) for one in given["exception"]["values"]]}
+    return cast(Event, kept)
 
 
 def _exception(value: Mapping[str, Any]) -> dict[str, Any]:
