@@ -2,7 +2,7 @@
 FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    VAR_DIR=/var/lib/scheduling STATIC_ROOT=/srv/static
+    VAR_DIR=/var/lib/scheduling STATIC_ROOT=/srv/static METRICS_DIR=/dev/shm/metrics
 
 WORKDIR /srv/app
 COPY requirements.txt .
@@ -33,6 +33,5 @@ USER scheduling
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
-CMD ["gunicorn", "scheduling.wsgi", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
-     "--workers", "2", "--threads", "8", "--preload", "--no-control-socket", \
-     "--worker-tmp-dir", "/dev/shm", "--graceful-timeout", "25", "--access-logfile", "-"]
+CMD ["gunicorn", "scheduling.wsgi", "--bind", "0.0.0.0:8000", "--preload", "--no-control-socket", \
+     "--worker-tmp-dir", "/dev/shm", "--graceful-timeout", "25"]

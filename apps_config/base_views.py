@@ -37,6 +37,7 @@ from common.errors import (
     sqlstate_of,
 )
 from common.instants import ZONES, format_stamp
+from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
 from common.updated_at import changed_rows
 
@@ -94,6 +95,8 @@ class PublicView(ApiView):
         super().decorate(response)
         add_rate_headers(response, self.rate)
         add_test_mode_header(response, self.app)
+        if self.app:
+            add_log_fields(app=self.app.id)
 
 
 class TenantView(ApiView):
@@ -119,6 +122,8 @@ class TenantView(ApiView):
         method = "GET" if request.method == "HEAD" else request.method or ""
         self.now = timezone.now()
         self.caller = self._authenticate(request)
+        if self.caller.app:
+            add_log_fields(app=self.caller.app.id)
         self._count(request)
         self._check_origin(request)
         self._check_rights(method)

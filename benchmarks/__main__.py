@@ -11,7 +11,16 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, office, public_limits, startup
+from benchmarks import (
+    core,
+    cpu_per_request,
+    creation,
+    deliveries,
+    endpoints,
+    office,
+    public_limits,
+    startup,
+)
 from benchmarks.stage import Goal
 
 
@@ -26,6 +35,7 @@ def core_goals() -> list[Goal]:
 
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
+    "cpu": cpu_per_request.measure,
     "endpoints": endpoints.measure,
     "creation": creation.measure,
     "public_limits": public_limits.measure,

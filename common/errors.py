@@ -346,11 +346,11 @@ def request_id_of(request: HttpRequest | None) -> str:
 def log_refusal(exc: Exception, refusal: Refusal, request: HttpRequest | None) -> None:
     """Log outages as warnings and bugs with their traceback; the client caused other refusals."""
     if refusal.code == "unavailable" and isinstance(exc, DatabaseError | InterfaceError):
-        logger.warning("database unavailable: %s request_id=%s", exc, request_id_of(request))
+        logger.warning("database unavailable: %s", exc)
     if refusal.code != "internal":
         return
     marker = "UNEXPECTED_DB_ERROR" if isinstance(exc, DatabaseError) else "UNEXPECTED_ERROR"
-    logger.error("%s request_id=%s", marker, request_id_of(request), exc_info=exc)
+    logger.error(marker, exc_info=exc)
     # Error trackers and Django's test client subscribe to this signal.
     got_request_exception.send(sender=None, request=request)
 

@@ -15,9 +15,9 @@ from common.errors import (
     is_api_path,
     is_outage,
     json_error,
-    request_id_of,
     set_request_id,
 )
+from common.observability.request_log import observe_request
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,8 @@ Answer = Callable[[HttpRequest], HttpResponse]
 class RequestIdMiddleware:
     """Set the id of each request (a valid X-Request-Id is kept) and the header of its response.
 
+    The request is logged, counted and traced under this id.
+
     Outermost, so that preflights, files and errors of inner layers have the id too.
     """
 
@@ -38,11 +40,15 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
-        set_request_id(request, given if SANE_ID.fullmatch(given) else str(uuid.uuid4()))
-        log_context(request)
-        response = self.get_response(request)
-        response["Service-Request-Id"] = request_id_of(request)
+        request_id = given if SANE_ID.fullmatch(given) else str(uuid.uuid4())
+        set_request_id(request, request_id)
+        response = observe_request(request, request_id, self._answer)
+        response["Service-Request-Id"] = request_id
         return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
+        log_context(request)
+        return self.get_response(request)
 
 
 def log_context(request: HttpRequest) -> None:
@@ -50,8 +56,7 @@ def log_context(request: HttpRequest) -> None:
     for prefix in settings.API_HEADER_PREFIXES:
         context = request.META.get(f"HTTP_{prefix}_CONTEXT".upper().replace("-", "_"))
         if context:
-            short = ascii(context[:CONTEXT_LENGTH])
-            logger.info("context=%s request_id=%s", short, request_id_of(request))
+            logger.info("context=%s", ascii(context[:CONTEXT_LENGTH]))
             return
 
 
@@ -99,6 +104,6 @@ class DatabaseErrorMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not is_outage(exception):
             return None
-        logger.warning("database unavailable: %s request_id=%s", exception, request_id_of(request))
+        logger.warning("database unavailable: %s", exception)
         discard_connection(exception)
         return json_error(request, Unavailable())

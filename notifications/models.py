@@ -9,6 +9,8 @@ from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
 from common.ids import TenantIdField
+from common.observability.log_format import current_request_id
+from common.observability.tracing import current_trace_parent
 from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
@@ -183,6 +185,13 @@ class Delivery(models.Model):
     created_at = models.DateTimeField()
     updated_at = UpdatedAtField(db_default=TransactionNow())
     finished_at = models.DateTimeField(null=True, blank=True)
+    # Of the request that caused it; empty: a timer did, or nothing is traced.
+    request_id = models.CharField(
+        max_length=100, blank=True, default=current_request_id, db_default="", editable=False
+    )
+    trace_parent = models.CharField(
+        max_length=55, blank=True, default=current_trace_parent, db_default="", editable=False
+    )
 
     objects = DeliveryQuerySet.as_manager()
 
@@ -255,7 +264,7 @@ class Delivery(models.Model):
 class LaneCheck(models.Model):
     """A time at which a dispatcher has to check a lane: the deliveries of one type, app and server.
 
-    Triggers (migration 0013) insert a row for each delivery that becomes due earlier than it was,
+    Triggers (migration 0014) insert a row for each delivery that becomes due earlier than it was,
     at most one per lane and transaction. They never update a row, so bookings of one app don't
     wait for each other. A dispatcher that checks a lane leaves at most one row for its next check.
     """

@@ -1,5 +1,10 @@
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 
 
 class OpsConfig(AppConfig):
     name = "ops"
+
+    def ready(self) -> None:
+        # Importing it connects it to the start of workers.
+        autodiscover_modules("worker_metrics")

@@ -1,7 +1,8 @@
-"""/metrics: deliveries, bookings and beat for Prometheus (text format 0.0.4).
+"""/metrics: deliveries, bookings, beat, requests and tasks for Prometheus (text format 0.0.4).
 
-All metrics are gauges, read from the tables at each scrape. Finished deliveries are counted over a
-window (a day, an hour): retention deletes rows, and a counter that falls would look like a restart.
+What the database says is read at each scrape and given as gauges. Finished deliveries are counted
+over a window (a day, an hour): retention deletes rows, and a counter that falls would look like a
+restart. Requests and tasks are counted by the processes (`common/observability/metrics.py`).
 """
 
 import hmac
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Sum, Value, When
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -20,7 +22,8 @@ from prometheus_client import Metric, generate_latest
 
 from bookings.models import BookingTally
 from common.api.views import ApiRequest, ApiView
-from common.errors import Refusal, Unavailable
+from common.errors import Refusal, Unavailable, discard_connection, is_outage
+from common.observability.metrics import process_registry
 from common.sql import database_now
 from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
@@ -46,7 +49,16 @@ class DatabaseCollector:
     """Reads all metrics at each scrape, by the database's clock."""
 
     def collect(self) -> Iterator[Metric]:
-        return read_gauges(database_now())
+        """Return the gauges, or only database_up 0: requests are to be seen in an outage too."""
+        try:
+            found = [*read_gauges(database_now())]
+        except (DatabaseError, InterfaceError) as error:
+            if not is_outage(error):
+                raise
+            discard_connection(error)
+            found = []
+        up = _single("database_up", "1 if the database answers.", bool(found))
+        return iter([up, *found])
 
 
 def read_gauges(now: datetime) -> Iterator[Metric]:
@@ -81,6 +93,8 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
         "Age of the oldest open transaction; later changes are not listed yet.",
         oldest_transaction_age().total_seconds(),
     )
+    if connection.vendor == "postgresql":
+        yield from _connections()
     yield _gauge("bookings_total", "Bookings that are not deleted.", _bookings())
     seen_at = last_heartbeat()
     age = seconds_since(seen_at, now) if seen_at else math.inf
@@ -162,6 +176,29 @@ def _lags(now: datetime) -> Iterator[Sample]:
             yield {"type": kind, "quantile": str(quantile)}, ordered[rank]
 
 
+_COUNT_CONNECTIONS = """
+SELECT current_setting('max_connections')::int
+- current_setting('superuser_reserved_connections')::int,
+count(*) FILTER (WHERE state = 'active'), count(*) FILTER (WHERE state LIKE 'idle in transaction%'),
+count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'
+"""
+
+
+def _connections() -> Iterator[Metric]:
+    """The server's connections, of all its databases: they share one limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT_CONNECTIONS)
+        limit, active, in_transaction, count = cursor.fetchone()
+    states = {"active": active, "idle in transaction": in_transaction}
+    states["idle"] = count - active - in_transaction
+    yield _gauge(
+        "database_connections",
+        "Connections to the database server, by state.",
+        [({"state": state}, number) for state, number in states.items()],
+    )
+    yield _single("database_connections_max", "How many the server allows.", limit)
+
+
 def _bookings() -> Iterator[Sample]:
     for state, count in (
         BookingTally.objects.order_by("state").values_list("state").annotate(Sum("count"))
@@ -196,6 +233,7 @@ class CachedMetrics:
         try:
             if self._taken is None or time.monotonic() - self._taken >= FRESH_SECONDS:
                 self._text = generate_latest(DatabaseCollector())
+                self._text += generate_latest(process_registry())
                 self._taken = time.monotonic()
             return self._text
         finally:
@@ -246,14 +284,14 @@ class MetricsView(ApiView):
         ],
     )
     def get(self, request: ApiRequest) -> HttpResponse:
-        _check_token(request.META.get("HTTP_AUTHORIZATION", ""))
+        if not is_authorized(request.META.get("HTTP_AUTHORIZATION", "")):
+            raise MetricsTokenRequired
         return HttpResponse(cached_metrics.text(), content_type=CONTENT_TYPE)
 
 
-def _check_token(given: str) -> None:
-    """Raise MetricsTokenRequired if a token is set and was not given."""
+def is_authorized(given: str) -> bool:
+    """Return whether no token is set, or the Authorization header has it."""
     wanted = f"Bearer {settings.METRICS_TOKEN}".encode()
-    if settings.METRICS_TOKEN and not hmac.compare_digest(
+    return not settings.METRICS_TOKEN or hmac.compare_digest(
         given.encode("latin-1", "replace"), wanted
-    ):
-        raise MetricsTokenRequired
+    )

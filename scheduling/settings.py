@@ -4,7 +4,7 @@ Without any variable the service runs on SQLite and a file broker under `var/`.
 """
 
 import os
-import sys
+from collections.abc import Collection
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -14,8 +14,36 @@ from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
+from common.observability import log_format
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
+
+
+def env_secret(name: str) -> str:
+    """Read a secret from the variable, or from the file that `<name>_FILE` names.
+
+    Files suit Docker's and Kubernetes' secrets: an environment is shown by many tools. Raises
+    ImproperlyConfigured if both are set or the file can't be read.
+    """
+    value, file = os.environ.get(name, "").strip(), os.environ.get(f"{name}_FILE", "").strip()
+    if not file:
+        return value
+    if value:
+        raise ImproperlyConfigured(f"Set {name} or {name}_FILE, not both")
+    try:
+        return Path(file).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(f"{name}_FILE can't be read: {error}") from None
+
+
+def env_choice(name: str, choices: Collection[str], default: str) -> str:
+    """Read one of the words, in any case. Raises ImproperlyConfigured."""
+    raw = os.environ.get(name, "").strip() or default
+    found = [choice for choice in choices if choice.lower() == raw.lower()]
+    if not found:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {raw!r}")
+    return found[0]
 
 
 def env_int(name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
@@ -36,9 +64,13 @@ def env_flag(name: str, default: bool) -> bool:
     return words[raw]
 
 
+def split_list(text: str) -> list[str]:
+    """Return comma-separated words; blank ones are dropped."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def env_list(name: str, default: str) -> list[str]:
-    """Read comma-separated words; blank ones are dropped."""
-    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+    return split_list(os.environ.get(name) or default)
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
@@ -54,6 +86,15 @@ def env_ports(name: str, default: str) -> list[int]:
     if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 65535 for word in words):
         raise ImproperlyConfigured(f"{name} must be ports such as {default}, not {words!r}")
     return [int(word) for word in words]
+
+
+def env_address(name: str) -> tuple[str, int] | None:
+    """Read `host:port`; None by default. Raises ImproperlyConfigured."""
+    raw = os.environ.get(name, "").strip()
+    host, _, port = raw.rpartition(":")
+    if raw and not (host and port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise ImproperlyConfigured(f"{name} must be an address such as 127.0.0.1:9100, not {raw!r}")
+    return (host, int(port)) if raw else None
 
 
 def local_secret(path: Path) -> str:
@@ -72,7 +113,7 @@ VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("DEBUG", False)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
-PUBLIC_URL = os.environ.get("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+PUBLIC_URL = (os.environ.get("PUBLIC_URL") or "http://127.0.0.1:8000").rstrip("/")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
 # Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
@@ -153,11 +194,31 @@ TEMPLATES = [
 ]
 
 # --- Monitoring -----------------------------------------------------------------------------------
-METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "").strip()  # required for /metrics if set
+METRICS_TOKEN = env_secret("METRICS_TOKEN")  # required for /metrics if set
+WORKER_METRICS_ADDRESS = env_address("WORKER_METRICS_ADDRESS")
+# Each process counts in a file of its own here; /metrics adds up the folder. prometheus_client
+# reads the variable when it is imported, which is later.
+METRICS_DIR = Path(os.environ.get("METRICS_DIR") or VAR_DIR / "metrics").resolve()
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_DIR)
+# OpenTelemetry reads its own variables. Without an endpoint it is not even imported.
+TRACING = not env_flag("OTEL_SDK_DISABLED", False) and any(
+    os.environ.get(name, "").strip()
+    for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+)
+SENTRY_DSN = env_secret("SENTRY_DSN")  # without it, sentry_sdk is not imported
+
+# --- Web, read by gunicorn.conf.py ----------------------------------------------------------------
+WEB_PROCESSES = env_int("WEB_PROCESSES", 2, least=1, most=256)
+WEB_THREADS = env_int("WEB_THREADS", 8, least=1, most=256)  # of each process
+# Seconds that an idle connection stays open. A proxy that closes first never sends a request on a
+# connection that is just being closed here.
+WEB_KEEPALIVE = env_int("WEB_KEEPALIVE", 75, most=3600)
 
 # --- Database -------------------------------------------------------------------------------------
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")}
-DATABASE = DATABASES["default"]
+DATABASE = env.db_url_config(env_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
+if database_password := env_secret("DATABASE_PASSWORD"):  # need not be quoted for a URL
+    DATABASE["PASSWORD"] = database_password
+DATABASES = {"default": DATABASE}
 IS_POSTGRESQL = DATABASE["ENGINE"] == "django.db.backends.postgresql"
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     # Without IMMEDIATE, a reader that starts to write fails at once with "database is locked".
@@ -194,7 +255,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 HOME_NUMBER = env_int("HOME_NUMBER", 0, most=255)
 
 # --- Secrets --------------------------------------------------------------------------------------
-SECRET_KEY = os.environ.get("SECRET_KEY", "").strip()
+SECRET_KEY = env_secret("SECRET_KEY")
 if not SECRET_KEY:
     # There is no default key. Processes on one machine share a random one in var/; processes that
     # share no folder must be given one.
@@ -209,7 +270,7 @@ if not SECRET_KEY:
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
 # The keys of encrypted columns: the first one encrypts, all decrypt.
-ENCRYPTION_KEYS = env_list("ENCRYPTION_KEYS", "") or [SECRET_KEY]
+ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 
@@ -295,7 +356,7 @@ CORS_EXPOSE_HEADERS = [
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------
-REDIS_URL = os.environ.get("REDIS_URL", "").strip()
+REDIS_URL = env_secret("REDIS_URL")
 if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
@@ -423,14 +484,14 @@ PAYMENT_TIMEOUT = env_int("PAYMENT_TIMEOUT", 300, least=1, most=31_536_000)
 PEOPLE_RETENTION_DAYS = env_int("PEOPLE_RETENTION_DAYS", 0, most=36_500)
 
 # --- E-mail ---------------------------------------------------------------------------------------
-EMAIL_URL = os.environ.get("EMAIL_URL", "").strip()
+EMAIL_URL = env_secret("EMAIL_URL")
 if EMAIL_URL:
-    globals().update(env.email_url("EMAIL_URL"))
+    globals().update(env.email_url_config(EMAIL_URL))
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = str(VAR_DIR / "outbox")
 EMAIL_TIMEOUT = 10  # seconds for each answer of the mail server
-DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL", "bookings@localhost")
+DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL") or "bookings@localhost"
 
 # --- Outbound calls -------------------------------------------------------------------------------
 # Webhooks may call public addresses, and these networks on any port.
@@ -456,22 +517,9 @@ STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folde
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "plain"}
-    },
-    "loggers": {
-        # Django would log each 4xx as a warning.
-        "django.request": {"level": "ERROR"},
-        "axes": {"level": "WARNING"},
-        # At DEBUG it logs whole URLs, some of which are secret.
-        "urllib3": {"level": "INFO"},
-    },
-    "root": {"handlers": ["console"], "level": os.environ.get("LOG_LEVEL", "INFO").upper()},
-}
+LOG_LEVEL = env_choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
+LOG_FORMAT = env_choice("LOG_FORMAT", log_format.FORMATS, "plain")
+LOGGING = log_format.logging_settings(LOG_LEVEL, LOG_FORMAT)
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Scheduling and booking service",

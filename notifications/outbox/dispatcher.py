@@ -18,6 +18,7 @@ from django.utils import timezone
 from common.errors import is_outage
 from common.sql import database_now
 from notifications.models import Delivery
+from notifications.outbox.attempt_log import send_and_log
 from notifications.outbox.lanes import next_check
 from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
 from notifications.outbox.queue import LEASE, claim_due
@@ -172,12 +173,7 @@ class Dispatcher:
         if self.stopping() or job.lease_ends - time.monotonic() < SEND_NEEDS:
             self.done.put((job, None))
             return
-        try:
-            outcome = job.send()
-        except Exception as error:
-            logger.exception("delivery %s can't be sent", job.row.id)
-            outcome = SendResult(ok=False, error=f"Internal error ({type(error).__name__}).")
-        self.done.put((job, outcome))
+        self.done.put((job, send_and_log(job.row, job.send)))
 
     def _write_down(self) -> None:
         """Record the finished results; wait briefly if some are pending."""

@@ -34,6 +34,7 @@ from common.errors import is_outage
 from common.hooks import Hook
 from common.net import safe_http
 from common.net.deadlines import with_deadline
+from common.observability.tracing import trace_headers
 from notifications.mail import (
     Letter,
     compose_code_mail,
@@ -380,6 +381,7 @@ def send_call(
         **signature_headers(
             message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets
         ),
+        **trace_headers(),
     }
     reply = safe_http.send_request(
         url, method=method.upper(), headers=headers, body=content, deadline=CALL_DEADLINE

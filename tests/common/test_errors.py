@@ -166,8 +166,8 @@ def test_refusal_of_foreign_exceptions(exc, code):
 @pytest.mark.parametrize(
     ("exc", "marker"),
     [
-        (DataError("INSERT INTO secret"), "UNEXPECTED_DB_ERROR request_id=r1"),
-        (ZeroDivisionError("/secret/path"), "UNEXPECTED_ERROR request_id=r1"),
+        (DataError("INSERT INTO secret"), "UNEXPECTED_DB_ERROR"),
+        (ZeroDivisionError("/secret/path"), "UNEXPECTED_ERROR"),
     ],
 )
 def test_bug_is_logged_and_not_told(exc, marker, caplog):

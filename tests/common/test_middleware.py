@@ -58,7 +58,7 @@ def test_context_is_logged_on_one_short_line(client, caplog, prefix):
     caplog.set_level(logging.INFO, "common.middleware")
     client.get("/plain/", headers={**OURS, f"{prefix}-Context": "a\x85b" + "c" * 300})
 
-    assert caplog.messages == ["context='a\\x85b" + "c" * 197 + "' request_id=r1"]
+    assert caplog.messages[0] == ("context='a\\x85b" + "c" * 197 + "'")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_outage_outside_the_api_views(client, caplog):
     response = client.get("/v2/plain-locked", headers=OURS)
 
     assert (response.status_code, response.json(), response["Retry-After"]) == (503, BUSY, "1")
-    assert "database unavailable: database is locked request_id=r1" in caplog.messages
+    assert "database unavailable: database is locked" in caplog.messages
 
 
 def test_error_pages_outside_the_api_are_html(client):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,6 +23,8 @@ from tests.services import Service
 from tests.world import Tenant
 
 LABELS = ("type", "kind", "state", "result", "quantile", "problem")
+# Of the processes and of the server: they change during a test. tests/common/test_request_log.py
+CHANGING = ("http_", "task_", "web_", "database_")
 Figures = dict[tuple[str, ...], float]
 EMPTY = {
     **{
@@ -71,6 +73,7 @@ def parsed(text: str) -> Figures:
         )
         for family in text_string_to_metric_families(text)
         for sample in family.samples
+        if not family.name.startswith(CHANGING)
     }
 
 
@@ -131,7 +134,11 @@ def test_an_empty_service(db: None) -> None:
     text = response.content.decode()
     assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert parsed(text) == EMPTY
-    families = {family.name: family for family in text_string_to_metric_families(text)}
+    families = {
+        family.name: family
+        for family in text_string_to_metric_families(text)
+        if not family.name.startswith(CHANGING)
+    }
     assert tuple(families) == FAMILIES
     assert {family.type for family in families.values()} == {"gauge"}
     assert all(family.documentation for family in families.values())
@@ -253,7 +260,45 @@ def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery])
             figures()
         counts.append(len(captured))
 
-    assert counts[0] == counts[1] <= 15
+    assert counts[0] == counts[1] <= 16
+
+
+def test_connections_of_the_server(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW max_connections")
+        limit = int(cursor.fetchone()[0])
+
+    text = Client().get("/metrics").content.decode()
+
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if family.name.startswith("database_")
+    }
+    assert {key[1:] for key in found if key[0] == "database_connections"} == {
+        ("active",),
+        ("idle in transaction",),
+        ("idle",),
+    }
+    assert found[("database_connections", "active")] >= 1
+    assert (found[("database_connections_max",)], found[("database_up",)]) == (limit - 3, 1)
+
+
+def test_an_outage_hides_only_what_the_database_says(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Client().get("/healthz")
+
+    def fail() -> None:
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(metrics, "database_now", fail)
+    text = Client().get("/metrics").content.decode()
+
+    names = {family.name for family in text_string_to_metric_families(text)}
+    assert "database_up 0.0" in text.splitlines()
+    assert ("http_request_duration_seconds" in names, "deliveries_due" in names) == (True, False)
 
 
 def test_nothing_personal_is_told(tenant: Tenant) -> None:

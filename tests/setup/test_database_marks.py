@@ -35,8 +35,8 @@ SQL_BY_HAND = {
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
-    "notifications/migrations/0013_lane_check.py": ("notifications/test_lanes",),
-    "notifications/migrations/0015_check_open_lanes.py": ("notifications/test_lanes",),
+    "notifications/migrations/0014_lane_check.py": ("notifications/test_lanes",),
+    "notifications/migrations/0016_check_open_lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/queue.py": (
         "notifications/test_dispatcher",
@@ -50,7 +50,7 @@ SQL_BY_HAND = {
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/fixed_query.py": ("bookings/test_find_booking",),
     "common/migration_sql.py": ("setup/test_app_columns",),
-    "notifications/migrations/0012_fill_app.py": ("setup/test_app_columns",),
+    "notifications/migrations/0013_fill_app.py": ("setup/test_app_columns",),
     "common/sql.py": (
         "bookings/test_series",
         "ops/test_delivery_audit",

@@ -1,9 +1,11 @@
 """The container files, read as far as can be without an engine, and the settings they lead to."""
 
+import ast
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -18,10 +20,27 @@ EXAMPLE = dict(
     for line in (ROOT / ".env.example").read_text().splitlines()
     if re.match(r"(# )?[A-Z_]+=", line)
 )
-FILLED_IN = EXAMPLE | {
-    "SECRET_KEY": "nq3tq8HVhHq2mGqf0oA8Fy0Jx1S5m4wYbV7cR9dLkPz6TgEuXi",
-    "POSTGRES_PASSWORD": "secret",
-    "EMAIL_URL": "smtp+tls://user:password@mail.example.com:587",
+SETTINGS_SOURCE = (ROOT / "scheduling" / "settings.py").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+SECRETS = {
+    "secret_key": "nq3tq8HVhHq2mGqf0oA8Fy0Jx1S5m4wYbV7cR9dLkPz6TgEuXi",
+    "postgres_password": "p@ss/word",
+    "encryption_keys": "",
+    "email_url": "smtp+tls://user:password@mail.example.com:587",
+    "metrics_token": "",
+    "sentry_dsn": "",
+}
+# Of the image, of one container, or not for production.
+NOT_IN_THE_EXAMPLE = {
+    *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
+    *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
+    *("EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN"),
+}
+# Read by compose, and by the packages of OpenTelemetry and Sentry.
+NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS"}
+OF_PACKAGES = {
+    *("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_SERVICE_NAME"),
+    *("OTEL_SDK_DISABLED", "SENTRY_ENVIRONMENT"),
 }
 
 
@@ -39,10 +58,31 @@ def substituted(text: str, variables: dict[str, str]) -> str:
     return re.sub(r"\$\{([A-Z_]+)(:[-?])([^}]*)\}", value, text)
 
 
-def production_environment(**changed: str) -> dict[str, str]:
+def secret_files() -> dict[str, str]:
+    """The service's secrets as files: name of the setting -> path."""
+    folder = Path(os.environ["VAR_DIR"]) / "secrets"
+    folder.mkdir(exist_ok=True)
+    for name, content in SECRETS.items():
+        (folder / name).write_text(f"{content}\n")
     given = SERVICES["web"]["environment"]
-    made = {name: substituted(text, FILLED_IN) for name, text in given.items()}
-    return {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]} | made | changed
+    return {
+        name: str(folder / Path(path).name)
+        for name, path in given.items()
+        if name.endswith("_FILE")
+    }
+
+
+def production_environment(**changed: str) -> dict[str, str]:
+    """Of the service's containers: .env, what compose sets, and the secrets as files.
+
+    `changed`: a secret that is given by itself replaces its file.
+    """
+    given = SERVICES["web"]["environment"]
+    made = {name: substituted(text, EXAMPLE) for name, text in given.items()} | secret_files()
+    made = {name: path for name, path in made.items() if name.removesuffix("_FILE") not in changed}
+    example = {name: value for name, value in EXAMPLE.items() if name not in OF_PACKAGES}
+    base = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
+    return base | example | made | changed
 
 
 def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -54,6 +94,20 @@ def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
+
+
+def python_output(code: str, *, env: dict[str, str]) -> str:
+    """What the code prints with the settings of the environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=env | {"DJANGO_SETTINGS_MODULE": "scheduling.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_deploy_check_is_clean_in_the_compose_environment():
@@ -100,22 +154,99 @@ def test_postgresql_without_a_secret_key_makes_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["SECRET_KEY", "POSTGRES_PASSWORD", "PUBLIC_URL", "ALLOWED_HOSTS", "EMAIL_URL"]
+    ("given", "message"),
+    [
+        ({"EMAIL_URL": "smtp://a", "EMAIL_URL_FILE": "/x"}, "EMAIL_URL_FILE, not both"),
+        ({"METRICS_TOKEN_FILE": "/nowhere/token"}, "METRICS_TOKEN_FILE can't be read"),
+        ({"WEB_THREADS": "0"}, "WEB_THREADS must be an integer from 1 to 256"),
+        ({"LOG_FORMAT": "xml"}, "LOG_FORMAT must be one of plain, json"),
+        ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR"),
+        ({"WORKER_METRICS_ADDRESS": "9100"}, "WORKER_METRICS_ADDRESS must be an address"),
+    ],
 )
+def test_nonsense_in_the_settings_of_operators(given, message):
+    done = manage("check", env=production_environment() | given)
+
+    assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+
+
+def test_every_secret_can_be_a_file():
+    secrets = sorted(set(re.findall(r'env_secret\("(\w+)"\)', SETTINGS_SOURCE)))
+    files = {name: f"{name.lower()}-" + "x" * 40 for name in secrets}
+    files |= {
+        "DATABASE_URL": "postgres://scheduling@db:5432/scheduling",
+        "REDIS_URL": "redis://r:6379/0",
+        "EMAIL_URL": "smtp://u:p@mail:25",
+        "SENTRY_DSN": "",
+    }
+    folder = Path(os.environ["VAR_DIR"]) / "every-secret"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_text(f"  {content}\n")
+    env = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
+    env |= {f"{name}_FILE": str(folder / name) for name in secrets}
+    code = (
+        "from django.conf import settings as s; d = s.DATABASES['default'];"
+        "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
+        "d['HOST'], d['PASSWORD']])"
+    )
+
+    printed = python_output(code, env=env)
+
+    assert secrets == [
+        *("DATABASE_PASSWORD", "DATABASE_URL", "EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN"),
+        *("REDIS_URL", "SECRET_KEY", "SENTRY_DSN"),
+    ]
+    assert ast.literal_eval(printed) == [
+        *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
+        *("mail", "db", files["DATABASE_PASSWORD"]),
+    ]
+
+
+def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
+    folder = tmp_path / "secrets"
+    script = ["sh", str(ROOT / "deploy" / "make_secrets.sh"), str(folder)]
+    subprocess.run(script, check=True)
+    first = {file.name: file.read_text() for file in folder.iterdir()}
+    subprocess.run(script, check=True)
+
+    assert set(first) == {Path(one["file"]).name for one in COMPOSE["secrets"].values()}
+    assert {file.name: file.read_text() for file in folder.iterdir()} == first
+    assert {name for name, text in first.items() if text} == {"secret_key", "postgres_password"}
+    assert len(first["secret_key"]) >= 32
+    assert {oct(file.stat().st_mode)[-3:] for file in folder.iterdir()} == {"444"}
+    assert oct(folder.stat().st_mode)[-3:] == "700"
+
+
+@pytest.mark.parametrize("name", ["PUBLIC_URL", "ALLOWED_HOSTS", "DEFAULT_FROM_EMAIL"])
 def test_compose_refuses_to_start_without(name):
     text = (ROOT / "docker-compose.yml").read_text()
 
     with pytest.raises(KeyError, match=name):
-        substituted(text, FILLED_IN | {name: ""})
+        substituted(text, EXAMPLE | {name: ""})
+
+
+WORKERS = ["worker-email", "worker-webhook", "worker-calendar", "worker-tasks"]
 
 
 def test_compose_services_and_what_they_publish():
     published = {name for name, service in SERVICES.items() if "ports" in service}
+    others = {"proxy", "migrate", "web", "beat", "postgres", "redis", "backup"}
 
-    assert set(SERVICES) == {"migrate", "web", "worker", "beat", "postgres", "redis"}
-    assert published == {"web"}
+    assert set(SERVICES) == {*WORKERS, *others}
+    assert published == {"proxy"}
     assert SERVICES["beat"]["deploy"]["replicas"] == 1
-    assert "container_name" not in SERVICES["worker"]  # or it could not be scaled
+    assert [name for name in SERVICES if "container_name" in SERVICES[name]] == []  # all can scale
+    assert [name for name in SERVICES if "profiles" in SERVICES[name]] == ["backup"]
+
+
+def test_compose_has_a_worker_for_every_queue():
+    code = "from django.conf import settings as s; print(sorted(s.CELERY_TASK_QUEUES))"
+    queues = ast.literal_eval(python_output(code, env=production_environment()))
+
+    served = [SERVICES[name]["command"][-1].removeprefix("--queues=") for name in WORKERS]
+
+    assert sorted(served) == queues
 
 
 def test_compose_waits_for_what_is_healthy():
@@ -128,24 +259,54 @@ def test_compose_waits_for_what_is_healthy():
         "redis": {"condition": "service_healthy"},
     }
 
-    assert health == {"worker", "beat", "postgres", "redis"}
+    assert health == {*WORKERS, "beat", "postgres", "redis"}
     assert "HEALTHCHECK" in DOCKERFILE  # web's
-    assert [SERVICES[name]["depends_on"] for name in ("web", "worker", "beat")] == [ready] * 3
+    for name in ("web", "beat", *WORKERS):
+        assert (name, SERVICES[name]["depends_on"]) == (name, ready)
     assert SERVICES["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    assert SERVICES["proxy"]["depends_on"] == {"web": {"condition": "service_healthy"}}
 
 
-def test_compose_sets_only_what_the_settings_read():
-    settings = (ROOT / "scheduling" / "settings.py").read_text()
+def read_settings() -> set[str]:
+    """The variables that the settings read."""
+    return set(re.findall(r'(?:env_\w+|os\.environ\.get)\(\s*"([A-Z_]+)"', SETTINGS_SOURCE)) | {
+        name for name in OF_PACKAGES if name in SETTINGS_SOURCE
+    }
 
-    unknown = [name for name in SERVICES["web"]["environment"] if f'"{name}"' not in settings]
 
-    assert unknown == []
+def documented_settings() -> set[str]:
+    """The first column of the table of docs/operations.md, "Settings"."""
+    section = OPERATIONS.split("\n## Settings\n")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
+
+
+def test_docs_settings_and_compose_name_the_same_variables():
+    of_service = SERVICES["web"]["environment"]
+    passed = {*EXAMPLE, *(name.removesuffix("_FILE") for name in of_service)}
+
+    assert documented_settings() == read_settings() | OF_PACKAGES
+    assert set(EXAMPLE) - NOT_OF_THE_SETTINGS - documented_settings() == set()
+    assert documented_settings() - set(EXAMPLE) - OF_PACKAGES == NOT_IN_THE_EXAMPLE
+    assert NOT_IN_THE_EXAMPLE - passed == {"VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG"}
+    for name in ("web", "beat", "migrate", *WORKERS):
+        service = SERVICES[name]
+        assert (name, service["env_file"], service["environment"]) == (name, ".env", of_service)
+
+
+def test_compose_gives_each_secret_that_it_names():
+    named = {
+        Path(path).name
+        for name, path in SERVICES["web"]["environment"].items()
+        if name.endswith("_FILE")
+    }
+
+    assert named == set(SERVICES["web"]["secrets"]) == set(COMPOSE["secrets"]) == set(SECRETS)
 
 
 def test_every_variable_of_compose_stands_in_the_example():
     used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
 
-    assert used == set(EXAMPLE)
+    assert used - set(EXAMPLE) == set()
 
 
 def test_dockerfile_copies_what_is_there_and_drops_root():

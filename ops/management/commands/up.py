@@ -144,12 +144,10 @@ def process_commands(listener: socket.socket, *, verbose: bool) -> dict[str, lis
         "--bind",
         f"fd://{listener.fileno()}",
     ]
-    web += ["--worker-class", "gthread", "--workers", "2", "--threads", "4"]
     # Loaded once and forked: halves the memory and the time until the first answer.
     web += ["--preload", "--no-control-socket", "--graceful-timeout", "20", "--log-level", level]
     # On a disk, the heartbeat file would wait for other processes' writes.
     web += ["--worker-tmp-dir", str(heartbeat)]
-    web += ["--access-logfile", "-"] if verbose else []
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "scheduling"]
     worker = [*celery, "worker", "--loglevel", level, "--concurrency", "2", "-O", "fair"]
     # A single worker needs no gossip; mingle would take a second.
@@ -247,6 +245,7 @@ class Supervisor:
         # Celery warns about root, which is often the only user in a container.
         env.setdefault("PYTHONWARNINGS", "ignore:You're running the worker with superuser")
         env.setdefault("LOG_LEVEL", "INFO" if self.verbose else "WARNING")
+        env.setdefault("WEB_THREADS", "4")
         if not settings.REDIS_URL:
             # The file broker moves each message into the temporary folder before it reads it.
             env["TMPDIR"] = str(settings.QUEUE_DIR / "tmp")

@@ -46,7 +46,7 @@ def drop_old_keys(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("notifications", "0011_app_columns")]
+    dependencies = [("notifications", "0012_app_columns")]
 
     operations = [
         FillColumns("notifications_attempt", {"app_id": DELIVERYS_APP, "uuid": UUID}),

@@ -5,7 +5,7 @@ from common.concurrent_index import AddIndexOnline
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("notifications", "0013_lane_check")]
+    dependencies = [("notifications", "0014_lane_check")]
 
     operations = [
         AddIndexOnline(

@@ -53,7 +53,7 @@ SQLITE = (
 class Migration(migrations.Migration):
     dependencies = [
         ("apps_config", "0006_request_count"),
-        ("notifications", "0012_fill_app"),
+        ("notifications", "0013_fill_app"),
     ]
 
     operations = [

@@ -63,7 +63,7 @@ PLAN_ON_SQLITE = (
 class Migration(migrations.Migration):
     dependencies = [
         ("bookings", "0014_fill_app"),
-        ("notifications", "0010_suppression"),
+        ("notifications", "0011_delivery_request"),
     ]
 
     operations = [

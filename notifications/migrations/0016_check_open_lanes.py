@@ -10,6 +10,6 @@ WHERE next_at IS NOT NULL GROUP BY type, app_id, endpoint
 
 
 class Migration(migrations.Migration):
-    dependencies = [("notifications", "0014_delivery_lane_index")]
+    dependencies = [("notifications", "0015_delivery_lane_index")]
 
     operations = [migrations.RunSQL(INSERT, migrations.RunSQL.noop)]

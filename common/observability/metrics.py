@@ -1,0 +1,92 @@
+"""Counts of the processes themselves: requests of web and tasks of workers.
+
+prometheus_client keeps them in files below PROMETHEUS_MULTIPROC_DIR, one per process, because a
+scrape reaches any one process. `ops/metrics.py` adds them up, with what the database says.
+"""
+
+import functools
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, multiprocess
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+TASK_BUCKETS = (0.01, 0.05, 0.25, 1, 5, 10, 30, 60)
+FOLDER = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])  # set by the settings
+FOLDER.mkdir(parents=True, exist_ok=True)
+
+# Labels make a file only when they are first used: commands of manage.py leave none.
+_requests = Histogram(
+    "http_request_duration_seconds",
+    "Requests by method, route and class of the status.",
+    ("method", "route", "status"),
+    buckets=REQUEST_BUCKETS,
+)
+_requests_in_progress = Gauge(
+    "http_requests_in_progress",
+    "Requests being served; each takes one of web_threads.",
+    ("method",),
+    multiprocess_mode="livesum",
+)
+_tasks = Histogram(
+    "task_duration_seconds",
+    "Tasks of workers by name and result (success, failure, retry).",
+    ("task", "result"),
+    buckets=TASK_BUCKETS,
+)
+
+
+def known_method(method: str | None) -> str:
+    """Return the method as a label: a client can send any word."""
+    return method if method in METHODS else "other"
+
+
+# Finding a child by its labels costs more than counting.
+_requests_of = functools.cache(_requests.labels)
+_requests_in_progress_of = functools.cache(_requests_in_progress.labels)
+
+
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
+    _requests_of(method, route, f"{status // 100}xx").observe(seconds)
+
+
+def count_open_request(method: str, change: int) -> None:
+    """Count a request that begins (1) or ends (-1)."""
+    _requests_in_progress_of(method).inc(change)
+
+
+def count_task(task: str, result: str, seconds: float) -> None:
+    _tasks.labels(task, result).observe(seconds)
+
+
+def report_threads(threads: int) -> None:
+    """Called once by each web process."""
+    gauge = Gauge(
+        "web_threads",
+        "Threads of all web processes: requests served at once.",
+        multiprocess_mode="livesum",
+    )
+    gauge.set(threads)
+
+
+def process_registry() -> CollectorRegistry:
+    """Return the sums over all processes that share the folder."""
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)
+    return registry
+
+
+def forget_process(pid: int) -> None:
+    """Remove the gauges of an ended process; its counts stay in the sums."""
+    multiprocess.mark_process_dead(pid)
+
+
+def remove_old_files() -> None:
+    """Remove the files of processes that run no more: at the start of web all counts begin anew."""
+    for file in FOLDER.glob("*_*.db"):
+        pid = file.stem.rpartition("_")[2]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            with suppress(FileNotFoundError):
+                file.unlink()

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Restores a backup into an empty database: sh restore.sh FILE
+# The database is named as for backup.sh. All or nothing; a database with tables is refused.
+set -eu
+file=$1
+if [ -n "${PGPASSWORD_FILE:-}" ]; then
+    PGPASSWORD=$(cat -- "$PGPASSWORD_FILE")
+    export PGPASSWORD
+fi
+
+tables=$(psql ${DATABASE_URL:+"$DATABASE_URL"} --no-psqlrc --tuples-only --no-align --command \
+    "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+if [ "$tables" != 0 ]; then
+    echo "The database has $tables tables. Restore into an empty one: createdb scheduling_restored" >&2
+    exit 1
+fi
+pg_restore --dbname="${DATABASE_URL:-${PGDATABASE:?}}" --no-owner --no-privileges --exit-on-error \
+    --single-transaction "$file"
+psql ${DATABASE_URL:+"$DATABASE_URL"} --no-psqlrc --quiet --command "ANALYZE"

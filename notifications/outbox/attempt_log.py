@@ -1,0 +1,44 @@
+"""The log line and the trace of an attempt to send a delivery."""
+
+import logging
+from collections.abc import Callable
+
+from common.observability import tracing
+from common.observability.log_format import log_fields
+from notifications.models import Delivery
+from notifications.outbox.results import SendResult
+
+logger = logging.getLogger(__name__)
+
+
+def send_and_log(row: Delivery, send: Callable[[], SendResult]) -> SendResult:
+    """Return the result of the attempt; a bug in it is a failed attempt.
+
+    The log lines have the id of the request that caused the delivery, and its trace goes on. Runs
+    in a thread without database access.
+    """
+    named = {"delivery": row.id, "type": row.type, "app": row.app_id}
+    if row.request_id:
+        named["request_id"] = row.request_id
+    with (
+        log_fields(**named) as fields,
+        tracing.delivery_span(row.type, row.trace_parent, fields) as span,
+    ):
+        try:
+            result = send()
+        except Exception as error:
+            logger.exception("delivery %s can't be sent", row.id)
+            result = SendResult(ok=False, error=f"Internal error ({type(error).__name__}).")
+        span.end(ok=result.ok, status=result.response_code)
+        logger.info(
+            "attempt",
+            extra={
+                "fields": {
+                    "ok": result.ok,
+                    "status": result.response_code or "",
+                    "ms": round(result.seconds * 1000, 1),
+                    "error": result.error,
+                }
+            },
+        )
+    return result

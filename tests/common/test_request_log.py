@@ -1,0 +1,94 @@
+"""The access log and the histogram of requests."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from django.test import Client
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from common.observability import metrics
+from common.observability.log_format import JsonFormatter
+from tests.world import Tenant
+
+Counts = dict[tuple[str, str, str], float]
+
+
+def request_counts() -> Counts:
+    """(method, route, status) -> number of requests of this process so far."""
+    text = generate_latest(metrics.process_registry()).decode()
+    return {
+        (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "http_request_duration_seconds_count"
+    }
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """Captures lines in JSON, with the fields of their context."""
+    caplog.set_level(logging.INFO, "access")
+    caplog.handler.setFormatter(JsonFormatter())
+    return caplog
+
+
+def access_lines(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in log.text.splitlines()]
+    return [line for line in lines if line["logger"] == "access"]
+
+
+@pytest.mark.django_db
+def test_access_line_has_the_route_and_no_query(log: pytest.LogCaptureFixture) -> None:
+    headers = {"X-Request-Id": "r1", "User-Agent": "probe"}
+
+    Client().get("/healthz?token=secret", headers=headers)
+
+    (line,) = access_lines(log)
+    assert (line.pop("ms") >= 0, line.pop("time")[-1], line.pop("process") > 0) == (True, "Z", True)
+    assert line == {
+        "level": "INFO",
+        "logger": "access",
+        "message": "request",
+        "request_id": "r1",
+        "method": "GET",
+        "path": "/healthz",
+        "route": "/healthz",
+        "status": 200,
+        "bytes": "15",
+        "client": "127.0.0.1",
+        "agent": "probe",
+    }
+
+
+def test_access_line_has_the_app(tenant: Tenant, log: pytest.LogCaptureFixture) -> None:
+    tenant.call("GET", "/bookings", headers={"X-Request-Id": "r1"})
+    tenant.call("GET", "/nowhere", headers={"X-Request-Id": "r2"})
+
+    found = [
+        (line["request_id"], line["route"], line["status"], line.get("app"))
+        for line in access_lines(log)
+    ]
+    assert found == [
+        ("r1", "/v2/bookings", 200, str(tenant.app.id)),
+        ("r2", "unmatched", 404, None),
+    ]
+
+
+@pytest.mark.django_db
+def test_requests_are_counted_by_route_and_not_by_path() -> None:
+    before = request_counts()
+    client = Client()
+
+    for path in ("/healthz", "/healthz/nowhere", "/v2/nowhere", "/v2/bookings/1", "/v2/bookings/2"):
+        client.get(path)
+    client.generic("BREW", "/healthz")
+
+    new = {key: count - before.get(key, 0) for key, count in request_counts().items()}
+    assert {key: count for key, count in new.items() if count} == {
+        ("GET", "/healthz", "2xx"): 1,
+        ("GET", "unmatched", "4xx"): 4,
+        ("other", "/healthz", "4xx"): 1,
+    }

@@ -1,0 +1,42 @@
+"""The metrics that the service has, from a scrape after a request and a task."""
+
+import functools
+import re
+
+from django.test import Client
+from prometheus_client import generate_latest
+
+from common.observability import metrics
+from ops.metrics import DatabaseCollector
+
+# Words of PromQL, and labels.
+NOT_METRICS = frozenset(
+    {
+        *("by", "on", "or", "and", "sum", "max", "min", "rate", "increase", "deriv", "absent"),
+        *("histogram_quantile", "offset", "le", "ignoring", "topk", "clamp_min", "without"),
+        *("group_left", "irate"),
+    }
+)
+
+
+# Each process may report its threads once.
+report_threads_once = functools.cache(lambda: metrics.report_threads(8))
+
+
+def existing_metrics() -> dict[str, str]:
+    """Name -> type; needs a database."""
+    Client().get("/healthz")
+    metrics.count_task("task", "success", 0.1)
+    report_threads_once()
+    texts = [generate_latest(DatabaseCollector()), generate_latest(metrics.process_registry())]
+    text = b"".join(texts).decode()
+    return dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
+
+
+def used_metrics(expression: str) -> set[str]:
+    """The metrics of a PromQL expression, histograms without their suffix."""
+    bare = re.sub(r'"[^"]*"', "", expression)
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]", "", bare)
+    bare = re.sub(r"\b(by|on|without)\s*\([^)]*\)", "", bare)
+    words = set(re.findall(r"\b[a-z_]+[a-z]\b", bare)) - NOT_METRICS
+    return {re.sub(r"_(bucket|count|sum)$", "", word) for word in words}

@@ -1,0 +1,160 @@
+"""deploy/helm: the chart, rendered by Helm's own engine (helm-python-sdk)."""
+
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+
+from notifications.models import Delivery
+from tests.services import ROOT
+from tests.setup.test_production import documented_settings
+
+helm = pytest.importorskip(
+    "helm_python", reason="helm-python-sdk, Helm as a library, has no wheel for this machine"
+)
+
+CHART = str(ROOT / "deploy" / "helm" / "scheduling")
+QUEUES = sorted(settings.CELERY_TASK_QUEUES)
+Objects = dict[tuple[str, str], Any]
+
+
+def render(values: dict[str, Any]) -> Objects:
+    """(kind, name) -> object, of the release `demo`."""
+    with helm.Chart.load(CHART) as chart:
+        chart.validate_schema(values)
+        files = chart.render(values, name="demo", namespace="prod")
+    made = [one for text in files.values() for one in yaml.safe_load_all(text) if one]
+    found = {(one["kind"], one["metadata"]["name"]): one for one in made}
+    assert len(found) == len(made)
+    return found
+
+
+@pytest.fixture(scope="module")
+def objects() -> Objects:
+    return render({"keda": {"enabled": True}, "backup": {"enabled": True}})
+
+
+def pods(objects: Objects) -> dict[str, Any]:
+    """Name -> pod spec, of what runs the service's image."""
+    return {
+        name: one["spec"]["template"]["spec"]
+        for (kind, name), one in objects.items()
+        if kind in ("Deployment", "Job")
+    }
+
+
+def test_lint_finds_only_the_missing_icon() -> None:
+    found = helm.lint(CHART)
+
+    assert [message["error"] for message in found["messages"]] == ["icon is recommended"]
+
+
+def test_chart_has_web_a_worker_per_queue_beat_and_migrations(objects: Objects) -> None:
+    workers = [f"demo-worker-{queue}" for queue in QUEUES]
+
+    assert sorted(objects) == sorted(
+        [
+            *(("Deployment", name) for name in ["demo-web", "demo-beat", *workers]),
+            *(("ScaledObject", f"demo-worker-{kind}") for kind in Delivery.TYPES),
+            ("Job", "demo-migrate"),
+            ("Service", "demo-web"),
+            ("Ingress", "demo"),
+            ("PodDisruptionBudget", "demo-web"),
+            ("HorizontalPodAutoscaler", "demo-web"),
+            ("CronJob", "demo-backup"),
+            ("ConfigMap", "demo-backup"),
+        ]
+    )
+    for queue in QUEUES:
+        (container,) = pods(objects)[f"demo-worker-{queue}"]["containers"]
+        assert container["args"][-1] == f"--queues={queue}"
+    assert objects["Deployment", "demo-beat"]["spec"]["replicas"] == 1
+    annotations = objects["Job", "demo-migrate"]["metadata"]["annotations"]
+    assert annotations["helm.sh/hook"] == "pre-install,pre-upgrade"
+
+
+def test_web_scales_by_cpu_and_workers_by_due_deliveries(objects: Objects) -> None:
+    (metric,) = objects["HorizontalPodAutoscaler", "demo-web"]["spec"]["metrics"]
+    queries = {
+        kind: objects["ScaledObject", f"demo-worker-{kind}"]["spec"]["triggers"][0]["metadata"][
+            "query"
+        ]
+        for kind in Delivery.TYPES
+    }
+
+    assert metric["resource"]["name"] == "cpu"
+    assert queries == {kind: f'max(deliveries_due{{type="{kind}"}})' for kind in Delivery.TYPES}
+    for name in ("demo-web", *(f"demo-worker-{kind}" for kind in Delivery.TYPES)):
+        assert (name, "replicas" in objects["Deployment", name]["spec"]) == (name, False)
+
+
+def test_selectors_match_the_pods_of_their_own_deployment_only(objects: Objects) -> None:
+    deployments = {name: one for (kind, name), one in objects.items() if kind == "Deployment"}
+    for name, one in deployments.items():
+        wanted = one["spec"]["selector"]["matchLabels"].items()
+        matched = [
+            other
+            for other, deployment in deployments.items()
+            if wanted <= deployment["spec"]["template"]["metadata"]["labels"].items()
+        ]
+        assert matched == [name]
+    web = objects["Deployment", "demo-web"]["spec"]["selector"]["matchLabels"]
+    assert objects["Service", "demo-web"]["spec"]["selector"] == web
+
+
+def test_containers_get_documented_settings_and_secrets_as_files(objects: Objects) -> None:
+    documented = documented_settings()
+    for name, pod in pods(objects).items():
+        (container,) = pod["containers"]
+        variables = {one["name"]: one["value"] for one in container["env"]}
+        files = {key for key in variables if key.endswith("_FILE")}
+        mounts = {mount["name"] for mount in container["volumeMounts"]}
+
+        assert {key.removesuffix("_FILE") for key in variables} - documented == set(), name
+        assert files == {
+            "SECRET_KEY_FILE",
+            "DATABASE_URL_FILE",
+            "REDIS_URL_FILE",
+            "EMAIL_URL_FILE",
+        }
+        assert mounts == {volume["name"] for volume in pod["volumes"]}
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+def test_workers_have_time_to_finish_and_web_is_never_short(objects: Objects) -> None:
+    for queue in QUEUES:
+        assert pods(objects)[f"demo-worker-{queue}"]["terminationGracePeriodSeconds"] >= 40
+    rolling = objects["Deployment", "demo-web"]["spec"]["strategy"]["rollingUpdate"]
+    assert rolling == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def test_backup_runs_the_script_of_this_project(objects: Objects) -> None:
+    script = (ROOT / "deploy" / "backup" / "backup.sh").read_text()
+
+    assert objects["ConfigMap", "demo-backup"]["data"]["backup.sh"].strip() == script.strip()
+
+
+def test_without_autoscaling_the_replicas_are_fixed() -> None:
+    objects = render({"web": {"autoscaling": {"enabled": False}, "replicas": 3}})
+
+    assert objects["Deployment", "demo-web"]["spec"]["replicas"] == 3
+    assert objects["Deployment", "demo-worker-email"]["spec"]["replicas"] == 1
+    assert {kind for kind, _ in objects} & {"HorizontalPodAutoscaler", "ScaledObject"} == set()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"publicUrl": "bookings.example.com"},
+        {"secrets": ["database-url"]},
+        {"secrets": ["secret-key", "password"]},
+        {"settings": {"WEB_THREADS": 8}},
+        {"workers": {"email": {"replicas": 0, "concurrency": 1}}},
+        {"workers": {"webhook": None}},
+    ],
+)
+def test_values_that_make_no_service_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(helm.HelmError):
+        render(values)
