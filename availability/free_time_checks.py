@@ -129,7 +129,7 @@ def _resource_checkers(
     )
     of_others = replace(query, elsewhere=claims[0].elsewhere, without=without)
     busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
-    counts = count_days(of_others, whole)
+    counts = count_days(of_others, query.resources, whole)
     return [
         _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
         for resource in query.resources

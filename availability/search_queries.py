@@ -55,12 +55,9 @@ WHERE used_at IS NULL AND resource_id {among} AND "end" > %s AND start < %s AND 
     {unlike} {group}
 """
 _SPAN = 'resource_id, start, "end"'
-# Events and holds are aggregated separately: sorting them together would slow down events even
-# where there are no holds.
-_PACKED = (
-    "resource_id,"
-    """ string_agg(timestamptz_send(start) || timestamptz_send("end"), '' ORDER BY start)"""
-)
+# Not sorted: an ORDER BY would double the time of the query. The index returns the events of a
+# resource by their end, so Python sorts a list that is nearly in order.
+_PACKED = """resource_id, string_agg(timestamptz_send(start) || timestamptz_send("end"), '')"""
 _ROWS = """
 SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
     CAST(strftime('%%s', "end") AS INTEGER)
@@ -205,9 +202,9 @@ def _unpack_all(rows: list[tuple[uuid.UUID, bytes]]) -> dict[uuid.UUID, Pairs]:
     """Unpack the rows; a resource may have two, one of events and one of holds."""
     found: dict[uuid.UUID, Pairs] = {}
     for resource_id, packed in rows:
-        pairs = _unpack(packed)
-        known = found.get(resource_id)
-        found[resource_id] = sorted(known + pairs) if known else pairs
+        found.setdefault(resource_id, []).extend(_unpack(packed))
+    for pairs in found.values():
+        pairs.sort()
     return found
 
 
