@@ -391,7 +391,9 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
     if not query.resources:
         return []
     whole = _whole(query.spans.values())
-    obstacles = Obstacles(fetch_busy_items(query, whole), _closed_days(query, query.resources, whole))
+    obstacles = Obstacles(
+        fetch_busy_items(query, whole), _closed_days(query, query.resources, whole)
+    )
     try:
         return [
             Explanation(

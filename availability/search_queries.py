@@ -45,6 +45,12 @@ _OF_PROJECT = _RESOURCES.format(
     only="own.project_id = %s",
     order="own.position, own.id",
 )
+_ZONES_OF_PROJECT = """
+SELECT resource.id, resource.timezone FROM availability_projectresource own
+JOIN availability_resource resource ON resource.id = own.resource_id
+WHERE own.project_id = %s AND resource.app_id = %s AND resource.deleted_at IS NULL
+ORDER BY own.position, own.id
+"""
 # Events that block, and holds that are neither used nor expired.
 _TAKEN = """
 SELECT {event} FROM availability_event
@@ -117,6 +123,13 @@ def fetch_project_resources(
     """Return the project's resources in its order, as `fetch_resources`. One query."""
     stale = datetime_param(stale_before(now))
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
+
+
+def fetch_project_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> dict[uuid.UUID, str]:
+    """Return the time zones of the project's resources by id, in its order. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ZONES_OF_PROJECT, [id_param(project_id), id_param(app_id)])
+        return {parse_id(resource_id): zone for resource_id, zone in cursor.fetchall()}
 
 
 def _resource_rows(statement: str, params: list) -> list[ResourceRow]:

@@ -213,9 +213,7 @@ _MODES = {
 }
 
 
-def _candidates_of(
-    timeline: ResourceTimeline, slot_request: SlotRequest, limit: int
-) -> Candidates:
+def _candidates_of(timeline: ResourceTimeline, slot_request: SlotRequest, limit: int) -> Candidates:
     gaps = _gaps(timeline, slot_request, at_least=slot_request.length or 1)
     return _candidates((timeline,), gaps, slot_request, limit)
 

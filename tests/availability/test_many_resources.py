@@ -75,7 +75,10 @@ def test_resources_that_can_add_no_slot_are_not_read(
     # Batches of 2, 8 and 2.
     for resource in resources:
         tenant.make_event(resource["calendars"][0]["id"], f"{MONDAY}T09:00Z", f"{MONDAY}T12:00Z")
-    few, many = count_queries(tenant, resources[:2], **GRID), count_queries(tenant, resources, **GRID)
+    few, many = (
+        count_queries(tenant, resources[:2], **GRID),
+        count_queries(tenant, resources, **GRID),
+    )
     assert many == few + 2
 
 
