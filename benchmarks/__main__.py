@@ -11,7 +11,16 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, office, public_limits, startup
+from benchmarks import (
+    core,
+    creation,
+    deliveries,
+    endpoints,
+    many_resources,
+    office,
+    public_limits,
+    startup,
+)
 from benchmarks.stage import Goal
 
 
@@ -27,6 +36,7 @@ def core_goals() -> list[Goal]:
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
     "endpoints": endpoints.measure,
+    "many_resources": many_resources.measure,
     "creation": creation.measure,
     "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
