@@ -96,15 +96,16 @@ def fill_small() -> dict[str, Any]:
 
 
 SIZES = (10, 500, 10_000)
+ALONE = 33
 
 
 def fill_many() -> dict[str, Any]:
-    """Create 10,000 free resources, and projects of the first 10, the first 500 and of all."""
+    """Create projects of 10, 500 and 10,000 free resources, and resources without a project."""
     found, _ = make_app("many", 0)
     app = App.objects.get(id=found["app"])
     resources = Resource.objects.bulk_create(
         Resource(app=app, name=f"R{number}", timezone="Europe/Berlin")
-        for number in range(SIZES[-1])
+        for number in range(SIZES[-1] + ALONE)
     )
     Calendar.objects.bulk_create(Calendar(resource=resource, name="C") for resource in resources)
     Constraint.objects.bulk_create(
@@ -127,8 +128,8 @@ def fill_many() -> dict[str, Any]:
         projects[str(size)] = str(project.id)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    ids = [str(resource.id) for resource in resources[: SIZES[1]]]
-    return {**found, "resources": ids, "projects": projects}
+    alone = [str(resource.id) for resource in resources[-ALONE:]]
+    return {**found, "resources": alone, "projects": projects}
 
 
 CALENDARS, IN_EACH = 10, 50
