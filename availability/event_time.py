@@ -320,6 +320,7 @@ def find_alternatives(
         bounds=time_request.rules.own if time_request.rules else None,
         elsewhere=time_request.elsewhere,
     )
-    mode = "mutual" if mode == "mutual" else "exclusive"
+    # Only the times count, not which resources are free.
+    mode = "mutual" if mode == "mutual" else "roundrobin_prioritized"
     slots = search_first_slots(query, mode=mode, count=ALTERNATIVES)
     return [span_record(to_datetime(start), to_datetime(end)) for start, end, _ in slots]

@@ -5,7 +5,7 @@ time request blocks those after it, as its event will.
 """
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from availability.booking_policies import without_notice_rules
@@ -51,22 +51,62 @@ def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
         raise SlotTaken(conflicts)
 
 
-def choose_free_resources(
+def find_free_resources(
     time_request: TimeRequest, candidates: AvailabilityQuery
 ) -> list[SearchResource]:
     """The candidates that are free for the time request, in their order.
 
-    Reads without a lock: the caller locks its choice and checks again. If none is free, raises
-    SlotTaken if a resource is only taken and no rule is broken (the more precise reason), else
-    NotAvailable.
+    Reads without a lock: the caller locks its choice and checks again. Finds no reasons.
     """
-    judged = check_requests([time_request], candidates)
-    free = [resource for resource in candidates.resources if not judged[resource.id][0]]
-    if free:
-        return free
-    refusals = [refusal for (refusal,) in judged.values() if refusal]
-    nearest = [refusal for refusal in refusals if isinstance(refusal, SlotTaken)] or refusals
-    raise nearest[0] if nearest else NotAvailable([NO_RESOURCE])
+    checkers = _resource_checkers([(time_request, candidates)], time_request.holds)
+    if not checkers:
+        return list(candidates.resources)
+    rules = _RuleChecks(candidates, time_request.span)
+    return [
+        checker.resource
+        for checker in checkers
+        if rules.permit(checker.resource) and not checker.is_taken(time_request)
+    ]
+
+
+def find_nearest_refusal(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> SlotTaken | NotAvailable:
+    """The refusal to report if no candidate is free.
+
+    SlotTaken for the first resource that is only taken and no rule is broken (the more precise
+    reason), else NotAvailable with the reasons of the first resource.
+    """
+    if not candidates.resources:
+        return NotAvailable([NO_RESOURCE])
+    checkers = _resource_checkers([(time_request, candidates)], time_request.holds)
+    rules = _RuleChecks(candidates, time_request.span)
+    for checker in checkers:
+        if checker.overlaps(time_request) and rules.permit(checker.resource):
+            refusal = checker.judge(time_request)
+            if isinstance(refusal, SlotTaken):
+                return refusal
+    refusals = (checker.judge(time_request) for checker in checkers)
+    # Without any, a resource has become free meanwhile.
+    return next(filter(None, refusals), SlotTaken())
+
+
+class _RuleChecks:
+    """Whether the rules permit a span, whatever is busy; checked once for resources with the same
+    rules and zone.
+    """
+
+    def __init__(self, query: AvailabilityQuery, span: TimeSpan) -> None:
+        self._query = query
+        self._span = span
+        self._permitted: dict[tuple, bool] = {}
+
+    def permit(self, resource: SearchResource) -> bool:
+        kind = resource.rules, resource.zone, resource.is_closed
+        if kind not in self._permitted:
+            reasons = find_unavailability(self._query, resource, self._span, Obstacles({}, {}))
+            self._permitted[kind] = not reasons
+        return self._permitted[kind]
 
 
 def check_requests(
@@ -129,7 +169,7 @@ def _resource_checkers(
     )
     of_others = replace(query, elsewhere=claims[0].elsewhere, without=without)
     busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
-    counts = count_days(of_others, whole)
+    counts = count_days(of_others, query.resources, whole)
     return [
         _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
         for resource in query.resources
@@ -156,20 +196,22 @@ class _ResourceChecker:
                 self.take(time_request, self.query.project_id)
         return verdicts
 
+    def is_taken(self, time_request: TimeRequest) -> bool:
+        """Whether a busy item or its buffer, or the daily limit, blocks the time request."""
+        return bool(self._near(time_request) or self._days_at_limit(time_request))
+
+    def overlaps(self, time_request: TimeRequest) -> bool:
+        return bool(_overlaps(self._near(time_request), time_request.span))
+
     def judge(self, time_request: TimeRequest) -> RequestRefusal:
-        buffer, span = self.query.terms.buffer, time_request.span
-        near = [
-            busy_item
-            for busy_item in (self.busy if time_request.exclusive else ())
-            if busy_item.start < span.end + buffer and busy_item.end > span.start - buffer
-        ]
+        span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
             {self.resource.id: near}, {self.resource.id: self._days_at_limit(time_request)}
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
             return None
-        overlaps = [item for item in near if item.start < span.end and item.end > span.start]
+        overlaps = _overlaps(near, span)
         # An overlap without any other reason breaks no rule.
         if overlaps and all(reason.type in ("event", "hold", "buffer") for reason in reasons):
             # Conflicts with an id come before those of external calendars, which have none.
@@ -178,6 +220,14 @@ class _ResourceChecker:
             named = named[:CONFLICTS_NAMED]
             return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
         return NotAvailable(reasons)
+
+    def _near(self, time_request: TimeRequest) -> list[BusyItem]:
+        """The busy items that block the time request, themselves or with their buffer."""
+        if not time_request.exclusive:
+            return []
+        buffer = self.query.terms.buffer
+        start, end = time_request.span
+        return _overlaps(self.busy, TimeSpan(start - buffer, end + buffer))
 
     def _days_at_limit(self, time_request: TimeRequest) -> list[tuple[int, int]]:
         most = self.query.terms.max_per_day
@@ -195,6 +245,10 @@ class _ResourceChecker:
             return
         for day in local_days(start, end, self.resource.zone):
             self.days[day] = self.days.get(day, 0) + 1
+
+
+def _overlaps(items: Iterable[BusyItem], span: TimeSpan) -> list[BusyItem]:
+    return [item for item in items if item.start < span.end and item.end > span.start]
 
 
 def restrict_to_resources(

@@ -13,6 +13,7 @@ from availability.core.constraints import ConstraintRule, open_windows, parse_co
 from availability.core.explain import BusyItem, Reason, Segment, explain, never_open
 from availability.core.intervals import complement
 from availability.core.slots import (
+    FirstFreeSlots,
     ResourceTimeline,
     Slot,
     SlotRequest,
@@ -186,36 +187,53 @@ class PreparedSearch(NamedTuple):
 
 def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
     """Fetch what blocks the resources. At most two queries, however many resources there are."""
-    terms = query.terms
     whole = _whole(query.spans.values())
-    wide = TimeSpan(whole.start - terms.buffer, whole.end + terms.buffer)
-    ids = [resource.id for resource in query.resources]
+    timelines = [_timeline_without_busy(query, resource, whole) for resource in query.resources]
+    return PreparedSearch(_with_busy(timelines, query, whole), _slot_request(query, whole))
+
+
+def _timeline_without_busy(
+    query: AvailabilityQuery, resource: SearchResource, whole: TimeSpan
+) -> ResourceTimeline:
+    closed = [
+        *_closed_by_request(query, resource, whole),
+        *_outside(query.spans[resource.zone], whole),
+        *resource.closed_in(whole),
+    ]
+    return ResourceTimeline(
+        key=resource,
+        zone=resource.zone,
+        rules=query.grid_rules(resource) if query.bounds else query.rule_lists(resource),
+        busy=(),
+        closed=sorted(closed),
+    )
+
+
+def _with_busy(
+    timelines: Sequence[ResourceTimeline], query: AvailabilityQuery, whole: TimeSpan
+) -> list[ResourceTimeline]:
+    """Return the timelines with their busy time and the days closed by a daily limit."""
+    resources = [timeline.key for timeline in timelines]
     busy = fetch_busy(
-        ids,
-        wide,
+        [resource.id for resource in resources],
+        TimeSpan(whole.start - query.terms.buffer, whole.end + query.terms.buffer),
         now=query.now,
-        ignore_all_day=terms.ignore_all_day_events,
+        ignore_all_day=query.terms.ignore_all_day_events,
         without=query.without,
     )
-    closed = _closed_days(query, whole)
-    timelines = [
-        ResourceTimeline(
-            key=resource,
-            zone=resource.zone,
-            rules=query.grid_rules(resource) if query.bounds else query.rule_lists(resource),
+    closed = _closed_days(query, resources, whole)
+    return [
+        timeline._replace(
             busy=_with_elsewhere(busy.get(resource.id, []), query, resource),
-            closed=sorted(
-                [
-                    *closed.get(resource.id, []),
-                    *_closed_by_request(query, resource, whole),
-                    *_outside(query.spans[resource.zone], whole),
-                    *resource.closed_in(whole),
-                ]
-            ),
+            closed=sorted([*timeline.closed, *closed.get(resource.id, ())]),
         )
-        for resource in query.resources
+        for timeline, resource in zip(timelines, resources, strict=True)
     ]
-    slot_request = SlotRequest(
+
+
+def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
+    terms = query.terms
+    return SlotRequest(
         start=whole.start,
         end=whole.end,
         length=terms.length,
@@ -223,7 +241,6 @@ def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
         increment=terms.increment,
         not_before=None if terms.include_past else int(query.now.timestamp()),
     )
-    return PreparedSearch(timelines, slot_request)
 
 
 def _closed_by_request(
@@ -242,23 +259,27 @@ def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResou
     return sorted([*busy, *spans]) if spans else busy
 
 
-def count_days(query: AvailabilityQuery, span: TimeSpan) -> DayCounts:
+def count_days(
+    query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
+) -> DayCounts:
     """Count the project's bookings per resource and local day; {} without a daily limit."""
     if query.terms.max_per_day is None or query.project_id is None:
         return {}
-    zones = {resource.id: resource.zone for resource in query.resources}
+    zones = {resource.id: resource.zone for resource in resources}
     return fetch_day_counts(
         zones, span, project_id=query.project_id, now=query.now, without=query.without
     )
 
 
-def _closed_days(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, Pairs]:
-    counts, most = count_days(query, span), query.terms.max_per_day
+def _closed_days(
+    query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
+) -> dict[uuid.UUID, Pairs]:
+    counts, most = count_days(query, resources, span), query.terms.max_per_day
     if most is None:
         return {}
     return {
         resource.id: closed_days(counts[resource.id], resource.zone, most)
-        for resource in query.resources
+        for resource in resources
         if resource.id in counts
     }
 
@@ -274,18 +295,47 @@ def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
 
 
 def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[Slot]:
-    """Return the slots sorted by start. Raises Invalid on `to` for more than 100,000 slots."""
+    """Return the slots sorted by start. Raises Invalid on `to` for more than 100,000 slots, in the
+    modes mutual and exclusive for more than 100,000 pairs of slot and resource.
+    """
     if not query.resources:
         return []
-    prepared = prepare_search(query)
     mode = mode or query.terms.mode
-    timelines = prepared.timelines
-    if mode == "roundrobin_random":
-        timelines = random.sample(timelines, len(timelines))
     try:
-        return find_slots(mode, timelines, prepared.slot_request)
+        if mode in ("mutual", "exclusive"):
+            return find_slots(mode, *prepare_search(query))
+        return _search_first_free(query, shuffled=mode == "roundrobin_random")
     except TooManySlots as error:
         raise Invalid.at("to", "More than 100,000 slots: request a shorter range.") from error
+
+
+FIRST_BATCH = 32
+
+
+def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot]:
+    """Return the slots, each with the first free resource.
+
+    Reads busy time in growing batches of resources, and only of those that could add a slot: two
+    queries for each batch, so at most six for 500 resources.
+    """
+    resources = list(query.resources)
+    if shuffled:
+        random.shuffle(resources)
+    whole = _whole(query.spans.values())
+    found = FirstFreeSlots(_slot_request(query, whole))
+    first, size = 0, FIRST_BATCH if found.has_fixed_starts else len(resources)
+    while first < len(resources):
+        batch = [
+            timeline
+            for resource in resources[first : first + size]
+            if found.can_add(timeline := _timeline_without_busy(query, resource, whole))
+        ]
+        if batch:
+            for timeline, blocked in zip(batch, _with_busy(batch, query, whole), strict=True):
+                if found.can_add(timeline):
+                    found.add(blocked)
+        first, size = first + size, 4 * size
+    return found.slots()
 
 
 def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
@@ -341,7 +391,9 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
     if not query.resources:
         return []
     whole = _whole(query.spans.values())
-    obstacles = Obstacles(fetch_busy_items(query, whole), _closed_days(query, whole))
+    obstacles = Obstacles(
+        fetch_busy_items(query, whole), _closed_days(query, query.resources, whole)
+    )
     try:
         return [
             Explanation(

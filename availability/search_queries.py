@@ -45,6 +45,12 @@ _OF_PROJECT = _RESOURCES.format(
     only="own.project_id = %s",
     order="own.position, own.id",
 )
+_ZONES_OF_PROJECT = """
+SELECT resource.id, resource.timezone FROM availability_projectresource own
+JOIN availability_resource resource ON resource.id = own.resource_id
+WHERE own.project_id = %s AND resource.app_id = %s AND resource.deleted_at IS NULL
+ORDER BY own.position, own.id
+"""
 # Events that block, and holds that are neither used nor expired.
 _TAKEN = """
 SELECT {event} FROM availability_event
@@ -55,12 +61,9 @@ WHERE used_at IS NULL AND resource_id {among} AND "end" > %s AND start < %s AND 
     {unlike} {group}
 """
 _SPAN = 'resource_id, start, "end"'
-# Events and holds are aggregated separately: sorting them together would slow down events even
-# where there are no holds.
-_PACKED = (
-    "resource_id,"
-    """ string_agg(timestamptz_send(start) || timestamptz_send("end"), '' ORDER BY start)"""
-)
+# Not sorted: an ORDER BY would double the time of the query. The index returns the events of a
+# resource by their end, so Python sorts a list that is nearly in order.
+_PACKED = """resource_id, string_agg(timestamptz_send(start) || timestamptz_send("end"), '')"""
 _ROWS = """
 SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
     CAST(strftime('%%s', "end") AS INTEGER)
@@ -120,6 +123,13 @@ def fetch_project_resources(
     """Return the project's resources in its order, as `fetch_resources`. One query."""
     stale = datetime_param(stale_before(now))
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
+
+
+def fetch_project_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> dict[uuid.UUID, str]:
+    """Return the time zones of the project's resources by id, in its order. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ZONES_OF_PROJECT, [id_param(project_id), id_param(app_id)])
+        return {parse_id(resource_id): zone for resource_id, zone in cursor.fetchall()}
 
 
 def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
@@ -205,9 +215,9 @@ def _unpack_all(rows: list[tuple[uuid.UUID, bytes]]) -> dict[uuid.UUID, Pairs]:
     """Unpack the rows; a resource may have two, one of events and one of holds."""
     found: dict[uuid.UUID, Pairs] = {}
     for resource_id, packed in rows:
-        pairs = _unpack(packed)
-        known = found.get(resource_id)
-        found[resource_id] = sorted(known + pairs) if known else pairs
+        found.setdefault(resource_id, []).extend(_unpack(packed))
+    for pairs in found.values():
+        pairs.sort()
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|connected|million|limited|unlimited.
+"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|million|limited|unlimited.
 
 Prints keys and ids as JSON.
 """
@@ -19,11 +19,11 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from apps_config.models import Credential  # noqa: E402
+from apps_config.models import App, Credential  # noqa: E402
 from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
-from availability.models import Calendar, Event, Resource  # noqa: E402
-from availability.services import create_resource  # noqa: E402
+from availability.models import Calendar, Constraint, Event, ProjectResource, Resource  # noqa: E402
+from availability.services import create_project, create_resource  # noqa: E402
 
 RULES = [
     {"allow_weekdays": {}},
@@ -103,6 +103,43 @@ def fill_small() -> dict[str, Any]:
     return found
 
 
+SIZES = (10, 500, 10_000)
+ALONE = 33
+
+
+def fill_many() -> dict[str, Any]:
+    """Create projects of 10, 500 and 10,000 free resources, and resources without a project."""
+    found, _ = make_app("many", 0)
+    app = App.objects.get(id=found["app"])
+    resources = Resource.objects.bulk_create(
+        Resource(app=app, name=f"R{number}", timezone="Europe/Berlin")
+        for number in range(SIZES[-1] + ALONE)
+    )
+    Calendar.objects.bulk_create(Calendar(resource=resource, name="C") for resource in resources)
+    Constraint.objects.bulk_create(
+        Constraint(
+            resource=resource, position=position, name=name, start=str(params.get("start", "")),
+            end=str(params.get("end", "")),
+        )
+        for resource in resources
+        for position, rule in enumerate(RULES)
+        for name, params in rule.items()
+    )  # fmt: skip
+    projects = {}
+    for size in SIZES:
+        given = {"name": f"Of {size}", "availability": {"length": None, "to": "366 days"}}
+        project = create_project(app=app, given=given)
+        ProjectResource.objects.bulk_create(
+            ProjectResource(project=project, resource=resource, position=position)
+            for position, resource in enumerate(resources[:size])
+        )
+        projects[str(size)] = str(project.id)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    alone = [str(resource.id) for resource in resources[-ALONE:]]
+    return {**found, "resources": alone, "projects": projects}
+
+
 CALENDARS, IN_EACH = 10, 50
 
 
@@ -162,6 +199,7 @@ def fill_million() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    fills = {"small": fill_small, "connected": fill_connected, "million": fill_million}
+    fills = {"small": fill_small, "many": fill_many, "connected": fill_connected}
+    fills["million"] = fill_million
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
     print(json.dumps(fills[sys.argv[1]]()))

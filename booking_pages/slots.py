@@ -57,7 +57,7 @@ def _window(rules: AvailabilityQuery, start: datetime, end: datetime) -> Availab
 
 def _mode(rules: AvailabilityQuery) -> str:
     """Return the search mode: which resource is free does not matter here."""
-    return "mutual" if rules.terms.mode == "mutual" else "exclusive"
+    return "mutual" if rules.terms.mode == "mutual" else "roundrobin_prioritized"
 
 
 def _end_of_window(slots: Sequence[Slot], zone_name: str) -> int:

@@ -1,5 +1,6 @@
 """Find slots (api.md section 6): open windows minus busy time, cut to length."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -43,8 +44,14 @@ Slot = tuple[int, int, tuple[Any, ...]]  # start, end, the keys of timelines
 Candidates = list[Any]  # starts of slots; whole intervals if the slot request has no length
 
 
+# The keys in the slots of one result, counted in every slot.
+MAX_SLOTS = 100_000
+# Equal slots of several timelines are merged: about half a second for all starts before that.
+MAX_STARTS_PER_SLOT = 50
+
+
 class TooManySlots(ValueError):
-    """The result would have more slot-resource pairs than the limit."""
+    """The result would have more keys than the limit, or take too long to compute."""
 
 
 def free_intervals(timeline: ResourceTimeline, slot_request: SlotRequest) -> Intervals:
@@ -81,14 +88,14 @@ def find_slots(
     timelines: Sequence[ResourceTimeline],
     slot_request: SlotRequest,
     *,
-    limit: int = 100_000,
+    limit: int = MAX_SLOTS,
 ) -> list[Slot]:
     """Return the slots (start, end, keys of the free timelines) within the range, sorted by start.
 
     Modes: roundrobin_prioritized (and roundrobin_random, for timelines that the caller has
     shuffled) returns the first free timeline, mutual requires all to be free, exclusive returns
-    every free one. Raises TooManySlots as soon as there are more than `limit` slot-resource pairs,
-    counted before equal slots of several resources are merged.
+    every free one. Raises TooManySlots as soon as the result has more than `limit` keys, counted
+    in every slot.
     """
     if not timelines:
         return []
@@ -98,15 +105,70 @@ def find_slots(
     return find(timelines, slot_request, limit)
 
 
+class FirstFreeSlots:
+    """Slots with the first free timeline, for timelines that are added in order of preference.
+
+    `can_add` needs no busy time. Resources with the same opening hours share their starts, so a few
+    of them usually offer every start: the busy time of the others need not even be read.
+    """
+
+    def __init__(self, slot_request: SlotRequest, limit: int = MAX_SLOTS) -> None:
+        self._request = slot_request
+        self._limit = limit
+        self._work_left = MAX_STARTS_PER_SLOT * limit
+        self._keys: dict[Any, tuple[Any]] = {}
+        # By rules, zone and closed time: possible starts, the last first. Those at the end of the
+        # list that are in `_keys` are dropped. None: more than the limit, not listed.
+        self._missing: dict[Any, list[int] | None] = {}
+
+    @property
+    def has_fixed_starts(self) -> bool:
+        """Whether slots start on a grid. Without increments, their starts depend on busy time."""
+        return self._request.length is not None and self._request.increment is not None
+
+    def can_add(self, timeline: ResourceTimeline) -> bool:
+        """Return whether the timeline could add a slot if it had no busy time."""
+        if not self.has_fixed_starts:
+            return True
+        kind = timeline.rules, timeline.zone, tuple(timeline.closed)
+        if kind not in self._missing:
+            self._missing[kind] = self._possible_starts(timeline)
+        missing = self._missing[kind]
+        while missing and missing[-1] in self._keys:
+            missing.pop()
+        return missing != []
+
+    def add(self, timeline: ResourceTimeline) -> None:
+        """Add the slots that no earlier timeline has. Raises TooManySlots."""
+        candidates = self._candidates(timeline)
+        new = [candidate for candidate in candidates if candidate not in self._keys]
+        self._keys.update(dict.fromkeys(new, (timeline.key,)))
+        if len(self._keys) > self._limit:
+            raise TooManySlots
+
+    def slots(self) -> list[Slot]:
+        return _write_slots(self._keys, self._request.length)
+
+    def _possible_starts(self, timeline: ResourceTimeline) -> list[int] | None:
+        try:
+            return self._candidates(timeline._replace(busy=()))[::-1]
+        except TooManySlots:
+            return None
+
+    def _candidates(self, timeline: ResourceTimeline) -> Candidates:
+        candidates = _candidates_of(timeline, self._request, min(self._limit, self._work_left))
+        self._work_left -= len(candidates)
+        return candidates
+
+
 def _first_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
-    found: dict[Any, Any] = {}
-    for timeline, candidates in reversed(list(_candidates_of_each(timelines, slot_request, limit))):
-        found.update(
-            dict.fromkeys(candidates, (timeline.key,))
-        )  # the first timeline is written last
-    return _write_slots(found, slot_request.length)
+    found = FirstFreeSlots(slot_request, limit)
+    for timeline in timelines:
+        if found.can_add(timeline):
+            found.add(timeline)
+    return found.slots()
 
 
 def _all_free(
@@ -126,13 +188,12 @@ def _all_free(
 def _every_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
-    found: dict[Any, Any] = {}
-    for timeline, candidates in _candidates_of_each(timelines, slot_request, limit):
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for timeline in timelines:
+        candidates = _candidates_of(timeline, slot_request, limit)
+        limit -= len(candidates)
         for candidate in candidates:
-            if candidate in found:
-                found[candidate].append(timeline.key)
-            else:
-                found[candidate] = [timeline.key]
+            found[candidate].append(timeline.key)
     return _write_slots(
         {candidate: tuple(keys) for candidate, keys in found.items()}, slot_request.length
     )
@@ -152,18 +213,9 @@ _MODES = {
 }
 
 
-def _candidates_of_each(
-    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
-) -> Iterator[tuple[ResourceTimeline, Candidates]]:
-    for timeline in timelines:
-        candidates = _candidates(
-            (timeline,),
-            _gaps(timeline, slot_request, at_least=slot_request.length or 1),
-            slot_request,
-            limit,
-        )
-        limit -= len(candidates)
-        yield timeline, candidates
+def _candidates_of(timeline: ResourceTimeline, slot_request: SlotRequest, limit: int) -> Candidates:
+    gaps = _gaps(timeline, slot_request, at_least=slot_request.length or 1)
+    return _candidates((timeline,), gaps, slot_request, limit)
 
 
 def _candidates(
@@ -174,13 +226,13 @@ def _candidates(
         return _at_most(limit, _clip_past(gaps, slot_request))
     runs = _runs(timelines, gaps, slot_request, slot_request.length)
     if sum(map(len, runs)) > limit:
-        raise TooManySlots(limit)
+        raise TooManySlots
     return list(chain.from_iterable(runs))
 
 
 def _at_most(limit: int, intervals: Intervals) -> Intervals:
     if len(intervals) > limit:
-        raise TooManySlots(limit)
+        raise TooManySlots
     return intervals
 
 

@@ -10,8 +10,7 @@ from availability.event_time import EventDetails, write_events
 from availability.models import Event
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
-from bookings.services.live_check import with_live_busy
-from bookings.services.reserve_time import find_candidates, reserve_time
+from bookings.services.reserve_time import find_candidates, reserve_time, with_live_busy
 from bookings.services.transition_log import (
     Actor,
     Transition,
@@ -72,7 +71,7 @@ def create_booking(
         new.end,
         blocks=new.graph.blocks(new.state, pending_blocks=target.pending_blocks),
         allow_double_bookings=new.allow_double_bookings,
-        rules=target.rules if new.enforce_availability else None,
+        rules=target.policies if new.enforce_availability else None,
     )
     candidates = find_candidates(time_request, target)
     time_request = with_live_busy(time_request, target, candidates)

@@ -42,7 +42,7 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
         new.end,
         blocks=True,
         allow_double_bookings=new.allow_double_bookings,
-        rules=target.rules if new.enforce_availability else None,
+        rules=target.policies if new.enforce_availability else None,
     )
     with transaction.atomic():
         if new.client_address:

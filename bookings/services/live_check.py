@@ -6,12 +6,10 @@ are then checked under the locks with everything else.
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from availability.event_time import TimeRequest
 from availability.live_freebusy import fetch_live_busy
-from availability.models import Calendar
 from availability.search import ExternalBusy
 from availability.search_queries import TimeSpan
 from bookings.target import BookingTarget
@@ -28,16 +26,6 @@ Question = tuple[uuid.UUID, TimeSpan, bool]
 def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
     """Return whether the project wants the check and the booking blocks time and can't overlap."""
     return time_request.is_guarded and target.asks_outside
-
-
-def with_live_busy(
-    time_request: TimeRequest, target: BookingTarget, candidates: Sequence[Sequence[Calendar]]
-) -> TimeRequest:
-    """Return the time request with the live busy times of the candidates' resources."""
-    if not needs_live_check(time_request, target):
-        return time_request
-    resource_ids = [calendar.resource_id for calendars in candidates for calendar in calendars]
-    return replace(time_request, elsewhere=fetch_live_busy_for([time_request], resource_ids))
 
 
 def fetch_live_busy_for(

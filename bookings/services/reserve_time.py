@@ -1,18 +1,21 @@
 """Reserve time for a booking or a hold: in one calendar, or on a free resource of a project.
 
-1. `find_candidates` checks without a lock and returns the possible calendars, best first.
+1. `find_candidates` checks without a lock and finds the possible calendars, best first.
 2. `reserve_time` locks the first candidate that is still free, and keeps the lock while the
    block under it writes the booking or the hold.
 """
 
 import random
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
 
 from django.db import transaction
 
-from availability.booking_policies import first_own_calendars
+from availability.booking_policies import first_own_calendars, without_policies
 from availability.event_time import (
     NotAvailable,
     SlotTaken,
@@ -21,34 +24,74 @@ from availability.event_time import (
     lock_project_against_deletion,
     lock_resources_of_calendars,
 )
-from availability.free_time_checks import check_request, choose_free_resources
+from availability.free_time_checks import check_request, find_free_resources, find_nearest_refusal
 from availability.holds import use_hold
 from availability.models import Calendar
+from availability.search import AvailabilityQuery
 from bookings.services.errors import alternatives_on_refusal
+from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.target import BookingTarget
 from common.errors import Invalid
 
-Candidate = Sequence[Calendar]  # calendars booked together; the first is the booking's own
+# A project's resources are read and checked in growing batches until one is free.
+FIRST_BATCH = 16
 
 
-def find_candidates(time_request: TimeRequest, target: BookingTarget) -> list[Candidate]:
-    """Return the candidates for the time request in the order to try them.
-
-    No query if a calendar is named. Raises SlotTaken or NotAvailable, with alternatives, if none of
-    the project's resources is free.
+class Candidate(NamedTuple):
+    """Calendars to book together, the booking's own first, and the rules of their resources; None
+    if rules are not enforced.
     """
+
+    calendars: Sequence[Calendar]
+    rules: AvailabilityQuery | None
+
+    @property
+    def resource_ids(self) -> list[uuid.UUID]:
+        return [calendar.resource_id for calendar in self.calendars]
+
+
+def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterable[Candidate]:
+    """Return the candidates for the time request in the order to try them, at least one.
+
+    Calendars that leave no choice are not checked here. Of a project's resources, those after the
+    first batch with a free one are read when the iteration reaches them, but at once for a live
+    check. Raises SlotTaken or NotAvailable, with alternatives, if none of them is free.
+    """
+    enforced = time_request.rules is not None
     if target.calendar:
-        return [[target.calendar]]
+        return [Candidate([target.calendar], target.rules if enforced else None)]
     if target.holds:
-        return [_calendars_of(target.held_ids)]
-    choices = target.choices(enforced=time_request.rules is not None)
-    if target.mode == "mutual" and choices.resources:
-        return [_calendars_of([resource.id for resource in choices.resources])]
+        held = _calendars_of(target.held_ids)
+        return [Candidate(held, target.rules_of(target.held_ids) if enforced else None)]
+    if target.mode == "mutual" and target.project_zones:
+        calendars = _calendars_of(list(target.project_zones))
+        return [Candidate(calendars, target.rules if enforced else None)]
+    free = _free_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target):
-        free = [resource.id for resource in choose_free_resources(time_request, choices)]
+        first = next(free, Candidate((), None))
+    return [first, *free] if needs_live_check(time_request, target) else chain([first], free)
+
+
+def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
+    """Yield the free resources of the project. Raises SlotTaken or NotAvailable without any."""
+    enforced = time_request.rules is not None
+    resource_ids = list(target.project_zones)
     if target.mode == "roundrobin_random":
-        random.shuffle(free)
-    return [[calendar] for calendar in _calendars_of(free)]
+        random.shuffle(resource_ids)
+    first, size, some_free = 0, FIRST_BATCH, False
+    while first < len(resource_ids):
+        batch = target.rules_of(resource_ids[first : first + size])
+        batch = batch if enforced else without_policies(batch)
+        free = find_free_resources(time_request, batch)
+        calendars = first_own_calendars([resource.id for resource in free])
+        for resource in free:
+            some_free = True
+            if resource.id in calendars:
+                rules = replace(batch, resources=[resource]) if enforced else None
+                yield Candidate([calendars[resource.id]], rules)
+        first, size = first + size, 4 * size
+    if not some_free:
+        raise find_nearest_refusal(time_request, target.choices(enforced=enforced))
 
 
 def _calendars_of(resource_ids: Sequence[uuid.UUID]) -> list[Calendar]:
@@ -56,55 +99,70 @@ def _calendars_of(resource_ids: Sequence[uuid.UUID]) -> list[Calendar]:
     return [calendars[resource_id] for resource_id in resource_ids if resource_id in calendars]
 
 
+def with_live_busy(
+    time_request: TimeRequest, target: BookingTarget, candidates: Iterable[Candidate]
+) -> TimeRequest:
+    """Return the time request with the live busy times of the candidates' resources."""
+    if not needs_live_check(time_request, target):
+        return time_request
+    resource_ids = [
+        resource_id for candidate in candidates for resource_id in candidate.resource_ids
+    ]
+    return replace(time_request, elsewhere=fetch_live_busy_for([time_request], resource_ids))
+
+
 @contextmanager
 def reserve_time(
-    time_request: TimeRequest, target: BookingTarget, candidates: Sequence[Candidate]
-) -> Iterator[Candidate]:
-    """Yield the first candidate that is free, under its locks until the block ends.
+    time_request: TimeRequest, target: BookingTarget, candidates: Iterable[Candidate]
+) -> Iterator[Sequence[Calendar]]:
+    """Yield the calendars of the first free candidate, under its locks until the block ends.
 
     If the block raises, its writes are rolled back. Raises SlotTaken or NotAvailable, with
     alternatives that were free after the rollback; HoldExpired; Invalid if the project or resource
     has been deleted meanwhile.
     """
-    # If the live check leaves no candidate, search again: another resource may be free by now.
-    candidates = _free_elsewhere(time_request, candidates) or find_candidates(time_request, target)
+    if time_request.elsewhere:
+        # If the live check leaves no candidate, search again: another resource may be free by now.
+        left = _free_elsewhere(time_request, candidates)
+        candidates = left or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
         if target.project and not lock_project_against_deletion(target.project.id):
             raise Invalid.at("project_id", "The project no longer exists.")
-        yield _lock_first_free(time_request, target, candidates)
+        yield _lock_first_free(time_request, target, candidates).calendars
 
 
-def _free_elsewhere(time_request: TimeRequest, candidates: Sequence[Candidate]) -> list[Candidate]:
+def _free_elsewhere(time_request: TimeRequest, candidates: Iterable[Candidate]) -> list[Candidate]:
     return [
-        calendars
-        for calendars in candidates
-        if not any(calendar.resource_id in time_request.elsewhere for calendar in calendars)
+        candidate
+        for candidate in candidates
+        if not any(resource_id in time_request.elsewhere for resource_id in candidate.resource_ids)
     ]
 
 
 def _lock_first_free(
-    time_request: TimeRequest, target: BookingTarget, candidates: Sequence[Candidate]
+    time_request: TimeRequest, target: BookingTarget, candidates: Iterable[Candidate]
 ) -> Candidate:
-    *others, last = candidates or [()]
-    for calendars in others:
+    upcoming = iter(candidates)
+    candidate = next(upcoming)
+    for following in upcoming:
         try:
             # A refused attempt rolls back to its savepoint, which releases its lock: no lock is
             # held while waiting for another resource.
             with transaction.atomic():
-                return _lock(time_request, target, calendars)
+                return _lock(time_request, target, candidate)
         except (SlotTaken, NotAvailable, Invalid):
-            continue
-    return _lock(time_request, target, last)
+            candidate = following
+    return _lock(time_request, target, candidate)
 
 
-def _lock(time_request: TimeRequest, target: BookingTarget, calendars: Candidate) -> Candidate:
+def _lock(time_request: TimeRequest, target: BookingTarget, candidate: Candidate) -> Candidate:
     """Lock the resources, use up the target's hold, and check the time request again.
 
     The check in `find_candidates` ran without the lock and may be out of date.
     """
-    if not calendars or not lock_resources_of_calendars(calendars):
+    if not candidate.calendars or not lock_resources_of_calendars(candidate.calendars):
         raise Invalid.at("resource_id", "The resource no longer exists.")
     if target.holds:
         use_hold(target.holds[0], now=target.now)
-    check_request(time_request, [calendar.resource_id for calendar in calendars])
-    return calendars
+    check_request(replace(time_request, rules=candidate.rules), candidate.resource_ids)
+    return candidate

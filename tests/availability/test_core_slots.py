@@ -4,6 +4,8 @@ import pytest
 
 from availability.core.constraints import parse_constraints
 from availability.core.slots import (
+    MAX_STARTS_PER_SLOT,
+    FirstFreeSlots,
     ResourceTimeline,
     SlotRequest,
     TooManySlots,
@@ -228,7 +230,7 @@ def test_modes(mode, agendas, wanted, expected):
     assert slots == [(*span(times), tuple(keys.split())) for times, keys in expected]
 
 
-@pytest.mark.parametrize("mode", ["roundrobin_prioritized", "mutual", "exclusive"])
+@pytest.mark.parametrize("mode", ["mutual", "exclusive"])
 @pytest.mark.parametrize(
     ("wanted", "pairs"),
     [(demand(1), 360), (demand(5, increment=1), 352), (demand(None), 2)],
@@ -240,3 +242,50 @@ def test_more_pairs_than_the_limit_are_refused(mode, wanted, pairs):
 
     with pytest.raises(TooManySlots):
         find_slots(mode, agendas, wanted, limit=pairs - 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "slots"),
+    [(demand(1), 240), (demand(5, increment=1), 236), (demand(None), 2)],
+)
+def test_round_robin_counts_the_slots_of_the_answer(wanted, slots):
+    agendas = [agenda("ann"), agenda("bob"), agenda("eve", constraints=LATE)]
+
+    assert len(find_slots("roundrobin_prioritized", agendas, wanted, limit=slots)) == slots
+
+    with pytest.raises(TooManySlots):
+        find_slots("roundrobin_prioritized", agendas, wanted, limit=slots - 1)
+
+
+LATE = [{"allow_hours": {"start": 10, "end": 13}}]
+
+
+@pytest.mark.parametrize("wanted", [demand(1), demand(1, increment=1)])
+def test_equal_slots_of_too_many_agendas_are_refused(wanted):
+    """The last minute is free for nobody, so each agenda has to be looked at."""
+    busy = ["11:59-12:00"]
+    enough = [agenda(number, busy=busy) for number in range(MAX_STARTS_PER_SLOT)]
+
+    assert len(find_slots("roundrobin_prioritized", enough[:-1], wanted, limit=180)) == 179
+
+    with pytest.raises(TooManySlots):
+        find_slots("roundrobin_prioritized", [*enough, *enough], wanted, limit=180)
+
+
+def test_an_agenda_that_can_add_nothing_needs_no_busy_time():
+    found = FirstFreeSlots(demand(60, increment=60))
+    ann, bob, late = agenda("ann"), agenda("bob"), agenda("late", constraints=LATE)
+
+    assert [found.can_add(each) for each in (ann, bob, late)] == [True, True, True]
+    found.add(agenda("ann", busy=["09:00-09:30"]))
+    assert [found.can_add(each) for each in (ann, bob, late)] == [True, True, True]
+    found.add(bob)
+    assert [found.can_add(each) for each in (ann, bob, late)] == [False, False, True]
+    found.add(late)
+    assert [found.can_add(each) for each in (ann, bob, late)] == [False, False, False]
+    assert [(clock(start), *keys) for start, _, keys in found.slots()] == [
+        ("09:00", "bob"),
+        ("10:00", "ann"),
+        ("11:00", "ann"),
+        ("12:00", "late"),
+    ]
