@@ -18,7 +18,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
 
-from bookings.models import BookingTally
+from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
 from common.errors import Refusal, Unavailable
 from common.sql import database_now
@@ -163,9 +163,8 @@ def _lags(now: datetime) -> Iterator[Sample]:
 
 
 def _bookings() -> Iterator[Sample]:
-    for state, count in (
-        BookingTally.objects.order_by("state").values_list("state").annotate(Sum("count"))
-    ):
+    tally = ListingTally.objects.filter(listing=ListingTally.BOOKINGS)
+    for state, count in tally.order_by("part").values_list("part").annotate(Sum("count")):
         yield {"state": state}, count
 
 
