@@ -25,6 +25,8 @@ Row = TypeVar("Row", bound=Model)
 
 NARROW = 1000  # so many rows are found and sorted in no time
 SHALLOW = 500  # below this offset a query for ids alone is not worth it
+# All matching rows have to be found to count them, whatever the limit.
+FOUND = Window(Count("*"))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -79,15 +81,7 @@ def fetch_page(
     if not has_index:
         return _fetch_counted(page, rows)
     total = rows.count()
-    if page.start >= total:
-        return total, []
-    if total <= NARROW:
-        return total, list(rows.annotate(rows_found=FOUND)[page.start : page.stop])
     return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
-
-
-# All matching rows have to be found to count them, whatever the limit.
-FOUND = Window(Count("*"))
 
 
 def _fetch_counted(page: Page, rows: QuerySet[Row]) -> tuple[int, list[Row]]:
@@ -100,7 +94,8 @@ def _fetch_counted(page: Page, rows: QuerySet[Row]) -> tuple[int, list[Row]]:
 
 def _fetch_tallied(page: Page, rows: QuerySet[Row], tally: Tally) -> tuple[int, list[Row]]:
     if page.start <= SHALLOW:
-        return tally.total(), list(rows[page.start : page.stop])
+        total = tally.total()
+        return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
     anchors = [Anchor(0)]
     column, descending = _first_order(rows)
     total = 0
@@ -129,9 +124,12 @@ def _first_order(rows: QuerySet) -> tuple[str, bool]:
 
 def _fetch_rows(page: Page, rows: QuerySet[Row], anchors: list[Anchor]) -> list[Row]:
     """Return the rows of the page; `anchors` are in the order of the list, with both its ends."""
-    stop = min(page.stop, anchors[-1].position)
+    total = anchors[-1].position
+    stop = min(page.stop, total)
     if page.start >= stop:
         return []
+    if total <= NARROW:
+        return list(rows.annotate(rows_found=FOUND)[page.start : stop])
     if page.start <= SHALLOW:
         return list(rows[page.start : stop])
     return _rows_of(rows, _page_keys(rows, anchors, page.start, stop))

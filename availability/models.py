@@ -312,6 +312,7 @@ class Event(Owned):
             ),
             # Events of a day across all resources.
             models.Index(fields=["start"], name="event_start"),
+            models.Index(fields=["updated_at"], name="event_updated"),
             models.Index(
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=True, project__isnull=False),

@@ -1,5 +1,6 @@
-"""All benchmarks: python -m benchmarks [core|endpoints|creation|public_limits|deliveries|...]...
+"""All benchmarks: python -m benchmarks [--small] [core|endpoints|creation|listings|...]...
 
+--small: all of them in some minutes, with a tenth of the rows and fewer rounds.
 Prints each goal with its target and the measured figure; both parts of a ratio come from the same
 run. Nothing is asserted: a busy machine is not a failure.
 """
@@ -11,7 +12,16 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import core, creation, deliveries, endpoints, office, public_limits, startup
+from benchmarks import (
+    core,
+    creation,
+    deliveries,
+    endpoints,
+    listings,
+    office,
+    public_limits,
+    startup,
+)
 from benchmarks.stage import Goal
 
 
@@ -27,6 +37,7 @@ def core_goals() -> list[Goal]:
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core_goals,
     "endpoints": endpoints.measure,
+    "listings": listings.measure,
     "creation": creation.measure,
     "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
@@ -45,7 +56,10 @@ def report(goals: Iterable[Goal]) -> None:
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or list(PARTS)
+    names = [name for name in sys.argv[1:] if name != "--small"]
+    if "--small" in sys.argv:
+        os.environ["BENCH_SMALL"] = "1"
+    chosen = names or list(PARTS)
     unknown = [name for name in chosen if name not in PARTS]
     if unknown:
         sys.exit(f"Unknown: {' '.join(unknown)}. There are: {' '.join(PARTS)}.")

@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|connected|million|limited|unlimited.
+"""Rows for benchmarks: python -m benchmarks.fill small|connected|limited|unlimited.
 
 Prints keys and ids as JSON.
 """
@@ -28,27 +28,6 @@ RULES = [
     {"allow_hours": {"start": 9, "end": 17}},
     {"block_hours": {"start": 12, "end": 13}},
 ]
-MILLION = 1_000_000
-
-EVENTS = """
-INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
-SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(), %s, %s,
-    now() - i * interval '1 minute', now() - i * interval '1 minute' + interval '1 hour',
-    false, 'Filled', '', '', '[]', '', true, false, false, ''
-FROM generate_series(1, %s) AS i
-"""
-BOOKINGS = """
-INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
-    state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies)
-SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
-    now() - (%s - i) * interval '20 seconds', now(), %s, %s,
-    ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'instant',
-    (ARRAY['confirmed', 'completed', 'completed', 'cancelled', 'cancelled_by_customer'])
-        [i %% 5 + 1],
-    i %% 5 > 0, false, false, 0, '{}', '{}'
-FROM generate_series(1, %s) AS i
-"""
 
 
 def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]:
@@ -130,18 +109,7 @@ def fill_app(slug: str) -> dict[str, Any]:
     return make_app(slug, 0)[0]
 
 
-def fill_million() -> dict[str, Any]:
-    found, (resource,) = make_app("million", 1)
-    calendar = resource.calendars.get()
-    with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        cursor.execute(EVENTS, [calendar.id, resource.id, MILLION])
-        cursor.execute(BOOKINGS, [MILLION, found["app"], resource.id, MILLION])
-        cursor.execute("VACUUM ANALYZE")
-    return found
-
-
 if __name__ == "__main__":
-    fills = {"small": fill_small, "connected": fill_connected, "million": fill_million}
+    fills = {"small": fill_small, "connected": fill_connected}
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
     print(json.dumps(fills[sys.argv[1]]()))

@@ -18,8 +18,8 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from availability.models import Project, ProjectResource  # noqa: E402
 from apps_config.tally_triggers import add_counts  # noqa: E402
+from availability.models import Project, ProjectResource  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.models import Bulk, Series  # noqa: E402
 from notifications.webhooks.services import create_webhook  # noqa: E402
@@ -90,6 +90,9 @@ SELECT {DELIVERY_ID}, %(app)s::uuid, {BOOKING_ID},
 FROM (SELECT i, kind, n, {SENT_AT} AS made_at
     FROM (SELECT {EACH}) AS each_one, generate_series(0, 2) AS n) AS each_delivery
 """,
+)
+# What the triggers would have counted.
+COUNTS = (
     """
 INSERT INTO bookings_appcustomer (app_id, address, bookings, first_booking_at, last_booking_at)
 SELECT booking.app_id, upper(customer.email), count(DISTINCT booking.id),
@@ -145,13 +148,20 @@ def fill_listings(total: int) -> dict[str, Any]:
     with connection.cursor() as cursor, without_indexes(cursor):
         for statement in FILLS:
             cursor.execute(statement, values)
-        for module, name in TALLIED:
-            add_counts(connection, getattr(import_module(module), name), connection)
+        count_app(cursor, app_id)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    return {"key": made["key"], "app": app_id, "total": total} | {
+    return {"key": made["key"], "app": app_id, "total": total, "filled_at": now.isoformat()} | {
         name: str(value) for name, value in ids.items()
     }
+
+
+def count_app(cursor: Any, app_id: str) -> None:
+    """Count the rows of the only app, which were inserted without triggers."""
+    for statement in COUNTS:
+        cursor.execute(statement, {"app": app_id})
+    for module, name in TALLIED:
+        add_counts(connection, getattr(import_module(module), name), connection)
 
 
 @contextmanager
