@@ -5,8 +5,8 @@ Three ways, by what is known of the filter:
 - `ListingTally` has its numbers: the total is their sum. A deep page is searched from the nearest
   period's beginning instead of the list's.
 - An index has the matching rows in the list's order: count them, walk the index.
-- Neither (a range of time, a customer): find the matching rows once, count and sort them. Without
-  the count, PostgreSQL may walk the index of the order instead, and look at every row of the app.
+- Neither (a range of time, a customer), or few rows: count them, find them again and sort them.
+  Walking the index of the order might look at every row of the app instead.
 """
 
 import uuid
@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import models, transaction
-from django.db.models import Count, F, Model, OrderBy, QuerySet, Sum, Window
+from django.db.models import F, Func, Model, OrderBy, QuerySet, Sum, TextField
 
 from apps_config.models import App, ListingTally
 from apps_config.tally_triggers import SLOTS
@@ -25,8 +25,6 @@ Row = TypeVar("Row", bound=Model)
 
 NARROW = 1000  # so many rows are found and sorted in no time
 SHALLOW = 500  # below this offset a query for ids alone is not worth it
-# All matching rows have to be found to count them, whatever the limit.
-FOUND = Window(Count("*"))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -78,18 +76,8 @@ def fetch_page(
     """
     if tally is not None:
         return _fetch_tallied(page, rows, tally)
-    if not has_index:
-        return _fetch_counted(page, rows)
     total = rows.count()
-    return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
-
-
-def _fetch_counted(page: Page, rows: QuerySet[Row]) -> tuple[int, list[Row]]:
-    counted = rows.prefetch_related(None).annotate(rows_found=FOUND)
-    found = list(counted.values_list("pk", "rows_found")[page.start : page.stop])
-    if not found:
-        return (rows.count() if page.start else 0), []
-    return found[0][1], _rows_of(rows, [key for key, _ in found])
+    return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)], has_index=has_index)
 
 
 def _fetch_tallied(page: Page, rows: QuerySet[Row], tally: Tally) -> tuple[int, list[Row]]:
@@ -122,17 +110,42 @@ def _first_order(rows: QuerySet) -> tuple[str, bool]:
     return order.expression.name, order.descending
 
 
-def _fetch_rows(page: Page, rows: QuerySet[Row], anchors: list[Anchor]) -> list[Row]:
+def _fetch_rows(
+    page: Page, rows: QuerySet[Row], anchors: list[Anchor], *, has_index: bool = True
+) -> list[Row]:
     """Return the rows of the page; `anchors` are in the order of the list, with both its ends."""
     total = anchors[-1].position
     stop = min(page.stop, total)
     if page.start >= stop:
         return []
     if total <= NARROW:
-        return list(rows.annotate(rows_found=FOUND)[page.start : stop])
+        return list(_sorted(rows)[page.start : stop])
+    if not has_index:
+        keys = _sorted(rows).prefetch_related(None).values_list("pk", flat=True)
+        return _rows_of(rows, list(keys[page.start : stop]))
     if page.start <= SHALLOW:
         return list(rows[page.start : stop])
     return _rows_of(rows, _page_keys(rows, anchors, page.start, stop))
+
+
+def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
+    """Return the rows in the same order, but by what no index has: PostgreSQL has to find them all
+    first, as for the count. Otherwise it expects to meet enough of them on its way through the
+    index of the order.
+    """
+    first, *others = rows.query.order_by
+    column = NotIndexed(first.expression)
+    return rows.order_by(column.desc() if first.descending else column.asc(), *others)
+
+
+class NotIndexed(Func):
+    """A row of one column: it is sorted like the column."""
+
+    template = "ROW(%(expressions)s)"
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+        return self.as_sql(compiler, connection, template="%(expressions)s", **extra)
 
 
 def _page_keys(rows: QuerySet, anchors: list[Anchor], start: int, stop: int) -> list[Any]:

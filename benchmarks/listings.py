@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from http.client import RemoteDisconnected
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,12 @@ class Filled:
         self.client: HttpClient = self.stage.client(self.ids["key"])
 
     def get(self, address: str) -> bytes:
-        return self.client.call("GET", address.removeprefix("/v2"))
+        path = address.removeprefix("/v2")
+        try:
+            return self.client.call("GET", path)
+        except RemoteDisconnected:  # it was idle while the other one was measured
+            self.client = self.stage.client(self.ids["key"])
+            return self.client.call("GET", path)
 
 
 def measure() -> Iterator[Goal]:

@@ -17,5 +17,9 @@ class Migration(migrations.Migration):
             "bookings_customer USING gin (upper(name::text) gin_trgm_ops,"
             " upper(email::text) gin_trgm_ops, upper(phone::text) gin_trgm_ops)",
         ),
+        AddPostgreSQLIndex(
+            "app_customer_search",
+            "bookings_appcustomer USING gin (upper(address::text) gin_trgm_ops)",
+        ),
         AddPostgreSQLIndex("booking_meta", "bookings_booking USING gin (meta jsonb_path_ops)"),
     ]

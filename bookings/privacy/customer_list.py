@@ -16,7 +16,9 @@ from common.api.search_conditions import Condition, match_text
 from common.openapi.records import Json
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
-    name: match_text(name) for name in ("email", "name", "phone")
+    "email": match_text("address"),
+    "name": match_text("name"),
+    "phone": match_text("phone"),
 }
 
 
@@ -39,6 +41,9 @@ def customers_of(
     people = AppCustomer.objects.filter(app=app)
     snapshots = _snapshots(app)
     for term in terms:
+        if term.field == "email":
+            people = people.filter(CUSTOMER_SEARCH[term.field](term))
+            continue
         matching = snapshots.filter(CUSTOMER_SEARCH[term.field](term))
         people = people.filter(address__in=matching.values("shown_address"))
     if changes is not None:
