@@ -15,7 +15,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import models, transaction
-from django.db.models import F, Func, Model, OrderBy, QuerySet, Sum, TextField
+from django.db.models import F, Model, OrderBy, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from apps_config.models import App, ListingTally
 from apps_config.tally_triggers import SLOTS
@@ -129,23 +130,13 @@ def _fetch_rows(
 
 
 def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
-    """Return the rows in the same order, but by what no index has: PostgreSQL has to find them all
-    first, as for the count. Otherwise it expects to meet enough of them on its way through the
-    index of the order.
+    """Return the rows in the same order, but by an expression that no index has: PostgreSQL has to
+    find them all first, as for the count. Otherwise it expects to meet enough of them on its way
+    through the index of the order.
     """
     first, *others = rows.query.order_by
-    column = NotIndexed(first.expression)
+    column = Coalesce(first.expression, first.expression)
     return rows.order_by(column.desc() if first.descending else column.asc(), *others)
-
-
-class NotIndexed(Func):
-    """A row of one column: it is sorted like the column."""
-
-    template = "ROW(%(expressions)s)"
-    output_field = TextField()
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
-        return self.as_sql(compiler, connection, template="%(expressions)s", **extra)
 
 
 def _page_keys(rows: QuerySet, anchors: list[Anchor], start: int, stop: int) -> list[Any]:

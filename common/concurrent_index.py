@@ -62,7 +62,9 @@ class AddPostgreSQLIndex(migrations.RunPython):
     def __init__(self, name: str, definition: str) -> None:
         drop = f"DROP INDEX CONCURRENTLY IF EXISTS {name}"
         create = f"CREATE INDEX CONCURRENTLY {name} ON {definition}"
-        super().__init__(_on_postgresql(drop, create), _on_postgresql(drop))
+        # Without statistics of an expression, the planner expects few rows.
+        analyze = f"ANALYZE {definition.partition(' ')[0]}"
+        super().__init__(_on_postgresql(drop, create, analyze), _on_postgresql(drop))
 
 
 def _on_postgresql(*statements: str) -> Callable[[Any, Any], None]:
