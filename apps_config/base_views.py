@@ -22,6 +22,7 @@ from apps_config.authentication import (
 )
 from apps_config.history import change_actor
 from apps_config.idempotency import has_answer, hash_request, read_key, run_once
+from apps_config.listing_pages import Tally, fetch_page
 from apps_config.models import App, Credential, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
@@ -131,12 +132,18 @@ class TenantView(ApiView):
         self.zone = self._output_zone(request)
 
     def list_page(
-        self, request: ApiRequest, rows: QuerySet[Row], record: Callable[[Row], Any]
+        self,
+        request: ApiRequest,
+        rows: QuerySet[Row],
+        record: Callable[[Row], Any],
+        *,
+        tally: Tally | None = None,
+        has_index: bool = True,
     ) -> Response:
-        """One page of an ordered query set in the API's envelope."""
+        """One page of an ordered query set in the API's envelope; see `fetch_page`."""
         page = Page.read(request)
-        found = rows[page.start : page.stop]
-        return Response(list_envelope(request, page, rows.count(), [record(row) for row in found]))
+        total, found = fetch_page(page, rows, tally=tally, has_index=has_index)
+        return Response(list_envelope(request, page, total, [record(row) for row in found]))
 
     def listed(
         self,

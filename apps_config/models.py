@@ -405,3 +405,34 @@ class RequestCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.count}"
+
+
+class ListingTally(models.Model):
+    """Numbers of rows of long lists, kept by triggers (`tally_triggers`).
+
+    The total of a list is the sum of a few rows instead of a count, and the sums per period tell
+    where a deep page begins (`listing_pages`). Counts are spread over slots, so that concurrent
+    clients do not wait for the lock of one row; a daily task merges those of ended periods.
+    """
+
+    BOOKINGS, CUSTOMERS, DELIVERIES = "bookings", "customers", "deliveries"
+
+    # No constraint in the database: the triggers also fire while an app is being deleted.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    listing = models.CharField(max_length=12)
+    part = models.CharField(max_length=60, help_text="what a filter names, such as a state")
+    period = models.IntegerField(help_text="since 1970, by the column of the list's order")
+    slot = models.PositiveSmallIntegerField()
+    count = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app", "listing", "part", "period", "slot"], name="listing_tally_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.listing} {self.part}: {self.count}"

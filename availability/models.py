@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
-from django.db import models
+from django.contrib.postgres.fields import DateTimeRangeField
+from django.contrib.postgres.lookups import Overlap
+from django.db import connection, models
 from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Lower
 
@@ -181,6 +183,30 @@ class Calendar(Owned):
         return self.is_connected and self.provider_access == self.WRITER
 
 
+class TimeRange(models.Func):
+    """A range of times, written as in the index `event_range`."""
+
+    function = "tstzrange"
+    output_field = DateTimeRangeField()
+
+
+def overlap(start: datetime | None, end: datetime | None, path: str = "") -> models.Q:
+    """Return the condition that an event overlaps [start, end); an absent bound is open.
+
+    For queries across resources: those of one resource have an index of their own. path: the
+    relation to the event, such as `event__`.
+    """
+    is_range = start is None or end is None or start < end
+    if connection.vendor != "postgresql" or not is_range:
+        bounds = {f"{path}end__gt": start, f"{path}start__lt": end}
+        return models.Q(**{name: bound for name, bound in bounds.items() if bound is not None})
+    if start is None and end is None:
+        return models.Q()
+    times = TimeRange(f"{path}start", f"{path}end")
+    given = (models.Value(bound, models.DateTimeField()) for bound in (start, end))
+    return models.Q(Overlap(times, TimeRange(*given)))
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
         """The app's events, except those whose calendar, resource or booking is soft-deleted."""
@@ -288,6 +314,7 @@ class Event(Owned):
             ),
             # Events of a day across all resources.
             models.Index(fields=["start"], name="event_start"),
+            models.Index(fields=["updated_at"], name="event_updated"),
             models.Index(
                 fields=["project", "resource", "end"],
                 condition=models.Q(busy=True, project__isnull=False),

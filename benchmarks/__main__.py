@@ -1,5 +1,6 @@
-"""All benchmarks: python -m benchmarks [core|endpoints|creation|public_limits|deliveries|...]...
+"""All benchmarks: python -m benchmarks [--small] [core|endpoints|creation|listings|...]...
 
+--small: all of them in some minutes, with a tenth of the rows and fewer rounds.
 Prints each goal with its target and the measured figure; both parts of a ratio come from the same
 run. Nothing is asserted: a busy machine is not a failure.
 """
@@ -17,6 +18,7 @@ from benchmarks import (
     creation,
     deliveries,
     endpoints,
+    listings,
     many_resources,
     office,
     public_limits,
@@ -39,6 +41,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "cpu": cpu_per_request.measure,
     "endpoints": endpoints.measure,
     "many_resources": many_resources.measure,
+    "listings": listings.measure,
     "creation": creation.measure,
     "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
@@ -57,7 +60,10 @@ def report(goals: Iterable[Goal]) -> None:
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or list(PARTS)
+    names = [name for name in sys.argv[1:] if name != "--small"]
+    if "--small" in sys.argv:
+        os.environ["BENCH_SMALL"] = "1"
+    chosen = names or list(PARTS)
     unknown = [name for name in chosen if name not in PARTS]
     if unknown:
         sys.exit(f"Unknown: {' '.join(unknown)}. There are: {' '.join(PARTS)}.")

@@ -39,6 +39,7 @@ from notifications.webhooks.services import create_webhook, signing_secrets  # n
 THREADS = 64
 ROUNDS = 5
 PROCESSES = 4
+BATCH = 1000
 BODY = json.dumps({"id": "0193a4c2-0000-7000-8000-000000000031", "text": "x" * 1500})
 
 
@@ -50,8 +51,9 @@ def make_webhook(url: str) -> Webhook:
 def fill(webhook: Webhook, count: int, *, due: Any = None, step: float = 0.0) -> None:
     """Insert rows that are due at once, or from `due` on, `step` seconds apart."""
     now = timezone.now()
-    rows = (row_of(webhook, now, (due or now) + timedelta(seconds=step * n)) for n in range(count))
-    Delivery.objects.bulk_create(rows, batch_size=2000)
+    rows = [row_of(webhook, now, (due or now) + timedelta(seconds=step * n)) for n in range(count)]
+    for first in range(0, count, BATCH):  # each in a transaction of its own, for the triggers
+        Delivery.objects.bulk_create(rows[first : first + BATCH])
 
 
 def row_of(webhook: Webhook, now: Any, due: Any) -> Delivery:

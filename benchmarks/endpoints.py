@@ -117,52 +117,6 @@ def measure_details(client: HttpClient, filled: dict) -> list[Goal]:
     ]
 
 
-def measure_listing(stage: Stage) -> list[Goal]:
-    filled = stage.script("benchmarks.fill", "million")
-    client = stage.client(filled["key"])
-    null = f"/null/{len(client.call('GET', '/bookings?page=1'))}"
-    pages = {
-        "first": "/bookings?page=1",
-        "middle": "/bookings?page=10000",
-        "last": "/bookings?page=20000",
-        "state": "/bookings?state=completed&page=2000",
-    }
-    runs = {name: lambda path=path: client.call("GET", path) for name, path in pages.items()}
-    times = time_each({"null": lambda: client.call("GET", null), **runs})
-    plain = stage.script("benchmarks.count_offset_listing", filled["app"], "completed", "2000")
-    deep, first = times["last"] / times["first"], times["first"] / times["null"]
-    middle, state = times["middle"] / times["first"], plain["seconds"] / times["state"]
-    return [
-        Goal(
-            "P7 GET /bookings, 1,000,000 bookings, page 20,000",
-            "at most 5x page 1",
-            deep,
-            f"{milliseconds(times['last'])} against {milliseconds(times['first'])}",
-            deep <= 5,
-        ),
-        Goal(
-            "P7 the same, page 10,000 (the farthest from both ends)",
-            "reported",
-            middle,
-            milliseconds(times["middle"]),
-        ),
-        Goal(
-            "P7 page 1",
-            "at most 4x null GET",
-            first,
-            f"{milliseconds(times['first'])} against {milliseconds(times['null'])}",
-            first <= 4,
-        ),
-        Goal(
-            "P7 filtered by state, page 2,000",
-            "at least 5x faster than count + OFFSET",
-            state,
-            f"{milliseconds(times['state'])} with HTTP against {milliseconds(plain['seconds'])}",
-            state >= 5,
-        ),
-    ]
-
-
 def measure() -> list[Goal]:
     with own_postgres() as url, tempfile.TemporaryDirectory() as folder:
         stage = Stage(url, Path(folder))
@@ -171,7 +125,6 @@ def measure() -> list[Goal]:
             return [
                 *measure_availability(stage),
                 *measure_connected(stage),
-                *measure_listing(stage),
             ]
         finally:
             stage.stop()

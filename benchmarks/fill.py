@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|million|limited|unlimited.
+"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited.
 
 Prints keys and ids as JSON.
 """
@@ -6,8 +6,6 @@ Prints keys and ids as JSON.
 import json
 import random
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -30,32 +28,6 @@ RULES = [
     {"allow_hours": {"start": 9, "end": 17}},
     {"block_hours": {"start": 12, "end": 13}},
 ]
-MILLION = 1_000_000
-
-EVENTS = """
-INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
-SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(), %s, %s,
-    now() - i * interval '1 minute', now() - i * interval '1 minute' + interval '1 hour',
-    false, 'Filled', '', '', '[]', '', true, false, false, ''
-FROM generate_series(1, %s) AS i
-"""
-BOOKINGS = """
-INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
-    state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies)
-SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
-    now() - (%s - i) * interval '20 seconds', now(), %s, %s,
-    ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'instant',
-    (ARRAY['confirmed', 'completed', 'completed', 'cancelled', 'cancelled_by_customer'])
-        [i %% 5 + 1],
-    i %% 5 > 0, false, false, 0, '{}', '{}'
-FROM generate_series(1, %s) AS i
-"""
-TALLY = """
-INSERT INTO bookings_bookingtally (app_id, state, slot, count)
-SELECT app_id, state, 0, count(*) FROM bookings_booking WHERE app_id = %s AND deleted_at IS NULL
-GROUP BY app_id, state
-"""
 
 
 def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]:
@@ -177,29 +149,7 @@ def fill_app(slug: str) -> dict[str, Any]:
     return make_app(slug, 0)[0]
 
 
-@contextmanager
-def counted_afterwards(cursor: Any, app_id: str) -> Iterator[None]:
-    """Load bookings of a new app without the triggers that count each of them, then count all."""
-    cursor.execute("ALTER TABLE bookings_booking DISABLE TRIGGER USER")
-    yield
-    cursor.execute("ALTER TABLE bookings_booking ENABLE TRIGGER USER")
-    cursor.execute(TALLY, [app_id])
-
-
-def fill_million() -> dict[str, Any]:
-    found, (resource,) = make_app("million", 1)
-    calendar = resource.calendars.get()
-    with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        cursor.execute(EVENTS, [calendar.id, resource.id, MILLION])
-        with counted_afterwards(cursor, found["app"]):
-            cursor.execute(BOOKINGS, [MILLION, found["app"], resource.id, MILLION])
-        cursor.execute("VACUUM ANALYZE")
-    return found
-
-
 if __name__ == "__main__":
     fills = {"small": fill_small, "many": fill_many, "connected": fill_connected}
-    fills["million"] = fill_million
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
     print(json.dumps(fills[sys.argv[1]]()))

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.stage import Goal, Stage, milliseconds, own_postgres, time_each
+from benchmarks.stage import Goal, Stage, million, milliseconds, own_postgres, time_each
 
-SMALL, LARGE = 1_000, 1_000_000
+FEW = 1_000
 TARGET = 3
 # Seconds: the smallest denominator, because ratios of milliseconds are noise.
 SHORTEST = 0.005
@@ -33,7 +33,7 @@ def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> di
 
 def measure() -> list[Goal]:
     found = []
-    for total in (SMALL, LARGE):
+    for total in (FEW, million()):
         with own_postgres() as url, tempfile.TemporaryDirectory() as folder:
             stage = Stage(url, Path(folder))
             try:

@@ -31,6 +31,15 @@ class Goal(NamedTuple):
     reached: bool | None = None  # None: only reported
 
 
+def million() -> int:
+    """Return how many rows a large table has: a million, or a tenth of it with `--small`."""
+    return 100_000 if is_small() else 1_000_000
+
+
+def is_small() -> bool:
+    return "BENCH_SMALL" in os.environ
+
+
 @contextlib.contextmanager
 def own_postgres() -> Iterator[str]:
     """Yield the URL of an empty PostgreSQL database."""
@@ -111,6 +120,8 @@ def time_each(
     runs: dict[str, Callable[[], object]], *, rounds: int = 9, seconds: float = 0.25
 ) -> dict[str, float]:
     """Return seconds per call, as medians over rounds A B C A B C ...: drift affects all alike."""
+    if is_small():
+        rounds, seconds = min(rounds, 5), min(seconds, 0.1)
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()

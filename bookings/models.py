@@ -146,9 +146,20 @@ class Booking(Owned):
             ),
             models.Index(fields=["resource", "-created_at"], name="booking_resource"),
             models.Index(
-                fields=["project"],
+                fields=["project", "-created_at", "-id"],
                 condition=models.Q(project__isnull=False),
-                name="booking_project",
+                name="booking_listing_by_project",
+            ),
+            models.Index(
+                fields=["app", "graph", "-created_at", "-id"],
+                condition=models.Q(deleted_at=None),
+                name="booking_listing_by_graph",
+            ),
+            # Bookings that an action can still change: a small part of all.
+            models.Index(
+                fields=["app", "-created_at", "-id"],
+                condition=models.Q(completed=False, deleted_at=None),
+                name="booking_listing_open",
             ),
             models.Index(
                 fields=["app", "updated_at"],
@@ -180,8 +191,8 @@ class Booking(Owned):
             ),
             models.Index(
                 fields=["app", "-created_at", "-id"],
-                condition=models.Q(max_seats__isnull=False, deleted_at=None),
-                name="booking_groups",
+                condition=models.Q(completed=False, max_seats__isnull=False, deleted_at=None),
+                name="booking_open_groups",
             ),
             models.Index(
                 fields=["bulk"], condition=models.Q(bulk__isnull=False), name="booking_bulk"
@@ -288,6 +299,38 @@ class BookingTally(models.Model):
 
     def __str__(self) -> str:
         return f"{self.state}: {self.count}"
+
+
+class AppCustomer(models.Model):
+    """A customer of an app: one row per e-mail address, kept by triggers (migration 0015).
+
+    Counts the bookings that are not deleted; erased customers have no address, so no row.
+    """
+
+    # No constraint in the database: the triggers also fire while an app is being deleted.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    address = models.CharField(max_length=254, help_text="in upper case")
+    bookings = models.PositiveIntegerField()
+    first_booking_at = models.DateTimeField()
+    last_booking_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "customer of an app"
+        verbose_name_plural = "customers of apps"
+        ordering = ["-last_booking_at", "address"]
+        constraints = [
+            models.UniqueConstraint(fields=["app", "address"], name="app_customer_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["app", "-last_booking_at", "address"], name="app_customer_listing"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.address.lower()
 
 
 class UnverifiedBooking(models.Model):

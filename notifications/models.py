@@ -218,6 +218,13 @@ class Delivery(models.Model):
                 name="delivery_in_flight",
             ),
             models.Index(fields=["app", "-id"], name="delivery_listing"),
+            models.Index(fields=["app", "type", "-id"], name="delivery_listing_by_type"),
+            # Most deliveries are delivered: the list of those reads the index above.
+            models.Index(
+                fields=["app", "state", "-id"],
+                condition=~models.Q(state="delivered"),
+                name="delivery_listing_by_state",
+            ),
             models.Index(fields=["app", "updated_at"], name="delivery_updated"),
             models.Index(
                 fields=["webhook", "-id"],

@@ -20,7 +20,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
 
-from bookings.models import BookingTally
+from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
@@ -200,9 +200,8 @@ def _connections() -> Iterator[Metric]:
 
 
 def _bookings() -> Iterator[Sample]:
-    for state, count in (
-        BookingTally.objects.order_by("state").values_list("state").annotate(Sum("count"))
-    ):
+    tally = ListingTally.objects.filter(listing=ListingTally.BOOKINGS)
+    for state, count in tally.order_by("part").values_list("part").annotate(Sum("count")):
         yield {"state": state}, count
 
 

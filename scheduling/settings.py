@@ -433,6 +433,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "merge-listing-tallies": {
+        "task": "apps_config.tasks.merge_listing_tallies",
+        "schedule": crontab(hour=4, minute=17),
+        "options": {"expires": 3600},
+    },
     "purge-holds": {
         "task": "availability.tasks.purge_holds",
         "schedule": 3600.0,

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rest_framework.response import Response
 
-from availability.models import Event
+from availability.models import Event, overlap
 from availability.records import EventRecord
 from availability.serializers.events import (
     EventCalendarSerializer,
@@ -42,9 +42,15 @@ class EventsView(ResourceScopedView):
     def get(self, request: ApiRequest) -> Response:
         start, end = self._range()
         terms = self.query.search(EVENT_SEARCH)
-        rows = filter_by_search(self.readable_events().overlapping(start, end), terms, EVENT_SEARCH)
-        rows = self.listed(rows, ORDERS)
-        return self.list_page(request, rows, lambda row: EventRecord.of(row, self.zone))
+        rows = filter_by_search(
+            self.readable_events().filter(overlap(start, end)), terms, EVENT_SEARCH
+        )
+        return self.list_page(
+            request,
+            self.listed(rows, ORDERS),
+            lambda row: EventRecord.of(row, self.zone),
+            has_index=False,
+        )
 
     @describe_endpoint(
         summary="Create an event",

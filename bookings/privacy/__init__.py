@@ -4,7 +4,12 @@ Layers above register their own parts with `personal_data_parts.register`, as no
 for deliveries.
 """
 
-from bookings.privacy.customer_list import CUSTOMER_SEARCH, PEOPLE_ORDERS, list_people
+from bookings.privacy.customer_list import (
+    CUSTOMER_SEARCH,
+    PEOPLE_ORDERS,
+    customer_records,
+    customers_of,
+)
 from bookings.privacy.erase import Erasure, erase_person
 from bookings.privacy.export import write_export
 from bookings.privacy.person import Person
@@ -20,10 +25,11 @@ __all__ = [
     "Person",
     "PersonalData",
     "Redactor",
+    "customer_records",
+    "customers_of",
     "due_for_erasure",
     "erase_due_bookings",
     "erase_person",
-    "list_people",
     "on_erasure",
     "personal_data_parts",
     "unverified_of",

@@ -1,81 +1,96 @@
 """The list of an app's customers: one entry per address, with counts."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import SimpleNamespace
 
-from django.db.models import Count, F, Max, Min, OrderBy, Q, QuerySet, Window
-from django.db.models.functions import RowNumber, Upper
+from django.db.models import Count, F, QuerySet
+from django.db.models.functions import Upper
 
 from apps_config.models import App
-from bookings.models import Booking, Customer
+from bookings.models import AppCustomer, Booking, Customer
 from bookings.records import PersonRecord
-from common.api.pagination import Page
 from common.api.query import SearchTerm
 from common.api.search_conditions import Condition, match_text
 from common.openapi.records import Json
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
-    name: match_text(name) for name in ("email", "name", "phone")
+    "email": match_text("address"),
+    "name": match_text("name"),
+    "phone": match_text("phone"),
 }
 
 
 # Sort keys of the list -> columns.
 PEOPLE_ORDERS = {
-    "last_booking_at": "last",
-    "first_booking_at": "first",
+    "last_booking_at": "last_booking_at",
+    "first_booking_at": "first_booking_at",
     "bookings": "bookings",
     "email": "address",
 }
 
 
-def list_people(
-    app: App,
-    terms: Sequence[SearchTerm],
-    page: Page,
-    now: datetime,
-    *,
-    order: OrderBy,
-    changes: QuerySet[Booking] | None = None,
-) -> tuple[int, list[Json]]:
-    """Return the number of customers and the records of the page. Three queries.
+def customers_of(
+    app: App, terms: Sequence[SearchTerm], changes: QuerySet[Booking] | None = None
+) -> QuerySet[AppCustomer]:
+    """Return the app's customers one of whose bookings matches, for each term.
 
-    An entry is shown if one of its bookings matches, and counts all its bookings. changes: restrict
-    to customers of these bookings.
+    changes: restrict to customers of these bookings.
     """
-    rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None)
-    # Use the index on the address, which is in upper case.
-    rows = rows.exclude(email="").annotate(address=Upper("email"))
-    shown = rows
+    people = AppCustomer.objects.filter(app=app)
+    snapshots = _snapshots(app)
     for term in terms:
-        matching = rows.filter(CUSTOMER_SEARCH[term.field](term))
-        shown = shown.filter(address__in=matching.values("address"))
+        if term.field == "email":
+            people = people.filter(CUSTOMER_SEARCH[term.field](term))
+            continue
+        matching = snapshots.filter(CUSTOMER_SEARCH[term.field](term))
+        people = people.filter(address__in=matching.values("shown_address"))
     if changes is not None:
-        changed = rows.filter(booking__in=changes)
-        shown = shown.filter(address__in=changed.values("address"))
-    total = shown.aggregate(total=Count("address", distinct=True))["total"]
-    lines = list(_counted(shown, now).order_by(order, "address")[page.start : page.stop])
-    latest = _latest(rows, [line["address"] for line in lines])
-    rows_of_page = (SimpleNamespace(**line, latest=latest[line["address"]]) for line in lines)
-    return total, [PersonRecord.of(row) for row in rows_of_page]
+        changed = snapshots.filter(booking__in=changes)
+        people = people.filter(address__in=changed.values("shown_address"))
+    return people
 
 
-def _counted(rows: QuerySet, now: datetime) -> QuerySet:
-    is_upcoming = Q(booking__event__end__gt=now, booking__completed=False)
-    return rows.order_by().values("address").annotate(
-        bookings=Count("booking", distinct=True),
-        upcoming=Count("booking", distinct=True, filter=is_upcoming),
-        first=Min("booking__created_at"),
-        last=Max("booking__created_at"),
-    )  # fmt: skip
+def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]:
+    """Return the records of customers of one app. Two queries."""
+    if not people:
+        return []
+    addresses = [person.address for person in people]
+    snapshots = _snapshots(people[0].app_id).filter(shown_address__in=addresses)
+    latest = _latest(snapshots, people)
+    upcoming = _upcoming(snapshots, now)
+    return [
+        PersonRecord.of(
+            SimpleNamespace(
+                bookings=person.bookings,
+                upcoming=upcoming.get(person.address, 0),
+                first=person.first_booking_at,
+                last=person.last_booking_at,
+                latest=latest[person.address],
+            )
+        )
+        for person in people
+        if person.address in latest
+    ]
 
 
-def _latest(rows: QuerySet, addresses: Sequence[str]) -> dict[str, Customer]:
-    """Return the newest snapshot of each address."""
-    newest = Window(
-        RowNumber(),
-        partition_by=F("address"),
-        order_by=[F("booking__created_at").desc(), F("id").desc()],
-    )
-    found = rows.filter(address__in=addresses).annotate(target=newest).filter(target=1)
-    return {customer.address: customer for customer in found}
+def _snapshots(app: App | uuid.UUID) -> QuerySet[Customer]:
+    rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
+    # The index on the address is in upper case.
+    return rows.order_by().annotate(shown_address=Upper("email"))
+
+
+def _latest(snapshots: QuerySet[Customer], people: Sequence[AppCustomer]) -> dict[str, Customer]:
+    """Return the newest snapshot of each address: one made with the last booking."""
+    moments = {person.last_booking_at for person in people}
+    rows = snapshots.filter(booking__created_at__in=moments)
+    rows = rows.annotate(made_at=F("booking__created_at")).order_by("made_at", "id")
+    return {row.shown_address: row for row in rows}
+
+
+def _upcoming(snapshots: QuerySet[Customer], now: datetime) -> dict[str, int]:
+    """Return the number of open bookings that have not ended, of addresses that have any."""
+    rows = snapshots.filter(booking__event__end__gt=now, booking__completed=False)
+    counts = rows.values_list("shown_address").annotate(count=Count("booking", distinct=True))
+    return dict(counts)

@@ -8,9 +8,17 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.response import Response
 
+from apps_config.listing_pages import Tally, tally_of
+from apps_config.models import ListingTally
 from bookings.booking_input import parse_new_booking, public_body
-from bookings.fast_pagination import page_rows, tallied_total
-from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
+from bookings.filters import (
+    FILTER_NAMES,
+    INDEXED_FILTERS,
+    ORDERS,
+    SEARCH_FIELDS,
+    BookingFilter,
+    search_bookings,
+)
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking
 from bookings.records import (
@@ -36,7 +44,6 @@ from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
-from common.api.pagination import Page, list_envelope
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
@@ -115,28 +122,33 @@ class BookingsView(BookingScopedView):
         },
     )
     def get(self, request: ApiRequest) -> Response:
-        page = Page.read(request)
         includes = self.includes()
         order = read_order(self.query, ORDERS)
-        rows = self._narrowed()
-        total = self._total(rows)
-        found = page_rows(rows, order, page, total, with_includes(rows, includes))
-        records = list(map(booking_writer(includes, self.zone), found))
-        return Response(list_envelope(request, page, total, records))
+        return self.list_page(
+            request,
+            with_includes(self._filtered(), includes).order_by(*order),
+            booking_writer(includes, self.zone),
+            tally=self._tally(),
+            has_index=self._conditions() <= INDEXED_FILTERS,
+        )
 
-    def _narrowed(self) -> QuerySet[Booking]:
+    def _filtered(self) -> QuerySet[Booking]:
         terms = self.query.search(SEARCH_FIELDS)
         rows = search_bookings(self.bookings(), terms)
         values, zone = self.query.values, self.input_zone
         rows = apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
         return self.changed(rows)
 
-    def _total(self, rows: QuerySet[Booking]) -> int:
-        narrowing = self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
-        if narrowing <= {"state"} and not self.caller.resource_id:
-            states = self.query.text("state")
-            return tallied_total(self.app, states.split(",") if states else None)
-        return rows.count()
+    def _conditions(self) -> set[str]:
+        return self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
+
+    def _tally(self) -> Tally | None:
+        """Return the tally of the bookings that match the query; None if none counts them."""
+        if self.caller.resource_id or not self._conditions() <= {"state"}:
+            return None
+        states = self.query.text("state")
+        parts = {"part__in": states.split(",")} if states else {}
+        return tally_of(self.app, ListingTally.BOOKINGS, "created_at", **parts)
 
     @describe_endpoint(
         summary="Create a booking",

@@ -4,13 +4,16 @@ from django.http import StreamingHttpResponse
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
+from apps_config.listing_pages import fetch_page, tally_of
+from apps_config.models import ListingTally
 from bookings.models import Booking
 from bookings.privacy import (
     CUSTOMER_SEARCH,
     PEOPLE_ORDERS,
     Person,
+    customer_records,
+    customers_of,
     erase_person,
-    list_people,
     write_export,
 )
 from bookings.records import ErasedRecord, PersonExportRecord, PersonRecord
@@ -43,9 +46,16 @@ class CustomersView(TenantView):
         terms = self.query.search(CUSTOMER_SEARCH)
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
         changed = self.changed(Booking.objects.for_app(self.app))
-        changes = changed if self.complete_until else None
-        total, records = list_people(self.app, terms, page, self.now, order=order, changes=changes)
-        return Response(list_envelope(request, page, total, records))
+        rows = customers_of(self.app, terms, changed if self.complete_until else None)
+        is_filtered = terms or self.complete_until
+        tally = tally_of(self.app, ListingTally.CUSTOMERS, "last_booking_at")
+        total, found = fetch_page(
+            page,
+            rows.order_by(order, "address"),
+            tally=None if is_filtered else tally,
+            has_index=False,
+        )
+        return Response(list_envelope(request, page, total, customer_records(found, self.now)))
 
 
 class CustomerExportView(TenantView):

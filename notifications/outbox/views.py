@@ -1,18 +1,21 @@
 """Endpoints of deliveries, the delivery log."""
 
 import uuid
+from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
+from apps_config.listing_pages import Tally, tally_of
+from apps_config.models import ListingTally
 from availability.views.base import found_or_404
 from common.api.filters import apply_filters
 from common.api.ordering import order_query
 from common.api.views import ApiRequest
 from common.openapi.components import ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of
-from notifications.models import Delivery
+from notifications.models import Delivery, Webhook
 from notifications.outbox.filters import DeliveryFilter
 from notifications.outbox.redeliver import redeliver
 from notifications.records import (
@@ -44,10 +47,39 @@ class DeliveryScopedView(TenantView):
             with_detail_rows(self.deliveries()).filter(id=delivery_id).first(), "Delivery"
         )
 
-    def answer_list(self, request: ApiRequest, rows: QuerySet[Delivery]) -> Response:
+    def answer_list(self, request: ApiRequest, webhook: Webhook | None = None) -> Response:
+        rows = self.deliveries() if webhook is None else self.deliveries().filter(webhook=webhook)
         values, zone = self.query.values, self.input_zone
         rows = apply_filters(DeliveryFilter, values, rows, zone=zone, now=self.now)
-        return self.list_page(request, self.listed(with_list_rows(rows), ORDERS), DeliveryRecord.of)
+        return self.list_page(
+            request,
+            self.listed(with_list_rows(rows), ORDERS),
+            DeliveryRecord.of,
+            tally=self._tally(webhook),
+            has_index="updated_since" not in values,
+        )
+
+    def _tally(self, webhook: Webhook | None) -> Tally | None:
+        """Return the tally of the deliveries that match the query; None if none counts them."""
+        values = self.query.values
+        if values.keys() & {"booking", "state", "updated_since"}:
+            return None
+        types = [values["type"]] if "type" in values else Delivery.TYPES
+        webhooks = {uuid.UUID(values["webhook"])} if "webhook" in values else set()
+        webhooks |= {webhook.id} if webhook else set()
+        if len(webhooks) > 1:
+            return None
+        parts = [f"{kind}:{webhook_id.hex}" for kind in types for webhook_id in webhooks]
+        if parts:
+            return self._tally_of(part__in=parts)
+        return (
+            self._tally_of(part__startswith=f"{types[0]}:")
+            if "type" in values
+            else self._tally_of()
+        )
+
+    def _tally_of(self, **parts: Any) -> Tally:
+        return tally_of(self.app, ListingTally.DELIVERIES, "id", **parts)
 
 
 class DeliveriesView(DeliveryScopedView):
@@ -60,7 +92,7 @@ class DeliveriesView(DeliveryScopedView):
         query=FILTERS,
     )
     def get(self, request: ApiRequest) -> Response:
-        return self.answer_list(request, self.deliveries())
+        return self.answer_list(request)
 
 
 class WebhookDeliveriesView(DeliveryScopedView, WebhookScopedView):
@@ -73,8 +105,7 @@ class WebhookDeliveriesView(DeliveryScopedView, WebhookScopedView):
         query=FILTERS,
     )
     def get(self, request: ApiRequest, webhook_id: uuid.UUID) -> Response:
-        webhook = self.find_webhook(webhook_id)
-        return self.answer_list(request, self.deliveries().filter(webhook=webhook))
+        return self.answer_list(request, self.find_webhook(webhook_id))
 
 
 class DeliveryView(DeliveryScopedView):

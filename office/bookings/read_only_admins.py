@@ -2,7 +2,9 @@
 
 from django.contrib import admin
 
+from apps_config.models import ListingTally
 from bookings.models import (
+    AppCustomer,
     BookingNotification,
     BookingTally,
     Bulk,
@@ -28,6 +30,23 @@ class CustomerAdmin(ReadOnlyAdmin[Customer]):
     search_fields = ("name", "email", "phone")
     ordering = ("-id",)
     sortable_by = ()
+
+
+@admin.register(AppCustomer)
+class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
+    app_paths = ("app",)
+    list_display = ("address", "app", "bookings", "first_booking_at", "last_booking_at")
+    list_select_related = ("app",)
+    search_fields = ("address",)
+
+
+@admin.register(ListingTally)
+class ListingTallyAdmin(ReadOnlyAdmin[ListingTally]):
+    app_paths = ("app",)
+    list_display = ("app", "listing", "part", "period", "slot", "count")
+    list_filter = ("listing",)
+    list_select_related = ("app",)
+    search_fields = ("app__slug", "part")
 
 
 @admin.register(StateChange)

@@ -318,6 +318,7 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
     assert {row.partition(":")[0] for row in traces(*words)} == {
         "apps_config_idempotencyrecord",
         "availability_event",
+        "bookings_appcustomer",
         "bookings_booking",
         "bookings_bookingnotification",
         "bookings_customer",

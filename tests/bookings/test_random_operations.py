@@ -1,9 +1,11 @@
 """After any number of operations by any number of clients, everything still fits together."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -24,6 +26,9 @@ from tests.services import Service
 pytestmark = pytest.mark.both_databases
 
 SEED = 20261120
+LISTS = import_module("bookings.migrations.0016_listing_tallies")
+BOOKINGS_TALLY, CUSTOMERS_TALLY = LISTS.BOOKINGS, LISTS.CUSTOMERS
+DELIVERIES_TALLY = import_module("notifications.migrations.0017_delivery_tally").DELIVERIES
 REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid"}
 
 EXCLUSIVE = 'SELECT resource_id, start, "end" FROM availability_event WHERE exclusive'
@@ -56,6 +61,22 @@ GROUP BY app_id, state
 """
 
 
+LISTING_TALLIES = """
+SELECT app_id, part, period, sum(count) FROM apps_config_listingtally WHERE listing = '{}'
+GROUP BY app_id, part, period
+"""
+CUSTOMERS = """
+SELECT app_id, address, bookings, first_booking_at, last_booking_at FROM bookings_appcustomer
+"""
+COUNTED_CUSTOMERS = """
+SELECT booking.app_id, upper(customer.email), count(DISTINCT booking.id),
+    min(booking.created_at), max(booking.created_at)
+FROM bookings_customer AS customer JOIN bookings_booking AS booking
+    ON booking.id = customer.booking_id
+WHERE customer.email <> '' AND booking.deleted_at IS NULL GROUP BY 1, 2
+"""
+
+
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
@@ -67,17 +88,23 @@ def find_faults(rows: Rows) -> dict[str, Any]:
     faults: dict[str, Any] = {
         "overlaps": count_overlaps(rows(EXCLUSIVE)),
         "companions": rows(TORN_COMPANIONS),
-        "tallies": find_wrong_tallies(rows),
+        "tallies": find_wrong_numbers(rows(TALLIED), rows(COUNTED)),
+        "customers": set(rows(CUSTOMERS)) ^ set(rows(COUNTED_CUSTOMERS)),
     }
+    for tallied in (BOOKINGS_TALLY, CUSTOMERS_TALLY, DELIVERIES_TALLY):
+        faults[f"list of {tallied.listing}"] = find_wrong_numbers(
+            rows(LISTING_TALLIES.format(tallied.listing)),
+            rows(tallied.count_rows(os.environ["TEST_ENGINE"])),
+        )
     for booking_id, *booking in rows(BOOKINGS):
         for name in faults_of(booking, steps.get(booking_id, [])):
             faults.setdefault(name, []).append(booking_id)
     return {name: found for name, found in faults.items() if found}
 
 
-def find_wrong_tallies(rows: Rows) -> dict[Any, Any]:
-    tallied = {row[:2]: row[2] for row in rows(TALLIED) if row[2]}
-    counted = {row[:2]: row[2] for row in rows(COUNTED)}
+def find_wrong_numbers(tallies: list[tuple], counts: list[tuple]) -> dict[Any, Any]:
+    tallied = {tuple(key): number for *key, number in tallies if number}
+    counted = {tuple(key): number for *key, number in counts}
     return {
         key: (tallied.get(key), counted.get(key))
         for key in tallied.keys() | counted.keys()
@@ -183,6 +210,11 @@ DROP_LOG_GUARD = {
     True: "DROP TRIGGER log_append_only",
     False: "DROP TRIGGER log_append_only ON bookings_statechange",
 }
+LISTING_TALLY = (
+    "UPDATE apps_config_listingtally SET {change} WHERE id ="
+    " (SELECT max(id) FROM apps_config_listingtally WHERE listing = '{}')"
+)
+CUSTOMER = "UPDATE bookings_appcustomer SET {change}"
 TALLY = "UPDATE bookings_bookingtally SET {change} WHERE state = 'confirmed'"
 
 CORRUPTIONS = [
@@ -197,6 +229,13 @@ CORRUPTIONS = [
     (STEP, "from_state = 'tentative'", {"history"}),
     (STEP, "action = 'cancel'", {"history"}),
     (TALLY, "count = count + 1", {"tallies"}),
+    *(
+        (LISTING_TALLY.format(listing, change="{change}"), change, {f"list of {listing}"})
+        for listing in ("bookings", "customers", "deliveries")
+        for change in ("count = count + 1", "period = period - 1")
+    ),
+    (CUSTOMER, "bookings = bookings + 1", {"customers"}),
+    (CUSTOMER, "first_booking_at = '2020-01-01'", {"customers"}),
 ]
 
 

@@ -56,6 +56,8 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "ProjectResource": lambda row, n: {"resource_id": other(row.resource, email=None).pk},
     "Booking": lambda row, n: {"event_id": other(row.event, exclusive=False).pk},
     "BookingTally": lambda row, n: {"slot": 1000 + n},
+    "AppCustomer": lambda row, n: {"address": f"COPY-{n}@EXAMPLE.COM"},
+    "ListingTally": lambda row, n: {"slot": 1000 + n},
     "RequestCount": lambda row, n: {"kind": f"copy-{n}"},
     "Delivery": lambda row, n: {"number": 1000 + n},
     "Suppression": lambda row, n: {"email": f"copy-{n}@example.com"},

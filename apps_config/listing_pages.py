@@ -1,0 +1,198 @@
+"""Pages of listings whose tables may have millions of rows.
+
+Three ways, by what is known of the filter:
+
+- `ListingTally` has its numbers: the total is their sum. A deep page is searched from the nearest
+  period's beginning instead of the list's.
+- An index has the matching rows in the list's order: count them, walk the index.
+- Neither (a range of time, a customer), or few rows: count them, find them again and sort them.
+  Walking the index of the order might look at every row of the app instead.
+"""
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
+
+from django.db import models, transaction
+from django.db.models import F, Model, OrderBy, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from apps_config.models import App, ListingTally
+from apps_config.tally_triggers import SLOTS
+from common.api.pagination import Page
+
+Row = TypeVar("Row", bound=Model)
+
+NARROW = 1000  # so many rows are found and sorted in no time
+SHALLOW = 500  # below this offset a query for ids alone is not worth it
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Tally(NamedTuple):
+    """The numbers of the rows of a list; `column` is that of the periods, `length` theirs."""
+
+    numbers: QuerySet[ListingTally]
+    column: str
+    length: timedelta
+
+    def total(self) -> int:
+        return self.numbers.aggregate(total=Sum("count"))["total"] or 0
+
+    def by_period(self, *, descending: bool) -> list[tuple[int, int]]:
+        """Return each period's number of rows, in the order of the list."""
+        sums = self.numbers.values_list("period").annotate(rows=Sum("count"))
+        return list(sums.order_by("-period" if descending else "period"))
+
+
+# How long a list's periods are: some ten thousand rows of a large app.
+PERIODS = {
+    ListingTally.BOOKINGS: timedelta(weeks=1),
+    ListingTally.CUSTOMERS: timedelta(weeks=1),
+    ListingTally.DELIVERIES: timedelta(days=1),
+}
+
+
+def tally_of(app: App, listing: str, column: str, **parts: Any) -> Tally:
+    """Return the tally of the app's list, or of those parts of it."""
+    numbers = ListingTally.objects.filter(app=app, listing=listing, **parts)
+    return Tally(numbers, column, PERIODS[listing])
+
+
+class Anchor(NamedTuple):
+    """A place in the list, before its row number `position`; `key` is the column's value there,
+    None at either end.
+    """
+
+    position: int
+    key: Any = None
+
+
+def fetch_page(
+    page: Page, rows: QuerySet[Row], *, tally: Tally | None = None, has_index: bool = True
+) -> tuple[int, list[Row]]:
+    """Return the number of rows and those of the page; `rows` is filtered and ordered.
+
+    tally: of the filter. has_index: whether an index has the matching rows in their order.
+    """
+    if tally is not None:
+        return _fetch_tallied(page, rows, tally)
+    total = rows.count()
+    return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)], has_index=has_index)
+
+
+def _fetch_tallied(page: Page, rows: QuerySet[Row], tally: Tally) -> tuple[int, list[Row]]:
+    if page.start <= SHALLOW:
+        total = tally.total()
+        return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
+    anchors = [Anchor(0)]
+    column, descending = _first_order(rows)
+    total = 0
+    for period, count in tally.by_period(descending=descending):
+        if total and column == tally.column:
+            start = EPOCH + (period + descending) * tally.length
+            anchors.append(Anchor(total, _key_at(start, rows, column)))
+        total += count
+    return total, _fetch_rows(page, rows, [*anchors, Anchor(total)])
+
+
+def _key_at(moment: datetime, rows: QuerySet, column: str) -> datetime | uuid.UUID:
+    """Return the column's least value at that moment; ids begin with their milliseconds."""
+    if isinstance(rows.model._meta.get_field(column), models.UUIDField):
+        return uuid.UUID(int=(moment - EPOCH) // timedelta(milliseconds=1) << 80)
+    return moment
+
+
+def _first_order(rows: QuerySet) -> tuple[str, bool]:
+    """Return the first column of the order, and whether it descends."""
+    order = rows.query.order_by[0]
+    if not (isinstance(order, OrderBy) and isinstance(order.expression, F)):
+        raise TypeError("the rows have no explicit order")
+    return order.expression.name, order.descending
+
+
+def _fetch_rows(
+    page: Page, rows: QuerySet[Row], anchors: list[Anchor], *, has_index: bool = True
+) -> list[Row]:
+    """Return the rows of the page; `anchors` are in the order of the list, with both its ends."""
+    total = anchors[-1].position
+    stop = min(page.stop, total)
+    if page.start >= stop:
+        return []
+    if total <= NARROW:
+        return list(_sorted(rows)[page.start : stop])
+    if not has_index:
+        keys = _sorted(rows).prefetch_related(None).values_list("pk", flat=True)
+        return _rows_of(rows, list(keys[page.start : stop]))
+    if page.start <= SHALLOW:
+        return list(rows[page.start : stop])
+    return _rows_of(rows, _page_keys(rows, anchors, page.start, stop))
+
+
+def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
+    """Return the rows in the same order, but by an expression that no index has: PostgreSQL has to
+    find them all first, as for the count. Otherwise it expects to meet enough of them on its way
+    through the index of the order.
+    """
+    first, *others = rows.query.order_by
+    column = Coalesce(first.expression, first.expression)
+    return rows.order_by(column.desc() if first.descending else column.asc(), *others)
+
+
+def _page_keys(rows: QuerySet, anchors: list[Anchor], start: int, stop: int) -> list[Any]:
+    """Return the keys of rows `start` to `stop`, counted from the anchor that is nearest."""
+    keys = rows.prefetch_related(None).values_list("pk", flat=True)
+    column, descending = _first_order(rows)
+    before = next(anchor for anchor in reversed(anchors) if anchor.position <= start)
+    after = next(anchor for anchor in anchors if anchor.position >= stop)
+    older, newer = f"{column}__lt", f"{column}__gte"
+    if start - before.position <= after.position - stop:
+        if before.key is not None:
+            keys = keys.filter(**{older if descending else newer: before.key})
+        skipped = start - before.position
+        return list(keys[skipped : skipped + stop - start])
+    if after.key is not None:
+        keys = keys.filter(**{newer if descending else older: after.key})
+    skipped = after.position - stop
+    return list(keys.reverse()[skipped : skipped + stop - start])[::-1]
+
+
+def _rows_of(rows: QuerySet[Row], keys: list[Any]) -> list[Row]:
+    found = {row.pk: row for row in rows.order_by().filter(pk__in=keys)}
+    return [found[key] for key in keys if key in found]
+
+
+# --- Merging --------------------------------------------------------------------------------------
+BATCH = 1000
+
+
+def merge_ended_periods(*, now: datetime) -> Iterator[int]:
+    """Merge the slots of periods that ended long ago into one; yield the numbers of rows.
+
+    A row that is being changed is left for the next run. No trigger writes the last slot.
+    """
+    for listing, length in PERIODS.items():
+        ended = (now - EPOCH) // length - 4
+        split = ListingTally.objects.filter(listing=listing, period__lt=ended).exclude(slot=SLOTS)
+        while True:
+            with transaction.atomic():
+                locked = split.select_for_update(skip_locked=True).order_by("pk")[:BATCH]
+                merged = _merge(list(locked))
+            if not merged:
+                break
+            yield merged
+
+
+def _merge(split: list[ListingTally]) -> int:
+    sums: dict[tuple, int] = {}
+    for row in split:
+        key = (row.app_id, row.listing, row.part, row.period)
+        sums[key] = sums.get(key, 0) + row.count
+    ListingTally.objects.filter(pk__in=[row.pk for row in split]).delete()
+    for app_id, listing, part, period in sorted(sums):
+        count = sums[app_id, listing, part, period]
+        place = {"app_id": app_id, "listing": listing, "part": part, "period": period}
+        changed = ListingTally.objects.filter(slot=SLOTS, **place).update(count=F("count") + count)
+        if not changed:
+            ListingTally.objects.create(slot=SLOTS, count=count, **place)
+    return len(split)
