@@ -243,7 +243,7 @@ FILLS = [
     ("availability", "0010"),
     ("availability", "0012"),
     ("bookings", "0014"),
-    ("notifications", "0012"),
+    ("notifications", "0013"),
 ]
 
 
