@@ -162,6 +162,7 @@ class AddListingTally(migrations.RunPython):
                 with reader.cursor() as cursor:
                     cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     cursor.execute("SET LOCAL statement_timeout = 0")
+                    cursor.execute("SELECT 1")  # takes the snapshot
             add_counts(editor.connection, self.tallied, reader)
         finally:
             reader.close()

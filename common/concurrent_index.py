@@ -11,12 +11,15 @@ from django.db.migrations import AddIndex, RemoveIndex
 class AddIndexOnline(AddIndexConcurrently):
     """Build the index without blocking writers; on SQLite, which can't, like `AddIndex`.
 
-    Its migration needs `atomic = False` and no other operation.
+    Its migration needs `atomic = False` and only operations that can be run again, as this one.
     """
 
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        if schema_editor.connection.vendor == "postgresql":
+            # What an interrupted run has left: built, or invalid.
+            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {self.index.name}")
         forwards = self._operation(schema_editor).database_forwards
         forwards(self, app_label, schema_editor, from_state, to_state)
 

@@ -46,6 +46,17 @@ SQL_BY_HAND = {
         "notifications/test_dispatcher",
         "notifications/test_bad_rows",
     ),
+    "apps_config/tally_triggers.py": (
+        "bookings/test_listing_pages",
+        "bookings/test_random_operations",
+    ),
+    "availability/models.py": ("bookings/test_listing_pages",),
+    "bookings/filters.py": ("bookings/test_list", "bookings/test_listing_pages"),
+    "bookings/migrations/0015_app_customer.py": (
+        "bookings/test_listing_pages",
+        "bookings/test_random_operations",
+    ),
+    "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/fixed_query.py": ("bookings/test_find_booking",),
