@@ -46,7 +46,7 @@ _OF_PROJECT = _RESOURCES.format(
     order="own.position, own.id",
 )
 _ZONES_OF_PROJECT = """
-SELECT resource.id, resource.timezone FROM availability_projectresource own
+SELECT CAST(resource.id AS text), resource.timezone FROM availability_projectresource own
 JOIN availability_resource resource ON resource.id = own.resource_id
 WHERE own.project_id = %s AND resource.app_id = %s AND resource.deleted_at IS NULL
 ORDER BY own.position, own.id
@@ -125,11 +125,14 @@ def fetch_project_resources(
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
 
 
-def fetch_project_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> dict[uuid.UUID, str]:
-    """Return the time zones of the project's resources by id, in its order. One query."""
+def fetch_project_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> list[tuple[str, str]]:
+    """Return the id, as text, and the time zone of each resource of the project, in its order.
+
+    One query. 10,000 UUID objects would cost more than the query.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_ZONES_OF_PROJECT, [id_param(project_id), id_param(app_id)])
-        return {parse_id(resource_id): zone for resource_id, zone in cursor.fetchall()}
+        return cursor.fetchall()
 
 
 def _resource_rows(statement: str, params: list) -> list[ResourceRow]:

@@ -186,7 +186,7 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
     if booking_target.calendar:
         fits = booking_target.calendar.resource_id in held
     else:
-        bookable = booking_target.project_zones.keys()
+        bookable = set(booking_target.project_resource_ids)
         fits = (
             held == bookable
             if booking_target.mode == "mutual"
@@ -203,7 +203,7 @@ def target_zone(booking_target: BookingTarget, zone: str) -> str:
     """Return the zone of wall times: the resource's if there is just one, else `zone`."""
     if booking_target.calendar:
         return booking_target.calendar.resource.timezone
-    zones = set(booking_target.project_zones.values())
+    zones = {zone for _, zone in booking_target.project_zones}
     return zones.pop() if len(zones) == 1 else zone
 
 

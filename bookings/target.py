@@ -1,7 +1,7 @@
 """The target of a booking: a named calendar, or a free resource of a project."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -24,6 +24,7 @@ from availability.search import (
     load_resources,
 )
 from availability.search_queries import fetch_project_zones
+from common.sql import parse_id
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
 
@@ -80,14 +81,18 @@ class BookingTarget:
         return replace(self.policies, resources=resources)
 
     @cached_property
-    def project_zones(self) -> Mapping[uuid.UUID, str]:
-        """The time zones of the project's resources by id, in the project's order.
+    def project_zones(self) -> list[tuple[str, str]]:
+        """The id, as text, and the time zone of each resource of the project, in its order.
 
         Much cheaper than the resources with their rules, of which a booking needs few.
         """
         if self.project is None:
             raise ValueError("no project is named")
         return fetch_project_zones(self.app.id, self.project.id)
+
+    @property
+    def project_resource_ids(self) -> list[uuid.UUID]:
+        return [parse_id(text) for text, _ in self.project_zones]
 
     @property
     def mode(self) -> str:

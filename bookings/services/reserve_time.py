@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from django.db import transaction
@@ -32,9 +32,10 @@ from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.target import BookingTarget
 from common.errors import Invalid
+from common.sql import parse_id
 
 # A project's resources are read and checked in growing batches until one is free.
-FIRST_BATCH = 16
+FIRST_BATCH = 8
 
 
 class Candidate(NamedTuple):
@@ -64,7 +65,7 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
         held = _calendars_of(target.held_ids)
         return [Candidate(held, target.rules_of(target.held_ids) if enforced else None)]
     if target.mode == "mutual" and target.project_zones:
-        calendars = _calendars_of(list(target.project_zones))
+        calendars = _calendars_of(target.project_resource_ids)
         return [Candidate(calendars, target.rules if enforced else None)]
     free = _free_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target):
@@ -75,12 +76,12 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
 def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
     """Yield the free resources of the project. Raises SlotTaken or NotAvailable without any."""
     enforced = time_request.rules is not None
-    resource_ids = list(target.project_zones)
+    texts: Iterable[str] = (text for text, _ in target.project_zones)
     if target.mode == "roundrobin_random":
-        random.shuffle(resource_ids)
-    first, size, some_free = 0, FIRST_BATCH, False
-    while first < len(resource_ids):
-        batch = target.rules_of(resource_ids[first : first + size])
+        texts = in_random_order(texts)
+    upcoming, size, some_free = iter(texts), FIRST_BATCH, False
+    while resource_ids := [parse_id(text) for text in islice(upcoming, size)]:
+        batch = target.rules_of(resource_ids)
         batch = batch if enforced else without_policies(batch)
         free = find_free_resources(time_request, batch)
         calendars = first_own_calendars([resource.id for resource in free])
@@ -89,9 +90,18 @@ def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterat
             if resource.id in calendars:
                 rules = replace(batch, resources=[resource]) if enforced else None
                 yield Candidate([calendars[resource.id]], rules)
-        first, size = first + size, 4 * size
+        size *= 4
     if not some_free:
         raise find_nearest_refusal(time_request, target.choices(enforced=enforced))
+
+
+def in_random_order(texts: Iterable[str]) -> Iterator[str]:
+    """Yield all in random order; only what is consumed is shuffled."""
+    left = list(texts)
+    while left:
+        position = random.randrange(len(left))
+        left[position], left[-1] = left[-1], left[position]
+        yield left.pop()
 
 
 def _calendars_of(resource_ids: Sequence[uuid.UUID]) -> list[Calendar]:

@@ -1,15 +1,21 @@
-"""Round robin over many resources: busy time is read in batches, and only while it can matter."""
+"""Many resources: busy time is read only while it can matter, reasons are found only if needed."""
 
 import random
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from availability import search
+from availability.booking_policies import policy_query, without_policies
+from availability.event_time import SlotTaken, TimeRequest
+from availability.free_time_checks import check_requests, find_free_resources, find_nearest_refusal
+from availability.models import Project
+from availability.search import AvailabilityQuery, load_project_resources
 from tests.availability.queries import MONDAY, ask, lines, refusal
 from tests.queries import Queries
-from tests.world import Tenant
+from tests.world import Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
@@ -80,6 +86,64 @@ def test_resources_that_can_add_no_slot_are_not_read(
         count_queries(tenant, resources, **GRID),
     )
     assert many == few + 2
+
+
+# --- Free or not, and why -------------------------------------------------------------------------
+def make_checked_project(tenant: Tenant, chance: random.Random) -> AvailabilityQuery:
+    """Rules of a project with resources of a few kinds, some busy and some at their daily limit."""
+    kinds = [{}, {"availability_constraints": WEEKDAYS}, {"availability_constraints": LONG_DAYS}]
+    kinds += [{**kind, "timezone": "Asia/Kathmandu"} for kind in kinds]
+    resources = make_resources(tenant, *(chance.choice(kinds) for _ in range(6)))
+    ids = [resource["id"] for resource in resources]
+    buffer = chance.choice(("0 minutes", "20 minutes"))
+    given = {"availability": {"length": None, "buffer": buffer}, "settings": {"max_per_day": 1}}
+    project = tenant.make_project(*ids, **given)["id"]
+    for resource in chance.sample(resources, 4):
+        make_busy(tenant, resource, chance, 3)
+    for resource_id in chance.sample(ids, 2):
+        tenant.book(
+            project_id=project,
+            resource_id=resource_id,
+            start=f"{MONDAY}T10:00:00Z",
+            end=f"{MONDAY}T10:30:00Z",
+            settings={"enforce_availability": False},
+        )
+    project = Project.objects.get(id=project)
+    return policy_query(project, load_project_resources(tenant.app, project, now=NOW), now=NOW)
+
+
+NOW = at(f"{MONDAY} 08:10")
+
+
+def describe(refusal: Any) -> Any:
+    return refusal and (type(refusal), refusal.fields, getattr(refusal, "reasons", None))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_quick_check_agrees_with_the_reasons(tenant: Tenant, seed: int) -> None:
+    """`check_requests` explains each resource; the choice of a resource explains at most one."""
+    chance = random.Random(seed)
+    rules = make_checked_project(tenant, chance)
+    outcomes = set()
+    for enforced in (rules, without_policies(rules)):
+        for minutes in range(0, 7 * 60, 20):
+            start = at(f"{MONDAY} 06:30") + timedelta(minutes=minutes)
+            end = start + timedelta(minutes=chance.choice((10, 30, 60)))
+            time_request = TimeRequest(start, end, True, chance.random() > 0.2, NOW, rules=enforced)
+
+            free = find_free_resources(time_request, enforced)
+            nearest = find_nearest_refusal(time_request, enforced)
+
+            judged = check_requests([time_request], enforced)
+            refusals = [refusal for (refusal,) in judged.values() if refusal]
+            expected = [refusal for refusal in refusals if isinstance(refusal, SlotTaken)]
+            assert [resource.id for resource in free] == [
+                resource_id for resource_id, (refusal,) in judged.items() if not refusal
+            ]
+            if refusals:
+                assert describe(nearest) == describe((expected or refusals)[0])
+            outcomes.add((bool(free), bool(expected), bool(refusals)))
+    assert len(outcomes) > 2
 
 
 # --- Limits ---------------------------------------------------------------------------------------

@@ -5,13 +5,25 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
-from availability.models import Event
+from availability.models import Event, Project
 from bookings.models import Booking
+from bookings.services import reserve_time
+from bookings.target import BookingTarget
 from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, shown, span, taken, whole
-from tests.world import Answer, Tenant
+from tests.queries import Queries
+from tests.world import NOW, Answer, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
+
+
+@pytest.fixture(autouse=True, params=[1, reserve_time.FIRST_BATCH])
+def first_batch(request: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The choice is the same however many resources are read at once."""
+    monkeypatch.setattr(reserve_time, "FIRST_BATCH", request.param)
+    return request.param
+
 
 MODES = ("roundrobin_random", "roundrobin_prioritized", "exclusive")
 OPEN = {"settings": {"enforce_availability": False}}
@@ -153,6 +165,51 @@ def test_a_project_without_resources(tenant: Tenant, mode: str, enforced: bool) 
             "alternatives": [],
         },
     )
+
+
+@pytest.mark.parametrize("enforced", [True, False])
+def test_when_the_candidates_are_taken_meanwhile_the_next_ones_are_read(
+    tenant: Tenant, enforced: bool
+) -> None:
+    ada, bob, cleo = make_three(tenant)
+    project = make_project(tenant, [ada, bob, cleo], "roundrobin_prioritized")
+    target = BookingTarget(
+        app=tenant.app, project=Project.objects.get(id=project), calendar=None, now=NOW
+    )
+    rules = target.policies if enforced else None
+    nine = at(f"{MONDAY} 09:00")
+    time_request = target.time_request(
+        nine, at(f"{MONDAY} 10:00"), blocks=True, allow_double_bookings=False, rules=rules
+    )
+
+    candidates = reserve_time.find_candidates(time_request, target)
+    for resource in (ada, bob):
+        tenant.book(resource_id=resource["id"], **NINE)
+
+    with transaction.atomic(), reserve_time.reserve_time(time_request, target, candidates) as found:
+        assert [str(calendar.resource_id) for calendar in found] == [cleo["id"]]
+
+
+def test_the_number_of_queries_does_not_grow(tenant: Tenant, first_batch: int) -> None:
+    counts = []
+    for size in (first_batch + 1, first_batch + 12):
+        resources = [tenant.make_resource(f"{size}-{number}") for number in range(size)]
+        project = make_project(tenant, resources, None)
+        tenant.book(project_id=project, **span("07:00", "08:00"))
+        with Queries(connection) as queries:
+            tenant.book(project_id=project, **NINE)
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+
+
+def test_random_order_has_each_once() -> None:
+    letters = "abcdefgh"
+
+    orders = {"".join(reserve_time.in_random_order(letters)) for _ in range(50)}
+
+    assert {"".join(sorted(order)) for order in orders} == {letters}
+    assert len(orders) > 40
 
 
 # --- None is free ---------------------------------------------------------------------------------
