@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from typing import Any
 
 import pytest
@@ -92,3 +93,14 @@ def test_requests_are_counted_by_route_and_not_by_path() -> None:
         ("GET", "unmatched", "4xx"): 4,
         ("other", "/healthz", "4xx"): 1,
     }
+
+
+def test_files_of_ended_processes_are_removed() -> None:
+    ended, own = metrics.FOLDER / "histogram_4194305.db", metrics.FOLDER / f"x_{os.getpid()}.db"
+    for file in (ended, own):
+        file.touch()
+
+    metrics.remove_old_files()
+
+    assert (ended.exists(), own.exists()) == (False, True)
+    own.unlink()
