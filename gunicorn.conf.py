@@ -17,8 +17,8 @@ keepalive = settings.WEB_KEEPALIVE
 worker_class = "gthread"
 logconfig_dict = settings.LOGGING
 
-# gunicorn's own access log is off. Whoever switches it on gets no query and no referrer, where
-# tokens of feeds and signatures of links stand.
+# gunicorn's own access log is off. Whoever switches it on gets no query and no referrer, which
+# contain feeds' tokens and signatures of links.
 access_log_format = '%(h)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
 
 # The most that it takes: a listing may be asked for with many names at once. Beyond it answers 414.

@@ -94,7 +94,10 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        try:
+            return orjson.dumps(line, default=str).decode()
+        except TypeError:  # a text with half a character, such as that of an error
+            return json.dumps(line, default=str)
 
 
 def logging_settings(level: str, log_format: str) -> dict[str, Any]:

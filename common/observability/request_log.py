@@ -25,10 +25,11 @@ def observe_request(
     log has no query and no referrer, which contain feeds' tokens and signatures of links.
     """
     began = time.perf_counter()
+    method = metrics.known_method(request.method)
     with (
         log_fields(request_id=request_id) as fields,
         tracing.request_span(request, fields) as span,
-        _in_progress(method := metrics.known_method(request.method)),
+        _in_progress(method),
     ):
         response = answer(request)
         seconds = time.perf_counter() - began

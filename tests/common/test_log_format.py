@@ -41,6 +41,13 @@ def test_json_line_has_message_context_and_own_fields():
     }
 
 
+def test_json_line_with_half_a_character_is_not_lost():
+    line = log_format.JsonFormatter().format(record("a\ud800b", fields={"big": 2**70}))
+
+    assert json.loads(line)["message"] == "a\ud800b"
+    assert json.loads(line)["big"] == 2**70
+
+
 def test_json_line_with_an_exception_is_one_line():
     try:
         raise ValueError("a\nb")

@@ -2,12 +2,12 @@
 
 import json
 import logging
+import os
 from typing import Any
 
 import pytest
 from django.test import Client
-from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client import multiprocess
 
 from common.observability import metrics
 from common.observability.log_format import JsonFormatter
@@ -17,11 +17,14 @@ Counts = dict[tuple[str, str, str], float]
 
 
 def request_counts() -> Counts:
-    """(method, route, status) -> number of requests of this process so far."""
-    text = generate_latest(metrics.process_registry()).decode()
+    """(method, route, status) -> requests of this process so far: other test processes share the
+    folder.
+    """
+    file = metrics.FOLDER / f"histogram_{os.getpid()}.db"
+    families = multiprocess.MultiProcessCollector.merge([str(file)] if file.exists() else [])
     return {
         (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
-        for family in text_string_to_metric_families(text)
+        for family in families
         for sample in family.samples
         if sample.name == "http_request_duration_seconds_count"
     }
@@ -92,3 +95,14 @@ def test_requests_are_counted_by_route_and_not_by_path() -> None:
         ("GET", "unmatched", "4xx"): 4,
         ("other", "/healthz", "4xx"): 1,
     }
+
+
+def test_files_of_ended_processes_are_removed() -> None:
+    ended, own = metrics.FOLDER / "histogram_4194305.db", metrics.FOLDER / f"x_{os.getpid()}.db"
+    for file in (ended, own):
+        file.touch()
+
+    metrics.remove_old_files()
+
+    assert (ended.exists(), own.exists()) == (False, True)
+    own.unlink()

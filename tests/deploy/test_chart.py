@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+from django.urls import get_resolver
 
 from notifications.models import Delivery
 from tests.services import ROOT
@@ -128,6 +129,14 @@ def test_workers_have_time_to_finish_and_web_is_never_short(objects: Objects) ->
         assert pods(objects)[f"demo-worker-{queue}"]["terminationGracePeriodSeconds"] >= 40
     rolling = objects["Deployment", "demo-web"]["spec"]["strategy"]["rollingUpdate"]
     assert rolling == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def test_ingress_leads_to_every_page_and_to_no_figures(objects: Objects) -> None:
+    (rule,) = objects["Ingress", "demo"]["spec"]["rules"]
+    paths = {path["path"] for path in rule["http"]["paths"]}
+    routes = {f"/{str(one.pattern).split('/')[0]}" for one in get_resolver().url_patterns}
+
+    assert paths == routes - {"/healthz", "/readyz", "/metrics"} | {"/static"}
 
 
 def test_backup_runs_the_script_of_this_project(objects: Objects) -> None:

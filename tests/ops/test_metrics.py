@@ -263,6 +263,7 @@ def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery])
     assert counts[0] == counts[1] <= 16
 
 
+@pytest.mark.postgresql
 def test_connections_of_the_server(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW max_connections")
