@@ -105,10 +105,11 @@ def _key_at(moment: datetime, rows: QuerySet, column: str) -> datetime | uuid.UU
 
 def _first_order(rows: QuerySet) -> tuple[str, bool]:
     """Return the first column of the order, and whether it descends."""
-    order = rows.query.order_by[0]
-    if not (isinstance(order, OrderBy) and isinstance(order.expression, F)):
+    order: Any = rows.query.order_by[0]
+    column: Any = getattr(order, "expression", None)
+    if not (isinstance(order, OrderBy) and isinstance(column, F)):
         raise TypeError("the rows have no explicit order")
-    return order.expression.name, order.descending
+    return str(getattr(column, "name", "")), order.descending
 
 
 def _fetch_rows(
@@ -134,6 +135,7 @@ def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
     find them all first, as for the count. Otherwise it expects to meet enough of them on its way
     through the index of the order.
     """
+    first: Any
     first, *others = rows.query.order_by
     column = Coalesce(first.expression, first.expression)
     return rows.order_by(column.desc() if first.descending else column.asc(), *others)

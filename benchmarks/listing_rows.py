@@ -38,9 +38,10 @@ SENT_AT = "now() - (%(total)s - i) * (interval '30 days' / %(total)s)"
 
 FILLS = (
     f"""
-INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
-SELECT {EVENT_ID}, {MADE_AT}, {MADE_AT},
+INSERT INTO availability_event (id, app_id, created_at, updated_at, calendar_id, resource_id,
+    start, "end", all_day, what, "where", description, participants, rsvp, invite, busy, exclusive,
+    provider_id)
+SELECT {EVENT_ID}, %(app)s::uuid, {MADE_AT}, {MADE_AT},
     CASE kind WHEN 3 THEN %(rare_calendar)s::uuid ELSE %(calendar)s::uuid END,
     CASE kind WHEN 3 THEN %(rare_resource)s::uuid ELSE %(resource)s::uuid END,
     now() - (%(total)s - i) * interval '1 minute',
@@ -69,8 +70,10 @@ SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
 FROM (SELECT {EACH}) AS each_one
 """,
     f"""
-INSERT INTO bookings_customer (id, booking_id, position, name, email, phone, voip, timezone, meta)
-SELECT {CUSTOMER_ID}, {BOOKING_ID}, 0, CASE kind WHEN 10 THEN 'Rare Person' ELSE 'Customer' END,
+INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, phone, voip, timezone,
+    meta)
+SELECT {CUSTOMER_ID}, %(app)s::uuid, {BOOKING_ID}, 0,
+    CASE kind WHEN 10 THEN 'Rare Person' ELSE 'Customer' END,
     CASE kind WHEN 10 THEN 'rare' || i || '@example.net' WHEN 0 THEN 'shared@example.org'
         ELSE 'customer' || i || '@example.com' END,
     CASE kind WHEN 10 THEN '+1 555 ' ELSE '+49 40 ' END || i, '', '', '{{}}'

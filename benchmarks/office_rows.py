@@ -24,9 +24,10 @@ from benchmarks.listing_rows import count_app  # noqa: E402
 BATCH = 50_000
 FILLS = {
     "events": """
-INSERT INTO availability_event (id, created_at, updated_at, calendar_id, resource_id, start, "end",
-    all_day, what, "where", description, participants, rsvp, invite, busy, exclusive, provider_id)
-SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, now(), now(),
+INSERT INTO availability_event (id, app_id, created_at, updated_at, calendar_id, resource_id,
+    start, "end", all_day, what, "where", description, participants, rsvp, invite, busy, exclusive,
+    provider_id)
+SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, %(app)s::uuid, now(), now(),
     %(calendar)s::uuid, %(resource)s::uuid, now() + (i - %(half)s::int) * interval '30 seconds',
     now() + (i - %(half)s::int) * interval '30 seconds' + interval '30 minutes',
     false, 'Filled', '', '', '[]', '', true, false, false, ''
@@ -44,16 +45,18 @@ SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
 FROM generate_series(%(first)s::int, %(last)s::int) AS i
 """,
     "customers": """
-INSERT INTO bookings_customer (id, booking_id, position, name, email, phone, voip, timezone, meta)
-SELECT ('00000000-0000-7000-a000-' || lpad(to_hex(i), 12, '0'))::uuid,
+INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, phone, voip, timezone,
+    meta)
+SELECT ('00000000-0000-7000-a000-' || lpad(to_hex(i), 12, '0'))::uuid, %(app)s::uuid,
     ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid, 0, 'Customer ' || i,
     'customer' || i || '@example.com', '+49 40 ' || i, '', '', '{}'
 FROM generate_series(%(first)s::int, %(last)s::int) AS i
 """,
     "changes": """
-INSERT INTO bookings_statechange (booking_id, from_state, to_state, action, actor, source, message,
-    created_at)
-SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid, 'initialized', 'tentative',
+INSERT INTO bookings_statechange (uuid, app_id, booking_id, from_state, to_state, action, actor,
+    source, message, created_at)
+SELECT ('00000000-0000-7000-c000-' || lpad(to_hex(i), 12, '0'))::uuid, %(app)s::uuid,
+    ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid, 'initialized', 'tentative',
     'create', 'server key', 'api', '', now() - (%(total)s::int - i) * interval '20 seconds'
 FROM generate_series(%(first)s::int, %(last)s::int) AS i
 """,

@@ -26,6 +26,7 @@ from django.db.models.query_utils import DeferredAttribute
 _VERSION_8 = 0x8 << 76
 _VARIANT = 0x2 << 62
 _COUNTER_BITS = 12
+_COUNTER_MASK = (1 << _COUNTER_BITS) - 1
 _HOME_SHIFT = 54
 _RANDOM_MASK = (1 << _HOME_SHIFT) - 1
 
@@ -56,6 +57,15 @@ def home_of_id(identifier: uuid.UUID) -> int:
     return bits >> _HOME_SHIFT & 0xFF if bits >> 76 & 0xF == 8 else 0
 
 
+def id_after(earlier: uuid.UUID, app_id: uuid.UUID) -> uuid.UUID:
+    """Make the id of a row of the app that comes after `earlier`, made by whatever clock."""
+    made = new_tenant_id(app_id)
+    if made > earlier:
+        return made
+    moment = (earlier.int >> 80 << _COUNTER_BITS) + (earlier.int >> 64 & _COUNTER_MASK)
+    return _id_at(moment + 1, home_of_id(app_id))
+
+
 def _make_id(home: int) -> uuid.UUID:
     """The counter keeps the ids of one thread in order (RFC 9562, 6.2, method 1), so that rows
     written in the same instant are listed in that order.
@@ -66,7 +76,11 @@ def _make_id(home: int) -> uuid.UUID:
     else:
         _clock.millisecond, _clock.count = now, 0
     # After 4,096 ids in a millisecond the counter overflows into the next.
-    moment = (now << _COUNTER_BITS) + _clock.count
+    return _id_at((now << _COUNTER_BITS) + _clock.count, home)
+
+
+def _id_at(moment: int, home: int) -> uuid.UUID:
+    """`moment`: milliseconds, followed by the bits of the counter."""
     millisecond, counter = divmod(moment, 1 << _COUNTER_BITS)
     random = int.from_bytes(os.urandom(7)) & _RANDOM_MASK
     low = _VARIANT | home << _HOME_SHIFT | random

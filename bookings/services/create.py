@@ -158,7 +158,8 @@ def write_bookings(
                 notifications=notifications[booking.id],
             )
             for booking in bookings
-        ]
+        ],
+        are_new=True,
     )
 
 

@@ -11,6 +11,7 @@ from django.db.models import prefetch_related_objects
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from common.hooks import Hook
+from common.ids import id_after
 from common.sql import insert_rows
 
 COMPLETES_AFTER = timedelta(hours=1)
@@ -128,10 +129,29 @@ def new_change(
     )
 
 
-def write_transitions(transitions: Sequence[Transition]) -> None:
-    """Insert the log entries and call every listener, after all other rows are written."""
+def write_transitions(transitions: Sequence[Transition], *, are_new: bool = False) -> None:
+    """Insert the log entries and call every listener, after all other rows are written.
+
+    are_new: the bookings are made in this transaction, and have no earlier entries.
+    """
+    if not are_new:
+        _order_ids([transition.change for transition in transitions])
     insert_rows([transition.change for transition in transitions])
     for transition in transitions:
         transition.take_with(transitions)
     for listener in on_transition:
         listener(transitions)
+
+
+def _order_ids(changes: Sequence[StateChange]) -> None:
+    """Give later changes of a booking later ids, though another machine's clock may be ahead.
+
+    The bookings are locked. Log and e-mails are in the order of these ids.
+    """
+    bookings = {change.booking_id for change in changes}
+    earlier = StateChange.objects.filter(booking__in=bookings).order_by("id")
+    latest = dict(earlier.values_list("booking_id", "id"))
+    for change in changes:
+        if change.booking_id in latest:
+            change.id = id_after(latest[change.booking_id], change.app_id)
+            latest[change.booking_id] = change.id

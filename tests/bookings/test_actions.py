@@ -457,3 +457,17 @@ def test_a_move_into_the_future_takes_the_outcome_back(
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
 
     assert whole(tenant, booking)["outcome"] is None
+
+
+def test_a_change_by_a_machine_whose_clock_is_behind_comes_last(tenant: Tenant, clock: Any) -> None:
+    """The ids of the log, by which mails are ordered too, begin with the time."""
+    resource = tenant.make_resource()
+    booking = tenant.book(resource_id=resource["id"], graph="confirm_decline", **NINE).data
+    for hour in (10, 11):
+        clock.shift(-60)
+        tenant.post(f"/bookings/{booking['id']}/reschedule", span(f"{hour}:00", f"{hour + 1}:00"))
+    clock.shift(-60)
+    tenant.put(f"/bookings/{booking['id']}/confirm")
+
+    logs = tenant.get(f"/bookings/{booking['id']}?include=logs").data["logs"]
+    assert [log["action"] for log in logs] == ["create", "reschedule", "reschedule", "confirm"]
