@@ -18,6 +18,7 @@ from availability.core.slots import (
     Slot,
     SlotRequest,
     TooManySlots,
+    TooManyStarts,
     find_slots,
     free_intervals,
     starts_on_grid,
@@ -295,8 +296,11 @@ def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
 
 
 def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[Slot]:
-    """Return the slots sorted by start. Raises Invalid on `to` for more than 100,000 slots, in the
-    modes mutual and exclusive for more than 100,000 pairs of slot and resource.
+    """Return the slots sorted by start.
+
+    Raises Invalid on `to` for more than 100,000 slots, in the modes mutual and exclusive for more
+    than 100,000 pairs of slot and resource; in the other modes also if the resources together have
+    more than five million starts.
     """
     if not query.resources:
         return []
@@ -305,6 +309,9 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
         if mode in ("mutual", "exclusive"):
             return find_slots(mode, *prepare_search(query))
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
+    except TooManyStarts as error:
+        text = "Too many starts for so many resources: request a shorter range."
+        raise Invalid.at("to", text) from error
     except TooManySlots as error:
         raise Invalid.at("to", "More than 100,000 slots: request a shorter range.") from error
 

@@ -46,12 +46,17 @@ Candidates = list[Any]  # starts of slots; whole intervals if the slot request h
 
 # The keys in the slots of one result, counted in every slot.
 MAX_SLOTS = 100_000
-# Equal slots of several timelines are merged: about half a second for all starts before that.
+# The starts of all timelines before equal ones are merged, per slot of the limit. Five million
+# starts take about half a second.
 MAX_STARTS_PER_SLOT = 50
 
 
 class TooManySlots(ValueError):
-    """The result would have more keys than the limit, or take too long to compute."""
+    """The result would have more keys than the limit."""
+
+
+class TooManyStarts(TooManySlots):
+    """The result may be within the limit, but too many equal slots must be merged for it."""
 
 
 def free_intervals(timeline: ResourceTimeline, slot_request: SlotRequest) -> Intervals:
@@ -95,7 +100,7 @@ def find_slots(
     Modes: roundrobin_prioritized (and roundrobin_random, for timelines that the caller has
     shuffled) returns the first free timeline, mutual requires all to be free, exclusive returns
     every free one. Raises TooManySlots as soon as the result has more than `limit` keys, counted
-    in every slot.
+    in every slot; TooManyStarts.
     """
     if not timelines:
         return []
@@ -115,7 +120,7 @@ class FirstFreeSlots:
     def __init__(self, slot_request: SlotRequest, limit: int = MAX_SLOTS) -> None:
         self._request = slot_request
         self._limit = limit
-        self._work_left = MAX_STARTS_PER_SLOT * limit
+        self._starts_left = MAX_STARTS_PER_SLOT * limit
         self._keys: dict[Any, tuple[Any]] = {}
         # By rules, zone and closed time: possible starts, the last first. Those at the end of the
         # list that are in `_keys` are dropped. None: more than the limit, not listed.
@@ -139,7 +144,9 @@ class FirstFreeSlots:
         return missing != []
 
     def add(self, timeline: ResourceTimeline) -> None:
-        """Add the slots that no earlier timeline has. Raises TooManySlots."""
+        """Add the slots that no earlier timeline has. Raises TooManySlots or TooManyStarts."""
+        if self._starts_left < 0:
+            raise TooManyStarts
         candidates = self._candidates(timeline)
         new = [candidate for candidate in candidates if candidate not in self._keys]
         self._keys.update(dict.fromkeys(new, (timeline.key,)))
@@ -156,8 +163,8 @@ class FirstFreeSlots:
             return None
 
     def _candidates(self, timeline: ResourceTimeline) -> Candidates:
-        candidates = _candidates_of(timeline, self._request, min(self._limit, self._work_left))
-        self._work_left -= len(candidates)
+        candidates = _candidates_of(timeline, self._request, self._limit)
+        self._starts_left -= len(candidates)
         return candidates
 
 
@@ -177,6 +184,8 @@ def _all_free(
     at_least = slot_request.length or 1
     gaps = _gaps(timelines[0], slot_request, at_least=at_least)
     for timeline in timelines[1:]:
+        if not gaps:
+            return []
         gaps = intersect(gaps, _gaps(timeline, slot_request, at_least=at_least))
     candidates = _candidates(timelines, gaps, slot_request, limit // len(timelines))
     keys = tuple(timeline.key for timeline in timelines)

@@ -107,7 +107,9 @@ class AvailabilityView(QueryView):
         "Sorted by start. A slot lies completely inside the range and inside free time: the time"
         " that the rules open, without blocking events and their buffer. `project_id` or"
         " `resources` is required. With a widget key, a request can only narrow the project's"
-        " offer. 422 on `to` for more than 366 days or 100,000 slots.",
+        " offer. 422 on `to` for more than 366 days or 100,000 slots; in `exclusive` and `mutual`,"
+        " a slot counts once per resource. In the other modes also 422 if the resources together"
+        " have more than five million starts.",
         SlotRecord,
     )
     def post(self, request: ApiRequest) -> Response:

@@ -9,6 +9,7 @@ from django.db import connection
 
 from availability import search
 from availability.booking_policies import policy_query, without_policies
+from availability.core import slots
 from availability.event_time import SlotTaken, TimeRequest
 from availability.free_time_checks import check_requests, find_free_resources, find_nearest_refusal
 from availability.models import Project
@@ -176,3 +177,18 @@ def test_round_robin_counts_each_slot_once(tenant: Tenant) -> None:
     assert {line[-2:] for line in lines(answers["roundrobin_prioritized"])} == {"R0"}
     many = "More than 100,000 slots: request a shorter range."
     assert answers["exclusive"].error == refusal(to=many)
+
+
+def test_too_many_starts_are_refused(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer would be small enough, but every resource has to be looked at for it."""
+    monkeypatch.setattr(slots, "MAX_STARTS_PER_SLOT", 0.2)  # 20,000 starts
+    resources = make_resources(tenant, *[{}] * 3)
+    for resource in resources:
+        tenant.make_event(resource["calendars"][0]["id"], f"{MONDAY}T09:00Z", f"{MONDAY}T09:30Z")
+    ids = [resource["id"] for resource in resources]
+
+    answers = [ask(tenant, *ids[:count], **MANY_STARTS) for count in (1, 2, 3)]
+
+    assert [answer.status for answer in answers] == [200, 200, 422]
+    text = "Too many starts for so many resources: request a shorter range."
+    assert answers[2].error == refusal(to=text)
