@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfoNotFoundError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from availability.event_time import lock_resources
+from availability.event_reservations import lock_resources
 from availability.models import Calendar, Event
 from availability.services import local_midnights
 from common.batching import iterate_batches

@@ -11,7 +11,7 @@ from dataclasses import replace
 from availability.booking_policies import without_notice_rules
 from availability.core.explain import BusyItem, Reason
 from availability.core.intervals import normalise
-from availability.event_time import (
+from availability.event_reservations import (
     CONFLICTS_NAMED,
     NotAvailable,
     SlotTaken,

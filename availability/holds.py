@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps_config.models import App
-from availability.event_time import CONFLICTS_NAMED, SlotTaken, TimeRequest, lock_resources
+from availability.event_reservations import CONFLICTS_NAMED, SlotTaken, TimeRequest, lock_resources
 from availability.models import Event, Hold, Project
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Refusal

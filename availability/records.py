@@ -10,7 +10,16 @@ from apps_config.records import EventNotificationRecord
 from availability.models import CONSTRAINT_NAMES, Calendar, Constraint, Event, Project, Resource
 from availability.parameters import MODES
 from common.openapi.components import text_response
-from common.openapi.records import END_EXAMPLE, Id, Json, Record, Stamp, Time, example_id, field
+from common.openapi.response_records import (
+    END_EXAMPLE,
+    Id,
+    Json,
+    Record,
+    Stamp,
+    Time,
+    example_id,
+    field,
+)
 
 # --- Constraints ----------------------------------------------------------------------------------
 _DAY_TIME = {

@@ -21,7 +21,7 @@ from apps_config.services import (
 )
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.zones import day_start
-from availability.event_time import lock_resources, lock_resources_of_calendars
+from availability.event_reservations import lock_resources, lock_resources_of_calendars
 from availability.models import (
     Calendar,
     Constraint,

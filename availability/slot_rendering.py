@@ -14,7 +14,7 @@ from availability.records import RESOURCE_EXAMPLE
 from availability.search import Explanation, SearchResource, stale_calendar_text
 from common.instants import format_stamp
 from common.openapi.components import REASON_EXAMPLE, ReasonRecord, SpanRecord
-from common.openapi.records import Id, Json, Record, Stamp, field
+from common.openapi.response_records import Id, Json, Record, Stamp, field
 
 _EPOCH = date(1970, 1, 1)
 

@@ -23,7 +23,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 
 from apps_config.models import App  # noqa: E402
-from availability.event_time import EventDetails  # noqa: E402
+from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.event_time import EVENT_WORDS, EventDetails
+from availability.event_reservations import EVENT_WORDS, EventDetails
 from availability.holds import find_hold, with_companions
 from availability.models import Calendar, Hold, Project, ProjectResource
 from availability.public_access import (
@@ -65,7 +65,7 @@ def parse_new_booking(
         is_public=caller.is_widget,
     )
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
-    given = flat.read(shape, zone=target_zone(booking_target, zone))
+    given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
     check_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_public_use(given, project, caller)
@@ -199,7 +199,7 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another time.")
 
 
-def target_zone(booking_target: BookingTarget, zone: str) -> str:
+def wall_time_zone(booking_target: BookingTarget, zone: str) -> str:
     """Return the zone of wall times: the resource's if there is just one, else `zone`."""
     if booking_target.calendar:
         return booking_target.calendar.resource.timezone

@@ -10,7 +10,7 @@ from availability.holds import MAX_SECONDS, UNKNOWN_ADDRESS, hold_seconds
 from availability.models import Project
 from availability.public_access import check_length
 from availability.serializers.fields import CLEARABLE, check_span
-from bookings.booking_input import find_booking_target, parse_settings, target_zone
+from bookings.booking_input import find_booking_target, parse_settings, wall_time_zone
 from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
 from bookings.services import NewHold
 from bookings.target import BookingTarget
@@ -69,7 +69,7 @@ def parse_new_hold(
     target = BookingTarget(
         app=app, project=project, calendar=calendar, now=now, is_public=caller.is_widget
     )
-    given = flat.read(NewHoldSerializer, zone=target_zone(target, zone))
+    given = flat.read(NewHoldSerializer, zone=wall_time_zone(target, zone))
     check_length(caller, project, given["start"], given["end"])
     return NewHold(
         start=given["start"],

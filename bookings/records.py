@@ -44,7 +44,7 @@ from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Series, StateChange
 from common.fixed_query import FixedQuery, prefetch_relation
 from common.openapi.components import ErrorOfOneRecord, SpanRecord
-from common.openapi.records import (
+from common.openapi.response_records import (
     END_EXAMPLE,
     START_EXAMPLE,
     Id,

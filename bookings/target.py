@@ -14,7 +14,7 @@ from availability.booking_policies import (
     without_policies,
 )
 from availability.core.explain import Reason
-from availability.event_time import NotAvailable, TimeRequest
+from availability.event_reservations import NotAvailable, TimeRequest
 from availability.models import Calendar, Hold, Project, ProjectResource
 from availability.parameters import MODES
 from availability.search import (

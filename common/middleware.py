@@ -47,11 +47,11 @@ class RequestIdMiddleware:
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
-        log_context(request)
+        log_context_header(request)
         return self.get_response(request)
 
 
-def log_context(request: HttpRequest) -> None:
+def log_context_header(request: HttpRequest) -> None:
     """Log the client's free Service-Context text, on one line and truncated."""
     for prefix in settings.API_HEADER_PREFIXES:
         context = request.META.get(f"HTTP_{prefix}_CONTEXT".upper().replace("-", "_"))

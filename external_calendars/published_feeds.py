@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import digest_secret
-from availability.event_time import lock_resources_of_calendars
+from availability.event_reservations import lock_resources_of_calendars
 from availability.models import Calendar, Event
 from bookings.graphs import GRAPHS, INITIALIZED
 from common.errors import NotFound

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from django.db import router, transaction
 from django.db.models import QuerySet
 
-from availability.event_time import lock_resources, lock_resources_of_calendars
+from availability.event_reservations import lock_resources, lock_resources_of_calendars
 from availability.models import Calendar, Event, Resource
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from common.errors import AlreadyExists, Invalid, NotFound

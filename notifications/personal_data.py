@@ -9,7 +9,7 @@ from django.db.models.functions import Length
 
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
 from common.batching import iterate_batches, key_batches
-from common.openapi.records import Json
+from common.openapi.response_records import Json
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import Attempt, Delivery
 from notifications.records import whole_delivery_record, with_detail_rows
@@ -70,7 +70,9 @@ def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
     answers = {row.id for row in rows if row.id in carriers and row.was_answered}
     facts = [row for row in rows if _empty_content(row, erasure)]
     blank = [row.id for row in facts if not row.content]
-    ends = {row.id for row in rows if row.id in carriers and _would_carry(row, row.length)}
+    ends = {
+        row.id for row in rows if row.id in carriers and _would_send_personal_data(row, row.length)
+    }
     Delivery.objects.filter(id__in=bodies).update(body="")
     Delivery.objects.filter(id__in=blank).update(content={})
     Delivery.objects.bulk_update([row for row in facts if row.content], ["content"])
@@ -102,7 +104,7 @@ def _calls(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
     return theirs | named
 
 
-def _would_carry(row: Delivery, length: int) -> bool:
+def _would_send_personal_data(row: Delivery, length: int) -> bool:
     """A mail without an address, and a call whose body is written, or is being written now.
 
     A call that is still to be rendered goes out in its time: it finds the booking emptied.

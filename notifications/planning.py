@@ -15,11 +15,11 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
-from bookings.customer_texts import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
+from bookings.untrusted_texts import customer_text
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows

@@ -10,7 +10,15 @@ from django.db.models.functions import Left
 from bookings.graphs import GRAPHS
 from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
 from common.openapi.components import WEBHOOKS
-from common.openapi.records import Id, Json, Record, Stamp, example_id, field, register_component
+from common.openapi.response_records import (
+    Id,
+    Json,
+    Record,
+    Stamp,
+    example_id,
+    field,
+    register_component,
+)
 from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, Webhook
 from notifications.planning import KINDS

@@ -1,7 +1,6 @@
 from django.urls import path
 
-from notifications.mail import unsubscribe_page
-from notifications.mail import views as template_views
+from notifications.mail import template_views, unsubscribe_page
 from notifications.outbox import views as delivery_views
 from notifications.webhooks import views as webhook_views
 

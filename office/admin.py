@@ -5,7 +5,7 @@ from office.app_settings import admin as app_settings
 from office.bookings import admin as bookings
 from office.bookings import read_only_admins
 from office.calendars import admin as calendars
-from office.notifications import deliveries, email_templates, outbox_admin, suppressions, webhooks
+from office.notifications import deliveries, email_templates, outbox_tables, suppressions, webhooks
 from office.resources import admin as resources
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "email_templates",
     "keys",
     "members",
-    "outbox_admin",
+    "outbox_tables",
     "read_only_admins",
     "resources",
     "suppressions",

@@ -107,7 +107,7 @@ def _overdue(now: datetime, overdue: timedelta) -> QuerySet:
     return rows if overdue else rows.none()
 
 
-def _unknown(now: datetime, overdue: timedelta) -> QuerySet:
+def _with_unknown_state_or_type(now: datetime, overdue: timedelta) -> QuerySet:
     return Delivery.objects.exclude(state__in=Delivery.STATES, type__in=Delivery.TYPES)
 
 
@@ -166,7 +166,7 @@ _STANDING = ("id", "state", "next_at", "finished_at", "lease_token")
 AUDIT_RULES = (
     AuditRule("wrong number of deliveries", ("change", "planned", "purged", "there"), _miscounted),
     AuditRule("delivery of a change without a plan", ("id", "change", "state"), _planned_by_nobody),
-    AuditRule("unknown state or type", ("id", "state", "type"), _unknown),
+    AuditRule("unknown state or type", ("id", "state", "type"), _with_unknown_state_or_type),
     AuditRule("final, but without an end", _STANDING, _not_ended),
     AuditRule("open, but without a next attempt", _STANDING, _not_open),
     AuditRule("delivered without a successful attempt", ("id",), _delivered_without_success),

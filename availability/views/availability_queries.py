@@ -45,7 +45,7 @@ from common.errors import Invalid
 from common.instants import InstantError, format_instant
 from common.openapi.components import SpanRecord, text_response
 from common.openapi.generator import data_list, describe_endpoint
-from common.openapi.records import Json, Record, schema_of
+from common.openapi.response_records import Json, Record, schema_of
 
 QUERY_EXAMPLES = {
     "a week of half hours": {

@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from availability.event_time import NotAvailable, SlotTaken, event_with_companions
+from availability.event_reservations import NotAvailable, SlotTaken, event_with_companions
 from availability.search import AvailabilityQuery
 from booking_pages.slots import find_slots_to_offer, slot_words, slots_by_day
 from booking_pages.views.rate_limited import RateLimitedPageView

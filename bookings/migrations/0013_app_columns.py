@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
         ("availability", "0012_fill_event_app"),
         ("bookings", "0012_tally_by_row"),
         # Its first migration makes `change_id`, of the type that the key has until here.
-        ("notifications", "0010_suppression"),
+        ("notifications", "0011_delivery_request"),
     ]
 
     operations = [

@@ -16,7 +16,7 @@ from bookings.privacy.person import Person
 from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
 from bookings.privacy.redactor import Redactor
 from bookings.privacy.retention import due_for_erasure, erase_due_bookings
-from bookings.privacy.unverified import unverified_of
+from bookings.privacy.unverified_personal_data import unverified_of
 
 __all__ = [
     "CUSTOMER_SEARCH",

@@ -14,7 +14,7 @@ from bookings.models import AppCustomer, Booking, Customer
 from bookings.records import PersonRecord
 from common.api.query import SearchTerm
 from common.api.search_conditions import Condition, match_text
-from common.openapi.records import Json
+from common.openapi.response_records import Json
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
     "email": match_text("address"),

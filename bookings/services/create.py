@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from availability.event_time import EventDetails, write_events
+from availability.event_reservations import EventDetails, write_events
 from availability.models import Event
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer

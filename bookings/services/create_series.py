@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from availability.booking_policies import first_own_calendars
-from availability.event_time import (
+from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
     TimeRequest,

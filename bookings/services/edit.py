@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from apps_config.models import App
-from availability.event_time import EVENT_WORDS, update_event_details
+from availability.event_reservations import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
 from bookings.services.locks import lock_booking, lock_seats

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
-from availability.event_time import TimeRequest
+from availability.event_reservations import TimeRequest
 from availability.live_freebusy import fetch_live_busy
 from availability.search import ExternalBusy
 from availability.search_queries import TimeSpan

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
-from availability.event_time import (
+from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
     TimeRequest,

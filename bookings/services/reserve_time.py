@@ -16,7 +16,7 @@ from typing import NamedTuple
 from django.db import transaction
 
 from availability.booking_policies import first_own_calendars, without_policies
-from availability.event_time import (
+from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
     TimeRequest,

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps_config.models import App
-from availability.event_time import (
+from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
     TimeRequest,

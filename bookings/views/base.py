@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from availability.event_time import NotAvailable
+from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
 from availability.views.base import found_or_404

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import certifi
 import urllib3
 
-from common.net.deadlines import with_deadline
+from common.net.deadline_watchdog import interrupt_at_deadline
 from common.net.ssrf import (
     Address,
     UrlRefused,
@@ -389,7 +389,7 @@ class ConnectionPools:
     def attempt(self, target: UrlTarget, ends: float) -> Iterator[HttpAttempt]:
         attempt = _running.attempt = HttpAttempt(target, ends, self)
         try:
-            with with_deadline(attempt):
+            with interrupt_at_deadline(attempt):
                 yield attempt
         finally:
             attempt.end()

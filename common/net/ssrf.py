@@ -112,7 +112,7 @@ def checked_target(url: str) -> UrlTarget:
     target = parse_url_target(url)
     if settings.WEBHOOK_HTTPS_ONLY and target.scheme != "https":
         raise UrlRefused("Must be an https address.")
-    known = known_addresses(target.host)
+    known = addresses_without_resolver(target.host)
     # A name may resolve to an allowed network, where any port is allowed.
     is_open = bool(settings.WEBHOOK_ALLOWED_NETWORKS) and not known
     problem = None if is_open else addresses_problem(known, target.port)
@@ -121,7 +121,7 @@ def checked_target(url: str) -> UrlTarget:
     return target
 
 
-def known_addresses(host: str) -> Sequence[Address]:
+def addresses_without_resolver(host: str) -> Sequence[Address]:
     """The addresses of a host that needs no resolver: a literal, or a name of this machine (RFC
     6761).
     """

@@ -4,7 +4,7 @@ from typing import Any
 
 from common.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from common.errors import STATUS
-from common.openapi.records import (
+from common.openapi.response_records import (
     END_EXAMPLE,
     SCHEMAS,
     Id,

@@ -46,7 +46,7 @@ from common.openapi.components import (
     WEBHOOKS,
     PageRecord,
 )
-from common.openapi.records import COMPONENTS, Json, find_component, schema_of
+from common.openapi.response_records import COMPONENTS, Json, find_component, schema_of
 
 
 def data_object(kind: Any) -> Json:

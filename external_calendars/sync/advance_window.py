@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from availability.event_time import lock_resources
+from availability.event_reservations import lock_resources
 from availability.models import Event
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import RemoteObject

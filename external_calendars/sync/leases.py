@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, Value, When
 
-from availability.event_time import lock_resources
+from availability.event_reservations import lock_resources
 from availability.models import Calendar
 from common.sql import database_now
 from external_calendars.models import Connection

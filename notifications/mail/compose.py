@@ -14,7 +14,6 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from bookings.action_links import RESCHEDULE, action_url
-from bookings.customer_texts import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -30,6 +29,7 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
+from bookings.untrusted_texts import customer_name, customer_text
 from common.instants import find_zone, local_date
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
 from notifications.mail.envelope import Sender, new_message
@@ -124,8 +124,8 @@ class Letter:
         return first_known_zone(own, self.booking.resource.timezone)
 
     @property
-    def state(self) -> str:
-        """Where the booking stood before the change."""
+    def state_before(self) -> str:
+        """The state of the booking before the change."""
         return self.facts.get("from_state") or self.booking.state
 
     def instant(self, name: str) -> datetime | None:
@@ -241,7 +241,7 @@ class PlaceholderValues:
 
     def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
         self.letter = letter
-        self.choices = list(mail_choices(letter, link))
+        self.choices = list(mail_actions(letter, link))
         rows = list(self.details())
         message = clean_lines(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": text_direction()}
@@ -354,12 +354,12 @@ def details_text(rows: Sequence[tuple[str, str]]) -> str:
 
 
 # --- Links ----------------------------------------------------------------------------------------
-def mail_choices(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
+def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     """(action, label, address) of what the recipient can do now; nothing once the event is over."""
     booking, end = letter.booking, letter.end
     if end <= timezone.now():
         return []
-    labels = choice_labels()
+    labels = action_labels()
     return [
         (action, labels[action], link(booking, action, end))
         for action in CHOICES.get(letter.slug, ())
@@ -375,7 +375,7 @@ def is_offered(letter: Letter, action: str) -> bool:
     return GRAPHS[booking.graph].next_state(booking.state, action) is not None
 
 
-def choice_labels() -> dict[str, str]:
+def action_labels() -> dict[str, str]:
     return {
         "confirm": _("Confirm"),
         "decline": _("Decline"),
@@ -405,7 +405,7 @@ def method_of(letter: Letter) -> str | None:
     is_live = GRAPHS[letter.booking.graph].is_live
     if letter.slug.startswith("confirmed"):
         return "REQUEST"
-    if letter.slug in INVITES and is_live(letter.state):
+    if letter.slug in INVITES and is_live(letter.state_before):
         return "REQUEST"
     if letter.slug in TAKES_BACK and is_live(letter.facts.get("from_state") or ""):
         return "CANCEL"

@@ -7,7 +7,7 @@ from datetime import datetime
 from apps_config.models import App
 from bookings.privacy import Person
 from common.instants import format_stamp
-from common.openapi.records import Json
+from common.openapi.response_records import Json
 from notifications.models import Suppression
 
 

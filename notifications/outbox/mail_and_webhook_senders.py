@@ -33,7 +33,7 @@ from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
 from common.net import safe_http
-from common.net.deadlines import with_deadline
+from common.net.deadline_watchdog import interrupt_at_deadline
 from common.observability.tracing import trace_headers
 from notifications.mail import (
     Letter,
@@ -433,7 +433,7 @@ def send_mail(message: EmailMessage) -> SendResult:
     code, error, final = None, "", False
     session = MailSession(began + MAIL_DEADLINE)
     try:
-        with with_deadline(session):
+        with interrupt_at_deadline(session):
             session.send(message)
     except smtplib.SMTPRecipientsRefused as refused:
         codes = [code for code, _ in refused.recipients.values()]

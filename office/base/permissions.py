@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps_config.authentication import Caller
 from apps_config.models import App, Credential, Membership
-from availability.event_time import NotAvailable
+from availability.event_reservations import NotAvailable
 from availability.models import Project, Resource
 from availability.slot_rendering import reason_record
 from bookings.services import Actor

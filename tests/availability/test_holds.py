@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from availability import holds, tasks
-from availability.event_time import SlotTaken, TimeRequest
+from availability.event_reservations import SlotTaken, TimeRequest
 from availability.free_time_checks import check_request
 from availability.holds import (
     HoldExpired,

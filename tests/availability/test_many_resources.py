@@ -10,7 +10,7 @@ from django.db import connection
 from availability import search
 from availability.booking_policies import policy_query, without_policies
 from availability.core import slots
-from availability.event_time import SlotTaken, TimeRequest
+from availability.event_reservations import SlotTaken, TimeRequest
 from availability.free_time_checks import check_requests, find_free_resources, find_nearest_refusal
 from availability.models import Project
 from availability.search import AvailabilityQuery, load_project_resources

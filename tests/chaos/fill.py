@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps_config.models import App, Credential
 from apps_config.services import create_app, issue_key
-from availability.event_time import EventDetails
+from availability.event_reservations import EventDetails
 from availability.models import Calendar
 from availability.services import create_resource
 from bookings.graphs import GRAPHS

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from common.net import deadlines, safe_http
+from common.net import deadline_watchdog, safe_http
 from common.net.safe_http import FetchResult
 from tests.notifications.receiver import Receiver, Request, Visit, fresh_network
 
@@ -169,7 +169,7 @@ def test_what_drips_is_cut_off_and_never_taken_for_whole(head):
     status = 200 if head else None
     assert without_headers(fetched) == FetchResult(status, {}, b"", TOO_LATE, "failed")
     assert time.monotonic() - begin < 10
-    assert deadlines._watchdog.attempts == set()
+    assert deadline_watchdog._watchdog.attempts == set()
 
 
 def test_pause_that_is_asked_for():

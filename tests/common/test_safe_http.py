@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from common.net import deadlines, safe_http
+from common.net import deadline_watchdog, safe_http
 from common.net.safe_http import CallResult, parse_retry_after
 from tests.notifications.receiver import OK, Receiver, Request, Visit, fresh_network
 
@@ -382,7 +382,7 @@ def test_nothing_is_watched_when_calls_are_over():
     with Receiver(OK) as receiver, ThreadPoolExecutor(8) as pool:
         list(pool.map(call, [receiver.url] * 16))
 
-    assert deadlines._watchdog.attempts == set()
+    assert deadline_watchdog._watchdog.attempts == set()
 
 
 # --- How much memory it takes ---------------------------------------------------------------------

@@ -13,7 +13,7 @@ from common.api.pagination import Page, list_envelope
 from common.api.views import ApiView
 from common.errors import NotFound, Refusal, Unauthenticated
 from common.openapi.generator import data_object, describe_endpoint, page_of
-from common.openapi.records import Record, field
+from common.openapi.response_records import Record, field
 
 
 class ThingRecord(Record):

@@ -22,6 +22,8 @@ from tests.queries import Queries
 from tests.services import Service
 from tests.world import Tenant
 
+pytestmark = pytest.mark.both_databases
+
 LABELS = ("type", "kind", "state", "result", "quantile", "problem")
 # Of the processes and of the server: they change during a test. tests/common/test_request_log.py
 CHANGING = ("http_", "task_", "web_", "database_")

@@ -21,7 +21,7 @@ SQL_BY_HAND = {
     "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
-    "availability/event_time.py": ("bookings/test_races", "bookings/test_holds"),
+    "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),
     "availability/search_queries.py": (
         "availability/test_availability",
         "availability/test_explain",
@@ -35,7 +35,8 @@ SQL_BY_HAND = {
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
-    "notifications/migrations/0014_lane_check.py": ("notifications/test_lanes",),
+    "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_log",),
+    "ops/metrics.py": ("ops/test_metrics",),
     "notifications/migrations/0016_check_open_lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/queue.py": (

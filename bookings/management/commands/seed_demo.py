@@ -18,7 +18,7 @@ from django.utils.crypto import get_random_string
 from apps_config.models import Account, App, Credential
 from apps_config.services import create_app, issue_key
 from availability.core.constraints import parse_constraints
-from availability.event_time import EventDetails
+from availability.event_reservations import EventDetails
 from availability.models import Project, Resource
 from availability.search import search_first_slots, search_slots
 from availability.services import create_project, create_resource

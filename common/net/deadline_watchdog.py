@@ -55,7 +55,7 @@ class Watchdog:
 
 
 @contextmanager
-def with_deadline(attempt: Interruptible) -> Iterator[None]:
+def interrupt_at_deadline(attempt: Interruptible) -> Iterator[None]:
     """Interrupt the attempt at its deadline."""
     watchdog = _watchdog
     watchdog.add(attempt)
