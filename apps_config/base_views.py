@@ -139,10 +139,11 @@ class TenantView(ApiView):
         *,
         tally: Tally | None = None,
         has_index: bool = True,
+        whole: Tally | None = None,
     ) -> Response:
         """One page of an ordered query set in the API's envelope; see `fetch_page`."""
         page = Page.read(request)
-        total, found = fetch_page(page, rows, tally=tally, has_index=has_index)
+        total, found = fetch_page(page, rows, tally=tally, has_index=has_index, whole=whole)
         return Response(list_envelope(request, page, total, [record(row) for row in found]))
 
     def listed(

@@ -5,7 +5,8 @@ Three ways, by what is known of the filter:
 - `ListingTally` has its numbers: the total is their sum. A deep page is searched from the nearest
   period's beginning instead of the list's.
 - An index has the matching rows in the list's order: count them, walk the index.
-- Neither (a range of time, a customer), or few rows: count them, find them again and sort them.
+- Neither (a range of time, a customer), or few rows: count them, find them again and sort them,
+  unless they are most rows of the list.
   Walking the index of the order might look at every row of the app instead.
 """
 
@@ -69,15 +70,24 @@ class Anchor(NamedTuple):
 
 
 def fetch_page(
-    page: Page, rows: QuerySet[Row], *, tally: Tally | None = None, has_index: bool = True
+    page: Page,
+    rows: QuerySet[Row],
+    *,
+    tally: Tally | None = None,
+    has_index: bool = True,
+    whole: Tally | None = None,
 ) -> tuple[int, list[Row]]:
     """Return the number of rows and those of the page; `rows` is filtered and ordered.
 
-    tally: of the filter. has_index: whether an index has the matching rows in their order.
+    tally: of the filter. has_index: whether an index has the matching rows in their order. whole:
+    of the list without a filter.
     """
     if tally is not None:
         return _fetch_tallied(page, rows, tally)
     total = rows.count()
+    if whole is not None and total > NARROW:
+        # Where most rows match, the index of the order soon leads to some.
+        has_index = has_index or 3 * total > 2 * whole.total()
     return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)], has_index=has_index)
 
 

@@ -34,6 +34,17 @@ def filter_requests(ids: Mapping[str, Any]) -> list[ListingRequest]:
     ]
 
 
+# Neither of a deleted resource, calendar or booking.
+SHOWN_EVENTS = """
+SELECT count(*) FROM availability_event e
+JOIN availability_resource r ON r.id = e.resource_id
+JOIN availability_calendar c ON c.id = e.calendar_id
+LEFT JOIN bookings_booking b ON b.event_id = e.id AND b.owner_booking_id IS NULL
+LEFT JOIN bookings_booking m ON m.event_id = e.main_id
+WHERE r.deleted_at IS NULL AND c.deleted_at IS NULL AND b.deleted_at IS NULL
+AND m.deleted_at IS NULL"""
+
+
 class WideRequest(NamedTuple):
     """A filter that a large part of the rows match, and the plain count of its condition."""
 
@@ -77,7 +88,7 @@ def wide_requests(ids: Mapping[str, Any]) -> list[WideRequest]:
             "customers",
             {"search": "email:*@example.com"},
             "SELECT count(*) FROM bookings_appcustomer"
-            f" WHERE app_id = '{ids['app']}' AND address LIKE '%@EXAMPLE.COM'",
+            f" WHERE app_id = '{ids['app']}' AND upper(address) LIKE '%@EXAMPLE.COM'",
         ),
         ("deliveries", {"type": "email"}, f"{deliveries} AND type = 'email'"),
         ("deliveries", {"state": "delivered"}, f"{deliveries} AND state = 'delivered'"),
@@ -89,8 +100,7 @@ def wide_requests(ids: Mapping[str, Any]) -> list[WideRequest]:
         (
             "events",
             {"start": half, "end": _text(now + timedelta(days=1))},
-            "SELECT count(*) FROM availability_event e JOIN availability_resource r"
-            f" ON r.id = e.resource_id WHERE r.app_id = '{ids['app']}' AND e.end > '{half}'",
+            SHOWN_EVENTS + f" AND r.app_id = '{ids['app']}' AND e.end > '{half}'",
         ),
     )
     return [

@@ -130,6 +130,7 @@ class BookingsView(BookingScopedView):
             booking_writer(includes, self.zone),
             tally=self._tally(),
             has_index=self._conditions() <= INDEXED_FILTERS,
+            whole=self._tally_of(),
         )
 
     def _filtered(self) -> QuerySet[Booking]:
@@ -147,7 +148,9 @@ class BookingsView(BookingScopedView):
         if self.caller.resource_id or not self._conditions() <= {"state"}:
             return None
         states = self.query.text("state")
-        parts = {"part__in": states.split(",")} if states else {}
+        return self._tally_of(part__in=states.split(",")) if states else self._tally_of()
+
+    def _tally_of(self, **parts: Any) -> Tally:
         return tally_of(self.app, ListingTally.BOOKINGS, "created_at", **parts)
 
     @describe_endpoint(

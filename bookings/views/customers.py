@@ -54,6 +54,7 @@ class CustomersView(TenantView):
             rows.order_by(order, "address"),
             tally=None if is_filtered else tally,
             has_index=False,
+            whole=tally,
         )
         return Response(list_envelope(request, page, total, customer_records(found, self.now)))
 

@@ -57,6 +57,7 @@ class DeliveryScopedView(TenantView):
             DeliveryRecord.of,
             tally=self._tally(webhook),
             has_index="updated_since" not in values,
+            whole=self._tally_of(),
         )
 
     def _tally(self, webhook: Webhook | None) -> Tally | None:
