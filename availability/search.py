@@ -306,7 +306,7 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
         return []
     mode = mode or query.terms.mode
     try:
-        if mode in ("mutual", "exclusive"):
+        if mode in ("mutual", "exclusive") or len(query.resources) == 1:
             return find_slots(mode, *prepare_search(query))
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
     except TooManyStarts as error:

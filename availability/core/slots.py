@@ -122,32 +122,37 @@ class FirstFreeSlots:
         self._limit = limit
         self._starts_left = MAX_STARTS_PER_SLOT * limit
         self._keys: dict[Any, tuple[Any]] = {}
-        # By rules, zone and closed time: possible starts, the last first. Those at the end of the
-        # list that are in `_keys` are dropped. None: more than the limit, not listed.
-        self._missing: dict[Any, list[int] | None] = {}
+        # By rules, zone and closed time: the first possible start without a slot (None: there is
+        # none), and the later ones. As ranges, they need little memory.
+        self._missing: dict[Any, tuple[int | None, Iterator[int]]] = {}
 
     @property
     def has_fixed_starts(self) -> bool:
         """Whether slots start on a grid. Without increments, their starts depend on busy time."""
-        return self._request.length is not None and self._request.increment is not None
+        return None not in (self._request.length, self._request.increment)
 
     def can_add(self, timeline: ResourceTimeline) -> bool:
         """Return whether the timeline could add a slot if it had no busy time."""
-        if not self.has_fixed_starts:
+        length = self._request.length
+        if length is None or not self.has_fixed_starts:
             return True
         kind = timeline.rules, timeline.zone, tuple(timeline.closed)
         if kind not in self._missing:
-            self._missing[kind] = self._possible_starts(timeline)
-        missing = self._missing[kind]
-        while missing and missing[-1] in self._keys:
-            missing.pop()
-        return missing != []
+            starts = self._possible_starts(timeline, length)
+            self._missing[kind] = next(starts, None), starts
+        missing, starts = self._missing[kind]
+        while missing is not None and missing in self._keys:
+            self._starts_left -= 1
+            missing = next(starts, None)
+        self._missing[kind] = missing, starts
+        return missing is not None
 
     def add(self, timeline: ResourceTimeline) -> None:
         """Add the slots that no earlier timeline has. Raises TooManySlots or TooManyStarts."""
         if self._starts_left < 0:
             raise TooManyStarts
-        candidates = self._candidates(timeline)
+        candidates = _candidates_of(timeline, self._request, self._limit)
+        self._starts_left -= len(candidates)
         new = [candidate for candidate in candidates if candidate not in self._keys]
         self._keys.update(dict.fromkeys(new, (timeline.key,)))
         if len(self._keys) > self._limit:
@@ -156,16 +161,9 @@ class FirstFreeSlots:
     def slots(self) -> list[Slot]:
         return _write_slots(self._keys, self._request.length)
 
-    def _possible_starts(self, timeline: ResourceTimeline) -> list[int] | None:
-        try:
-            return self._candidates(timeline._replace(busy=()))[::-1]
-        except TooManySlots:
-            return None
-
-    def _candidates(self, timeline: ResourceTimeline) -> Candidates:
-        candidates = _candidates_of(timeline, self._request, self._limit)
-        self._starts_left -= len(candidates)
-        return candidates
+    def _possible_starts(self, timeline: ResourceTimeline, length: int) -> Iterator[int]:
+        gaps = _gaps(timeline._replace(busy=()), self._request, at_least=length)
+        return chain.from_iterable(_runs((timeline,), gaps, self._request, length))
 
 
 def _first_free(
