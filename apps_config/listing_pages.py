@@ -115,11 +115,10 @@ def _key_at(moment: datetime, rows: QuerySet, column: str) -> datetime | uuid.UU
 
 def _first_order(rows: QuerySet) -> tuple[str, bool]:
     """Return the first column of the order, and whether it descends."""
-    order: Any = rows.query.order_by[0]
-    column: Any = getattr(order, "expression", None)
-    if not (isinstance(order, OrderBy) and isinstance(column, F)):
+    order = rows.query.order_by[0]
+    if not (isinstance(order, OrderBy) and isinstance(order.expression, F)):
         raise TypeError("the rows have no explicit order")
-    return str(getattr(column, "name", "")), order.descending
+    return order.expression.name, order.descending  # type: ignore[attr-defined]  # missing stub
 
 
 def _fetch_rows(
@@ -145,10 +144,10 @@ def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
     find them all first, as for the count. Otherwise it expects to meet enough of them on its way
     through the index of the order.
     """
-    first: Any
-    first, *others = rows.query.order_by
-    column = Coalesce(first.expression, first.expression)
-    return rows.order_by(column.desc() if first.descending else column.asc(), *others)
+    name, descending = _first_order(rows)
+    column = Coalesce(name, name)
+    others = rows.query.order_by[1:]
+    return rows.order_by(column.desc() if descending else column.asc(), *others)
 
 
 def _page_keys(rows: QuerySet, anchors: list[Anchor], start: int, stop: int) -> list[Any]:

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import SimpleNamespace
-from typing import Any
 
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Upper
@@ -76,14 +75,13 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
     ]
 
 
-def _snapshots(app: App | uuid.UUID) -> Any:
-    """Return the customers of all bookings, with `shown_address`."""
+def _snapshots(app: App | uuid.UUID) -> QuerySet:
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
     # The index on the address is in upper case.
     return rows.order_by().annotate(shown_address=Upper("email"))
 
 
-def _latest(snapshots: Any, people: Sequence[AppCustomer]) -> dict[str, Customer]:
+def _latest(snapshots: QuerySet, people: Sequence[AppCustomer]) -> dict[str, Customer]:
     """Return the newest snapshot of each address: one made with the last booking."""
     moments = {person.last_booking_at for person in people}
     rows = snapshots.filter(booking__created_at__in=moments)
@@ -91,7 +89,7 @@ def _latest(snapshots: Any, people: Sequence[AppCustomer]) -> dict[str, Customer
     return {row.shown_address: row for row in rows}
 
 
-def _upcoming(snapshots: Any, now: datetime) -> dict[str, int]:
+def _upcoming(snapshots: QuerySet, now: datetime) -> dict[str, int]:
     """Return the number of open bookings that have not ended, of addresses that have any."""
     rows = snapshots.filter(booking__event__end__gt=now, booking__completed=False)
     counts = rows.values_list("shown_address").annotate(count=Count("booking", distinct=True))
