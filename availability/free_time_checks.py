@@ -86,9 +86,10 @@ def find_nearest_refusal(
             refusal = checker.judge(time_request)
             if isinstance(refusal, SlotTaken):
                 return refusal
-    refusals = (checker.judge(time_request) for checker in checkers)
-    # Without any, a resource has become free meanwhile.
-    return next(filter(None, refusals), SlotTaken())
+    for checker in checkers:
+        if refusal := checker.judge(time_request):
+            return refusal
+    return SlotTaken()  # a resource has become free meanwhile
 
 
 class _RuleChecks:
