@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from typing import Any
 
 from common.errors import STATUS
@@ -79,3 +80,11 @@ def test_every_key_of_the_description_is_named_by_a_test() -> None:
     named = {one[1] or one[2] for one in re.finditer(r"""["']([\w.]+)["']|\b(\w+)=""", text)}
 
     assert keys_of(description().document) - named == set()
+
+
+def test_exceptions_of_schemathesis_name_operations_that_exist() -> None:
+    config = tomllib.loads((ROOT / "tests/schemathesis.toml").read_text())
+    named = {operation["include-operation-id"] for operation in config["operations"]}
+
+    known = {operation.content["operationId"] for operation in description().operations}
+    assert (len(named), named - known) == (len(config["operations"]), set())
