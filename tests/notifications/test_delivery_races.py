@@ -12,6 +12,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from common.ids import new_tenant_id
 from common.sql import database_now
 from notifications.models import Attempt, Delivery
 from notifications.outbox import dispatcher, lanes, mail_and_webhook_senders
@@ -200,7 +201,7 @@ def test_a_hanging_server_holds_up_no_other(
         for webhook, count, age in ((bad, 50, 60), (good, 20, 30)):
             for number in range(count):
                 template.pk = None
-                template.id = Delivery._meta.pk.get_default()
+                template.id = new_tenant_id(template.app_id)
                 template.change, template.number, template.webhook = None, number, webhook
                 template.endpoint = endpoint_of(webhook.url)
                 template.next_at = template.due_at = now - timedelta(seconds=age)
