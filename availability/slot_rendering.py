@@ -134,21 +134,28 @@ def span_bounds(spans: Collection[Sequence[Any]]) -> set[int]:
 
 
 # --- Records --------------------------------------------------------------------------------------
+class _ResourceTexts(dict):
+    """Resource -> its JSON, rendered on first use."""
+
+    def __missing__(self, resource: SearchResource) -> str:
+        text = self[resource] = orjson.dumps(SlotResourceRecord.of(resource)).decode()
+        return text
+
+
 def write_slots(
     slots: Sequence[Slot], zone: str, warnings: Sequence[Mapping[str, Any]] = ()
 ) -> bytes:
-    """`{"data": [{"start", "end", "resources"}]}`, with `warnings` if there are any. Each tuple of
-    resources is rendered once.
+    """`{"data": [{"start", "end", "resources"}]}`, with `warnings` if there are any. Each
+    resource, and each tuple of resources, is rendered once.
     """
     texts = write_instants(span_bounds(slots), zone)
+    rendered = _ResourceTexts()
     summaries: dict[tuple, str] = {}
     written = []
     for start, end, resources in slots:
         summary = summaries.get(resources)
         if summary is None:
-            summary = summaries[resources] = orjson.dumps(
-                [SlotResourceRecord.of(resource) for resource in resources]
-            ).decode()
+            summary = summaries[resources] = f"[{','.join(map(rendered.__getitem__, resources))}]"
         written.append(f'{{"start":"{texts[start]}","end":"{texts[end]}","resources":{summary}}}')
     tail = f',"warnings":{orjson.dumps(warnings).decode()}' if warnings else ""
     return f'{{"data":[{",".join(written)}]{tail}}}'.encode()
