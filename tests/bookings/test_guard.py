@@ -251,7 +251,18 @@ def guards() -> dict[str, set[str]]:
     found["availability_event"] |= {"slot_taken"} if postgresql else on_update
     found["bookings_booking"] |= TALLY
     found["bookings_statechange"] |= {"log_append_only"}
+    found["bookings_booking"] |= {"app_customer_booking", *on_change("tally_bookings")}
+    found["bookings_customer"] |= on_change("app_customer")
+    found["bookings_appcustomer"] = on_change("tally_customers")
+    found["notifications_delivery"] |= on_change("tally_deliveries")
+    found["notifications_delivery"] |= on_change("delivery_lane_check") - {
+        "delivery_lane_check_delete"
+    }
     return found
+
+
+def on_change(name: str) -> set[str]:
+    return {f"{name}_{event}" for event in ("insert", "update", "delete")}
 
 
 NAMES = {

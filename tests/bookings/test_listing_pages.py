@@ -52,7 +52,7 @@ class World:
             if emails and self.chance.random() < 0.2:
                 emails.append(emails[0].upper())
             Customer.objects.bulk_create(
-                Customer(booking=booking, position=position, name="Ann", email=email)
+                Customer(app=self.app, booking=booking, position=position, name="Ann", email=email)
                 for position, email in enumerate(emails)
             )
             self.add_deliveries(booking)
@@ -61,6 +61,7 @@ class World:
         resource = self.chance.choice(self.resources)
         start = NOW + timedelta(hours=self.chance.randrange(-500, 500))
         event = Event.objects.create(
+            app=self.app,
             calendar_id=resource["calendars"][0]["id"],
             resource_id=resource["id"],
             start=start,

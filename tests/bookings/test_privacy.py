@@ -596,6 +596,7 @@ def test_every_text_column_is_looked_at() -> None:
         },
         apps.get_model("notifications.Delivery"): {
             *("type", "kind", "recipient", "content", "body", "endpoint", "state", "reason"),
+            *("request_id", "trace_parent"),
         },
         apps.get_model("notifications.Attempt"): {"error", "excerpt"},
         apps.get_model("external_calendars.WrittenEvent"): {

@@ -92,7 +92,7 @@ def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock, which the database's own follows here."""
     for module in (leases, sync_module, queue, dispatcher, results):
         monkeypatch.setattr(module, "database_now", timezone.now)
-    monkeypatch.setattr(queue, "_take_turn", lambda kind: timezone.now())
+    monkeypatch.setattr(queue, "_begin_claim", timezone.now)
     return clock
 
 
