@@ -2,7 +2,7 @@
 
 Names are qualified, as in `apps_config.tally_triggers`. PostgreSQL counts a new customer up, and
 counts a person anew after any other change; the person's row is locked first, so that the count
-sees what the transactions before have written. SQLite has one writer and always counts anew.
+sees what the transactions before have written. SQLite has one writer.
 """
 
 import django.db.models.deletion
@@ -111,6 +111,19 @@ COUNT_ANEW = f"""INSERT INTO bookings_appcustomer ({COLUMNS})
     GROUP BY 1, 2;"""
 
 
+# A new customer is counted up: counting anew would read all bookings of the address each time.
+COUNT_UP = f"""INSERT INTO bookings_appcustomer ({COLUMNS})
+    SELECT booking.app_id, upper(NEW.email), 1, booking.created_at, booking.created_at
+    FROM bookings_booking AS booking
+    WHERE booking.id = NEW.booking_id AND booking.deleted_at IS NULL AND NOT EXISTS (
+        SELECT 1 FROM bookings_customer AS other WHERE other.booking_id = NEW.booking_id
+        AND other.id <> NEW.id AND upper(other.email) = upper(NEW.email)
+    )
+    ON CONFLICT (app_id, address) DO UPDATE SET bookings = bookings + 1,
+        first_booking_at = min(first_booking_at, excluded.first_booking_at),
+        last_booking_at = max(last_booking_at, excluded.last_booking_at);"""
+
+
 def recount_on_sqlite(booking: str, addresses: str) -> str:
     return (FORGET + COUNT_ANEW).format(booking=booking, addresses=addresses)
 
@@ -122,7 +135,8 @@ ALL = recount_on_sqlite(
 SQLITE = (
     f"CREATE TRIGGER app_customer_booking AFTER UPDATE OF created_at, deleted_at"
     f" ON bookings_booking BEGIN {ALL} END",
-    f"CREATE TRIGGER app_customer_insert AFTER INSERT ON bookings_customer BEGIN {NEW} END",
+    f"CREATE TRIGGER app_customer_insert AFTER INSERT ON bookings_customer WHEN NEW.email <> ''"
+    f" BEGIN {COUNT_UP} END",
     f"CREATE TRIGGER app_customer_update AFTER UPDATE OF booking_id, email ON bookings_customer"
     f" BEGIN {OLD} {NEW} END",
     f"CREATE TRIGGER app_customer_delete AFTER DELETE ON bookings_customer BEGIN {OLD} END",
