@@ -25,14 +25,14 @@ from common.errors import Invalid
 class GroupFilter(django_filters.FilterSet):
     """`start` and `end`: bookings whose event overlaps the range; an absent bound is open."""
 
-    start = BoundFilter(method="keep_all")
-    end = BoundFilter(method="keep_all")
+    start = BoundFilter(method="ignore_value")
+    end = BoundFilter(method="ignore_value")
 
     class Meta:
         model = Booking
         fields: list[str] = []
 
-    def keep_all(self, rows: QuerySet, name: str, value: Any) -> QuerySet:
+    def ignore_value(self, rows: QuerySet, name: str, value: Any) -> QuerySet:
         """Keep all rows: `filter_queryset` applies both bounds at once."""
         return rows
 

@@ -31,7 +31,7 @@ BEGIN
         GROUP BY app_id, state HAVING sum(change) <> 0 ORDER BY app_id, state {ADD_UP}
     END IF;
     RETURN NULL;
-END $$"""
+END $$"""  # nosec B608
 TRIGGER = """
 CREATE TRIGGER booking_tally_{event} AFTER {event} ON bookings_booking
 FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION {{schema}}.booking_tally()"""

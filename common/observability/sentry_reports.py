@@ -40,7 +40,7 @@ def start_sentry(dsn: str, transport: type[Transport] | None = None) -> None:
         max_breadcrumbs=0,
         max_request_body_size="never",
         server_name="",
-        before_send=keep_allowed,
+        before_send=remove_private_fields,
     )
 
 
@@ -48,7 +48,7 @@ def _end_quietly(pending: int, timeout: float) -> None:
     """Print nothing at the end of a process."""
 
 
-def keep_allowed(event: Event, hint: Hint) -> Event | None:
+def remove_private_fields(event: Event, hint: Hint) -> Event | None:
     """Return a new event of the parts that contain nothing personal.
 
     None for Django's line about each 5xx response: its bug was reported already, or it is a 503.

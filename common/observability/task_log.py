@@ -11,7 +11,7 @@ from common.observability.log_format import end_task_fields, start_task_fields
 
 
 @signals.setup_logging.connect
-def keep_log_format(loglevel: int | None = None, **_: Any) -> None:
+def prevent_celery_logging_setup(loglevel: int | None = None, **_: Any) -> None:
     """Keep the handlers of the settings instead of Celery's; the more verbose level applies."""
     root = logging.getLogger()
     root.setLevel(min(root.level, loglevel or root.level))

@@ -25,7 +25,7 @@ DELIVERY = "ALTER TABLE notifications_delivery"
 
 
 def change_of(table: str) -> str:
-    return f"(SELECT log.uuid FROM bookings_statechange AS log WHERE log.id = {table}.change_id)"
+    return f"(SELECT log.uuid FROM bookings_statechange AS log WHERE log.id = {table}.change_id)"  # nosec B608
 
 
 def drop_old_keys(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
