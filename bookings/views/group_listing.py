@@ -15,6 +15,7 @@ from bookings.records import (
     booking_writer,
     with_includes,
 )
+from bookings.services import held_seats_column
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
