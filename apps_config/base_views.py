@@ -29,6 +29,7 @@ from common.api.pagination import Page, list_envelope
 from common.api.query import QueryParams
 from common.api.service_headers import service_header
 from common.api.views import ApiRequest, ApiView, Handler, render_json_response
+from common.change_tracking import changed_rows
 from common.errors import (
     Forbidden,
     Invalid,
@@ -40,7 +41,6 @@ from common.errors import (
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
-from common.updated_at import changed_rows
 
 Row = TypeVar("Row", bound=Model)
 
@@ -146,7 +146,7 @@ class TenantView(ApiView):
         total, found = fetch_page(page, rows, tally=tally, has_index=has_index, whole=whole)
         return Response(list_envelope(request, page, total, [record(row) for row in found]))
 
-    def listed(
+    def filter_and_order(
         self,
         rows: QuerySet[Row],
         orders: Orders,

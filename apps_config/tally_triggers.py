@@ -150,7 +150,7 @@ class AddListingTally(migrations.RunPython):
         else:
             with transaction.atomic(using=editor.connection.alias):
                 self._create(editor)
-                add_counts(editor.connection, self.tallied, editor.connection)
+                insert_initial_counts(editor.connection, self.tallied, editor.connection)
 
     def _add_under_traffic(self, editor: BaseDatabaseSchemaEditor) -> None:
         """Count by a snapshot that has exactly the rows that the triggers do not see."""
@@ -163,7 +163,7 @@ class AddListingTally(migrations.RunPython):
                     cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     cursor.execute("SET LOCAL statement_timeout = 0")
                     cursor.execute("SELECT 1")  # takes the snapshot
-            add_counts(editor.connection, self.tallied, reader)
+            insert_initial_counts(editor.connection, self.tallied, reader)
         finally:
             reader.close()
 
@@ -182,7 +182,7 @@ class AddListingTally(migrations.RunPython):
             editor.execute(statement, params=None)
 
 
-def add_counts(
+def insert_initial_counts(
     connection: BaseDatabaseWrapper, tallied: TalliedTable, reader: BaseDatabaseWrapper
 ) -> None:
     """Add the number of all rows that `reader` sees, in the slot that no trigger writes."""

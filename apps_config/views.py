@@ -52,7 +52,7 @@ class AppsView(TenantView):
     def get(self, request: ApiRequest) -> Response:
         ids = [app.id for _, app in self.caller.memberships]
         apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
-        return self.list_page(request, self.listed(apps, ORDERS), AppRecord.of)
+        return self.list_page(request, self.filter_and_order(apps, ORDERS), AppRecord.of)
 
     @describe_endpoint(
         summary="Create an app",

@@ -18,7 +18,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from apps_config.tally_triggers import add_counts  # noqa: E402
+from apps_config.tally_triggers import insert_initial_counts  # noqa: E402
 from availability.models import Project, ProjectResource  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.models import Bulk, Series  # noqa: E402
@@ -164,7 +164,7 @@ def count_app(cursor: Any, app_id: str) -> None:
     for statement in COUNTS:
         cursor.execute(statement, {"app": app_id})
     for module, name in TALLIED:
-        add_counts(connection, getattr(import_module(module), name), connection)
+        insert_initial_counts(connection, getattr(import_module(module), name), connection)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def measure_bookings(many: Filled) -> list[Goal]:
     runs = {name: lambda path=path: client.call("GET", path) for name, path in pages.items()}
     times = time_each({"null": lambda: client.call("GET", null), **runs})
     plain = many.stage.script(
-        "benchmarks.count_offset_listing", many.ids["app"], "completed", str(last // 10)
+        "benchmarks.count_offset_baseline", many.ids["app"], "completed", str(last // 10)
     )
     deep, first = times["last"] / times["first"], times["first"] / times["null"]
     middle, state = times["middle"] / times["first"], plain["seconds"] / times["state"]

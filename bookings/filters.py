@@ -18,7 +18,7 @@ from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
 from common.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
 from common.api.query import BOOLEANS, SearchTerm
-from common.api.search_conditions import Condition, match_id, match_text
+from common.api.search_conditions import Condition, exact_id, text_with_wildcards
 from common.errors import Invalid
 
 
@@ -81,7 +81,7 @@ def _by_completed(term: SearchTerm) -> Q:
 
 def _by_customer(column: str) -> Condition:
     """Match any customer of the booking; a subquery, so that no booking appears twice."""
-    text = match_text(column)
+    text = text_with_wildcards(column)
 
     def condition(term: SearchTerm) -> Q:
         customers = Customer.objects.filter(text(term))
@@ -136,12 +136,12 @@ class MetaContains(Func):
 
 
 SEARCH: Mapping[str, Condition] = {
-    "resource.id": match_id("resource_id"),
-    "calendar.id": match_id("event__calendar_id"),
-    "project.id": match_id("project_id"),
-    "owner_booking.id": match_id("owner_booking_id"),
-    "series.id": match_id("series_id"),
-    "bulk.id": match_id("bulk_id"),
+    "resource.id": exact_id("resource_id"),
+    "calendar.id": exact_id("event__calendar_id"),
+    "project.id": exact_id("project_id"),
+    "owner_booking.id": exact_id("owner_booking_id"),
+    "series.id": exact_id("series_id"),
+    "bulk.id": exact_id("bulk_id"),
     "graph": _one_of("graph", GRAPHS),
     "state": _one_of("state", STATES),
     "completed": _by_completed,

@@ -7,7 +7,7 @@ from bookings.views import (
     challenge,
     customers,
     email_links,
-    group_bookings,
+    group_listing,
     holds,
 )
 
@@ -19,8 +19,8 @@ urlpatterns = [
     path("bookings/reserve/<uuid:reservation_id>/verify", holds.VerifyHoldView.as_view()),
     path("challenge", challenge.ChallengeView.as_view()),
     path("bookings/bulk", bulk.BulkView.as_view()),
-    path("bookings/groups", group_bookings.GroupBookingsView.as_view()),
-    path("bookings/groups/<uuid:group_id>", group_bookings.GroupBookingView.as_view()),
+    path("bookings/groups", group_listing.GroupBookingsView.as_view()),
+    path("bookings/groups/<uuid:group_id>", group_listing.GroupBookingView.as_view()),
     path("bookings/<uuid:booking_id>", bookings.BookingView.as_view()),
     path("bookings/<uuid:booking_id>/reschedule", actions.RescheduleView.as_view()),
     # Any text: a malformed link gets an HTML error page too.

@@ -17,8 +17,8 @@ from django.db.models import QuerySet
 from availability.event_reservations import lock_resources, lock_resources_of_calendars
 from availability.models import Calendar, Event, Resource
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
+from common.change_tracking import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
-from common.updated_at import transaction_start
 from external_calendars.credentials import credentials_of, server_address, store_credentials
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed
@@ -75,10 +75,10 @@ class ConnectionTest(NamedTuple):
         )
 
 
-def discover_calendar(provider: str, access: CalendarAccess) -> DiscoveredCalendar:
+def find_single_calendar(provider: str, access: CalendarAccess) -> DiscoveredCalendar:
     """Return the calendar behind `access`. Takes up to FIND_SECONDS; raises NotConnectable."""
     try:
-        return PROVIDERS[provider].find(access, deadline=FIND_SECONDS)
+        return PROVIDERS[provider].find_calendar(access, deadline=FIND_SECONDS)
     except ProviderError as provider_error:
         raise NotConnectable(provider_error) from provider_error
 
@@ -99,7 +99,7 @@ def connect_calendar(
     whether the resource's bookings are written to the calendar; None: true for the first writable
     one. Raises NotConnectable, AlreadyExists, and Invalid above MAX_CONNECTED.
     """
-    found = discover_calendar(provider, access)
+    found = find_single_calendar(provider, access)
     _check_primary(found, is_primary)
     calendar = Calendar(
         app_id=resource.app_id, resource=resource, provider=provider, name=_name_of(found)
@@ -150,7 +150,7 @@ def reconnect_calendar(
     if changes_host(calendar, given):
         raise Invalid.at("password", TYPE_AGAIN)
     access = _changed_access(connection, given)
-    found = discover_calendar(calendar.provider, access)
+    found = find_single_calendar(calendar.provider, access)
     _check_primary(found, is_primary)
     with transaction.atomic():
         calendar = _lock(calendar)
@@ -320,7 +320,9 @@ def test_connection(calendar: Calendar) -> ConnectionTest:
     connection = connection_of(calendar)
     begun = time.monotonic()
     try:
-        found = PROVIDERS[calendar.provider].find(credentials_of(connection), deadline=FIND_SECONDS)
+        found = PROVIDERS[calendar.provider].find_calendar(
+            credentials_of(connection), deadline=FIND_SECONDS
+        )
     except ProviderError as provider_error:
         return ConnectionTest(provider_error.code, "", time.monotonic() - begun)
     access = Calendar.WRITER if found.may_write else Calendar.READER

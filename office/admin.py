@@ -1,11 +1,17 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.access import accounts, keys, members
+from office.access import accounts, keys, members, platform_admins
 from office.app_settings import admin as app_settings
 from office.bookings import admin as bookings
 from office.bookings import read_only_admins
 from office.calendars import admin as calendars
-from office.notifications import deliveries, email_templates, outbox_tables, suppressions, webhooks
+from office.notifications import (
+    deliveries,
+    email_templates,
+    outbox_read_only_admins,
+    suppressions,
+    webhooks,
+)
 from office.resources import admin as resources
 
 __all__ = [
@@ -17,7 +23,8 @@ __all__ = [
     "email_templates",
     "keys",
     "members",
-    "outbox_tables",
+    "outbox_read_only_admins",
+    "platform_admins",
     "read_only_admins",
     "resources",
     "suppressions",

@@ -103,7 +103,11 @@ def test_layers_import_downwards() -> None:
         ("bookings.services", "from availability.models import Event", []),
         ("scheduling.urls", "import bookings.urls", []),
         ("scheduling.urls", "import notifications.urls, django.urls", []),
-        ("booking_pages.views.book", "from bookings.base_page_view import PageView", []),
+        (
+            "booking_pages.views.hosted_project_page",
+            "from bookings.base_page_view import PageView",
+            [],
+        ),
         ("ops.metrics", "from office.dashboard import today_context", []),
         ("availability.core.slots", "import math\nfrom availability.core import zones", []),
         ("availability.models", "from . import core\nfrom .core.zones import DAY", []),

@@ -31,7 +31,7 @@ from bookings.models import Booking, Customer
 from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
 from bookings.services import code_of
 from common.api.views import ApiView
-from external_calendars.feed_and_connection_records import FEED_ADDRESS
+from external_calendars.feed_and_connection_test_records import FEED_ADDRESS
 from notifications.password_reset_links import password_url
 from notifications.planning import KINDS
 from notifications.records import DeliveryRecord, WebhookRecord

@@ -15,7 +15,7 @@ from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from common.api.ordering import order_query
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.service_headers import service_header
@@ -64,7 +64,7 @@ class CredentialsView(CredentialScopedView):
     def get(self, request: ApiRequest) -> Response:
         terms = self.query.search(CREDENTIAL_SEARCH)
         rows = filter_by_search(self.credentials(), terms, CREDENTIAL_SEARCH)
-        return self.list_page(request, self.listed(rows, ORDERS), CredentialRecord.of)
+        return self.list_page(request, self.filter_and_order(rows, ORDERS), CredentialRecord.of)
 
     @describe_endpoint(
         summary="Create a key",

@@ -15,8 +15,8 @@ from availability.public_project import (
     public_project_record,
 )
 from availability.records import PROJECT_EXAMPLE, with_project_rows
-from availability.views.base import found_or_404
 from availability.views.projects import ProjectScopedView
+from availability.views.resource_scoped_view import found_or_404
 from common.api.views import ApiRequest
 from common.errors import NotFound
 from common.openapi.components import TEXT, text_response

@@ -8,7 +8,7 @@ from availability.models import Calendar
 from availability.records import RESOURCE_EXAMPLE, CalendarRecord
 from availability.serializers.resources import CalendarSerializer, NewCalendarSerializer
 from availability.services import change_calendar, create_calendar, delete_calendar
-from availability.views.base import BY_NAME, ResourceScopedView, found_or_404
+from availability.views.resource_scoped_view import BY_NAME, ResourceScopedView, found_or_404
 from common.api.ordering import order_query
 from common.api.search_conditions import CALENDAR_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
@@ -30,7 +30,7 @@ class CalendarsView(ResourceScopedView):
     )
     def get(self, request: ApiRequest) -> Response:
         terms = self.query.search(CALENDAR_SEARCH)
-        rows = self.listed(
+        rows = self.filter_and_order(
             filter_by_search(self.readable_calendars(), terms, CALENDAR_SEARCH), BY_NAME
         )
         return self.list_page(request, rows, CalendarRecord.of)

@@ -13,7 +13,7 @@ from availability.serializers.events import (
     NewEventSerializer,
 )
 from availability.services import change_event, create_event, delete_event
-from availability.views.base import STAMPS, ResourceScopedView, found_or_404
+from availability.views.resource_scoped_view import STAMPS, ResourceScopedView, found_or_404
 from common.api.ordering import BOUND, order_query
 from common.api.search_conditions import EVENT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
@@ -47,7 +47,7 @@ class EventsView(ResourceScopedView):
         )
         return self.list_page(
             request,
-            self.listed(rows, ORDERS),
+            self.filter_and_order(rows, ORDERS),
             lambda row: EventRecord.of(row, self.zone),
             has_index=False,
         )

@@ -33,7 +33,7 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.base import BY_NAME, RESOURCE_INCLUDE, found_or_404
+from availability.views.resource_scoped_view import BY_NAME, RESOURCE_INCLUDE, found_or_404
 from common.api.ordering import order_query
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as, read_values_as
@@ -88,7 +88,9 @@ class ProjectsView(ProjectScopedView):
     def get(self, request: ApiRequest) -> Response:
         includes = self.includes()
         terms = self.query.search(PROJECT_SEARCH)
-        rows = self.listed(filter_by_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME)
+        rows = self.filter_and_order(
+            filter_by_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME
+        )
         rows = with_project_rows(rows)
         return self.list_page(request, rows, lambda row: ProjectRecord.of(row, include=includes))
 
@@ -166,7 +168,7 @@ class ProjectResourcesView(ProjectScopedView):
         of_project = Resource.objects.for_app(self.app).filter(
             project_resources__project=self.find_project(project_id)
         )
-        rows = self.listed(of_project, BY_POSITION, "position", ascending=True)
+        rows = self.filter_and_order(of_project, BY_POSITION, "position", ascending=True)
         rows = with_resource_includes(rows, includes)
         return self.list_page(request, rows, lambda row: ResourceRecord.of(row, include=includes))
 

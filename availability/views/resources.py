@@ -16,7 +16,12 @@ from availability.records import (
 from availability.resources_by_email import with_email
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import change_resource, create_resource, delete_resource
-from availability.views.base import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView, found_or_404
+from availability.views.resource_scoped_view import (
+    BY_NAME,
+    RESOURCE_INCLUDE,
+    ResourceScopedView,
+    found_or_404,
+)
 from common.api.ordering import order_query
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
@@ -44,7 +49,7 @@ class ResourcesView(ResourceScopedView):
     def get(self, request: ApiRequest) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         terms = self.query.search(RESOURCE_SEARCH)
-        rows = self.listed(
+        rows = self.filter_and_order(
             filter_by_search(self.readable_resources(), terms, RESOURCE_SEARCH), BY_NAME
         )
         rows = with_resource_includes(rows, includes)

@@ -8,14 +8,14 @@ from bookings.privacy.customer_list import (
     CUSTOMER_SEARCH,
     PEOPLE_ORDERS,
     customer_records,
-    customers_of,
+    search_customers,
 )
 from bookings.privacy.erase import Erasure, erase_person
 from bookings.privacy.export import write_export
 from bookings.privacy.person import Person
 from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
-from bookings.privacy.redactor import Redactor
 from bookings.privacy.retention import due_for_erasure, erase_due_bookings
+from bookings.privacy.text_redactor import Redactor
 from bookings.privacy.unverified_personal_data import unverified_of
 
 __all__ = [
@@ -26,12 +26,12 @@ __all__ = [
     "PersonalData",
     "Redactor",
     "customer_records",
-    "customers_of",
     "due_for_erasure",
     "erase_due_bookings",
     "erase_person",
     "on_erasure",
     "personal_data_parts",
+    "search_customers",
     "unverified_of",
     "write_export",
 ]

@@ -12,13 +12,13 @@ from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.records import PersonRecord
 from common.api.query import SearchTerm
-from common.api.search_conditions import Condition, match_text
+from common.api.search_conditions import Condition, text_with_wildcards
 from common.openapi.response_records import Json
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
-    "email": match_text("address"),
-    "name": match_text("name"),
-    "phone": match_text("phone"),
+    "email": text_with_wildcards("address"),
+    "name": text_with_wildcards("name"),
+    "phone": text_with_wildcards("phone"),
 }
 
 
@@ -31,7 +31,7 @@ PEOPLE_ORDERS = {
 }
 
 
-def customers_of(
+def search_customers(
     app: App, terms: Sequence[SearchTerm], changes: QuerySet[Booking] | None = None
 ) -> QuerySet[AppCustomer]:
     """Return the app's customers one of whose bookings matches, for each term.

@@ -11,9 +11,9 @@ from django.db.models.functions import Cast, Coalesce
 from apps_config.models import App
 from availability.models import Event
 from bookings.models import Booking, Customer
-from bookings.privacy.redactor import Redactor
+from bookings.privacy.text_redactor import Redactor
 from common.api.query import SearchTerm
-from common.api.search_conditions import match_text
+from common.api.search_conditions import text_with_wildcards
 
 EVENT_TEXTS = ("what", "where", "description")
 
@@ -27,7 +27,7 @@ class Person(NamedTuple):
 
     def customers(self) -> QuerySet[Customer]:
         """The customer rows of the person in all bookings, including deleted ones."""
-        is_theirs = match_text("email")(SearchTerm("email", self.email, False, False))
+        is_theirs = text_with_wildcards("email")(SearchTerm("email", self.email, False, False))
         return Customer.objects.filter(is_theirs, app=self.app)
 
     def booking_ids(self) -> set[uuid.UUID]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bookings.models import Booking
 from bookings.privacy.person import Person
-from bookings.privacy.redactor import Redactor
+from bookings.privacy.text_redactor import Redactor
 from common.hooks import Hook
 
 Record = dict[str, Any]

@@ -19,7 +19,7 @@ from bookings.services.reschedule import (
     reschedule_booking,
     reschedule_once,
 )
-from bookings.services.seats import NewSeat, create_seat, held_seats
+from bookings.services.seats import NewSeat, create_seat, held_seats_column
 from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
 from bookings.services.transitions import (
     apply_action,
@@ -67,7 +67,7 @@ __all__ = [
     "end_hold",
     "extend_public_hold",
     "find_unverified",
-    "held_seats",
+    "held_seats_column",
     "hide_completed_booking",
     "hold_time",
     "hold_until_verified",

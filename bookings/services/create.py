@@ -20,8 +20,8 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.target import BookingTarget
+from common.change_tracking import transaction_start
 from common.sql import insert_rows
-from common.updated_at import transaction_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

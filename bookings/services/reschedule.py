@@ -32,11 +32,11 @@ from bookings.services.transition_log import (
 )
 from bookings.services.transitions import check_notice, take_times, targets_of
 from bookings.target import BookingTarget
+from common.change_tracking import transaction_start
 from common.deferred_io import retry_outside_transaction
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
 from common.sql import update_rows
-from common.updated_at import transaction_start
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.

@@ -83,7 +83,7 @@ def count_held_seats(owner: Booking, now: datetime) -> int:
     return _held_seats(owner, now).count()
 
 
-def held_seats(now: datetime) -> Coalesce:
+def held_seats_column(now: datetime) -> Coalesce:
     """Return the count of `count_held_seats` as a column of a query of groups."""
     counts = _held_seats(OuterRef("pk"), now).order_by().values("group").annotate(n=Count("pk"))
     return Coalesce(Subquery(counts.values("n")), 0)

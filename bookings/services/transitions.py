@@ -37,10 +37,10 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.target import BookingTarget
+from common.change_tracking import transaction_start
 from common.durations import DurationError, elapsed_seconds
 from common.errors import Invalid, NotFound, is_outage
 from common.sql import update_rows
-from common.updated_at import transaction_start
 
 logger = logging.getLogger(__name__)
 

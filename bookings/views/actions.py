@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from availability.models import Calendar
 from availability.public_access import check_in_no_project, check_length
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from bookings.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS

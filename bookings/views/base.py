@@ -11,7 +11,7 @@ from apps_config.base_views import TenantView
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from bookings.models import Booking
 from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (

@@ -12,8 +12,8 @@ from bookings.privacy import (
     PEOPLE_ORDERS,
     Person,
     customer_records,
-    customers_of,
     erase_person,
+    search_customers,
     write_export,
 )
 from bookings.records import ErasedRecord, PersonExportRecord, PersonRecord
@@ -46,7 +46,7 @@ class CustomersView(TenantView):
         terms = self.query.search(CUSTOMER_SEARCH)
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
         changed = self.changed(Booking.objects.for_app(self.app))
-        rows = customers_of(self.app, terms, changed if self.complete_until else None)
+        rows = search_customers(self.app, terms, changed if self.complete_until else None)
         is_filtered = terms or self.complete_until
         tally = tally_of(self.app, ListingTally.CUSTOMERS, "last_booking_at")
         total, found = fetch_page(

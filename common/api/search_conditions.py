@@ -14,7 +14,7 @@ from common.errors import Invalid
 Condition = Callable[[SearchTerm], Q]
 
 
-def match_id(column: str) -> Condition:
+def exact_id(column: str) -> Condition:
     """Match an id exactly. The condition raises Invalid on `search` for a value that is no UUID."""
 
     def condition(term: SearchTerm) -> Q:
@@ -25,7 +25,7 @@ def match_id(column: str) -> Condition:
     return condition
 
 
-def match_text(column: str) -> Condition:
+def text_with_wildcards(column: str) -> Condition:
     """Match text case-insensitively; a `*` leaves that end open."""
 
     def condition(term: SearchTerm) -> Q:
@@ -59,8 +59,14 @@ def filter_by_search(
     return rows
 
 
-RESOURCE_SEARCH = {"name": match_text("name"), "email": match_text("email")}
-CALENDAR_SEARCH = {"resource.id": match_id("resource_id")}
-CREDENTIAL_SEARCH = {"resource.id": match_id("resource_id")}
-EVENT_SEARCH = {"resource.id": match_id("resource_id"), "calendar.id": match_id("calendar_id")}
-PROJECT_SEARCH = {"slug": match_text("slug"), "name": match_text("name")}
+RESOURCE_SEARCH = {
+    "name": text_with_wildcards("name"),
+    "email": text_with_wildcards("email"),
+}
+CALENDAR_SEARCH = {"resource.id": exact_id("resource_id")}
+CREDENTIAL_SEARCH = {"resource.id": exact_id("resource_id")}
+EVENT_SEARCH = {
+    "resource.id": exact_id("resource_id"),
+    "calendar.id": exact_id("calendar_id"),
+}
+PROJECT_SEARCH = {"slug": text_with_wildcards("slug"), "name": text_with_wildcards("name")}

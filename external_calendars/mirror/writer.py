@@ -18,9 +18,9 @@ from django.db.models import Count
 from apps_config.models import App
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Calendar, Event
+from bookings.customer_visible_texts import customer_name, customer_text
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
-from bookings.untrusted_texts import customer_name, customer_text
 from common.ical.parse import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
@@ -47,7 +47,7 @@ from external_calendars.providers.base import (
 from notifications.mail.compose import contact_lines
 from notifications.mail.envelope import is_address
 from notifications.mail.invitations import Guest
-from notifications.mail.recipients import Recipients
+from notifications.mail.permitted_recipients import Recipients
 from notifications.models import Delivery
 from notifications.outbox.mail_and_webhook_senders import (
     SendCall,
@@ -366,7 +366,7 @@ class _MirrorWrite:
         return StoredObject(self.href, etag)
 
     def _bring_up_to_date(self, entry: MirroredEvent) -> StoredObject:
-        there = self.provider.read(self.access, self.href, deadline=self.deadline)
+        there = self.provider.read_object(self.access, self.href, deadline=self.deadline)
         if there is None:
             return self._create(entry)
         write = replace_event if self.is_afresh else update_event
@@ -386,7 +386,7 @@ class _MirrorWrite:
                 pass
         href = self.href or self.provider.new_href(self.access, self.uid)
         for _ in range(ROUNDS):
-            there = self.provider.read(self.access, href, deadline=self.deadline)
+            there = self.provider.read_object(self.access, href, deadline=self.deadline)
             if there is None or not has_uid(there.text, self.uid):
                 return StoredObject()
             try:

@@ -111,7 +111,7 @@ class Provider(Protocol):
     label: str  # for a person
     can_write: bool
 
-    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+    def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         """Find the calendar behind a user's input, and check that it can be used."""
 
     def list_changes(
@@ -132,7 +132,9 @@ class Provider(Protocol):
     ) -> Iterator[Sequence[RemoteObject]]:
         """Yield existing objects in batches, each within `deadline`; too large a text is ""."""
 
-    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+    def read_object(
+        self, access: CalendarAccess, href: str, *, deadline: float
+    ) -> RemoteObject | None:
         """Return one object; None if it is gone."""
 
     def put(

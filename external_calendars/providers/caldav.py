@@ -51,7 +51,7 @@ class CalDav:
     label = "CalDAV"
     can_write = True
 
-    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+    def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         whole = access._replace(address=full_address(access.address))
         return find_calendar(HttpSession(whole, deadline))
 
@@ -102,7 +102,9 @@ class CalDav:
                 found = [RemoteObject(batch[0], "", "")]
             yield [remote_object for remote_object in found if remote_object.href in batch]
 
-    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+    def read_object(
+        self, access: CalendarAccess, href: str, *, deadline: float
+    ) -> RemoteObject | None:
         visit = HttpSession(access, deadline)
         answer = visit.ask("GET", object_url(access.address, href), most_bytes=BATCH_BYTES)
         if answer.status in (404, 410):
@@ -134,7 +136,7 @@ class CalDav:
         # 200 may also come from a gateway in front of the server that has deleted nothing.
         if answer.status in (200, 202) and not webdav_xml.is_multistatus(answer.body):
             left = visit.ends - time.monotonic()
-            if self.read(access, href, deadline=left) is not None:
+            if self.read_object(access, href, deadline=left) is not None:
                 raise ProviderError("bad_answer", detail=STILL_THERE, status=answer.status)
 
     def objects_between(

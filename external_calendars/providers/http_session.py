@@ -51,7 +51,7 @@ class HttpSession:
         answer = safe_http.fetch_body(
             url,
             method=method,
-            headers={"User-Agent": USER_AGENT, **self.signature(url), **headers},
+            headers={"User-Agent": USER_AGENT, **self.authorization_headers(url), **headers},
             body=body,
             deadline=left,
             most_bytes=most_bytes,
@@ -100,7 +100,7 @@ class HttpSession:
             raise ProviderError("address_refused", detail=detail)
         return there
 
-    def signature(self, url: str) -> dict[str, str]:
+    def authorization_headers(self, url: str) -> dict[str, str]:
         if not self.access.username or origin_of(url) not in self.trusted:
             return {}
         pair = f"{self.access.username}:{self.access.password}".encode()

@@ -40,7 +40,7 @@ class IcsFeed:
     label = "iCalendar feed"
     can_write = False
 
-    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+    def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         access = access._replace(address=full_address(access.address))
         answer = fetch_feed(access, {}, deadline)
         try:
@@ -79,7 +79,9 @@ class IcsFeed:
         entries = split_answer(fetch_feed(access, {}, deadline))
         yield [entry.as_object() for entry in entries if entry.href in wanted]
 
-    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+    def read_object(
+        self, access: CalendarAccess, href: str, *, deadline: float
+    ) -> RemoteObject | None:
         found = [
             entry for batch in self.fetch(access, [href], deadline=deadline) for entry in batch
         ]

@@ -12,7 +12,7 @@ from apps_config.base_views import PublicView
 from common.api.views import ApiRequest
 from common.openapi.components import TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint
-from external_calendars.feed_and_connection_records import EXAMPLE_FEED, CalendarFeedRecord
+from external_calendars.feed_and_connection_test_records import EXAMPLE_FEED, CalendarFeedRecord
 from external_calendars.published_feeds import (
     feed_etag,
     feed_text,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
-from notifications.mail.recipients import Recipients
+from notifications.mail.permitted_recipients import Recipients
 from notifications.mail.suppressions import suppress
 from notifications.models import Delivery, Suppression
 from notifications.password_reset_links import RESET_MAIL

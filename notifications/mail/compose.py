@@ -14,6 +14,7 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from bookings.action_links import RESCHEDULE, action_url
+from bookings.customer_visible_texts import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -29,7 +30,6 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
-from bookings.untrusted_texts import customer_name, customer_text
 from common.instants import find_zone, local_date
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
 from notifications.mail.envelope import Sender, new_message
@@ -107,11 +107,11 @@ class Letter:
     is_entered: bool = False
 
     @property
-    def start(self) -> datetime:
+    def starts_at(self) -> datetime:
         return self.instant("start") or self.booking.event.start
 
     @property
-    def end(self) -> datetime:
+    def ends_at(self) -> datetime:
         return self.instant("end") or self.booking.event.end
 
     @property
@@ -260,14 +260,14 @@ class PlaceholderValues:
 
     def plain(self) -> dict[str, str]:
         letter, booking = self.letter, self.letter.booking
-        start = letter.start.astimezone(find_zone(letter.zone))
+        start = letter.starts_at.astimezone(find_zone(letter.zone))
         first = letter.named[0] if letter.named else None
         settings = booking.app.settings
         one_liners = {
             "name": letter.name_of(letter.customer) if letter.customer else booking.resource.name,
             "what": letter.fact("what"),
             "where": letter.fact("where"),
-            "when": letter.span(letter.start, letter.end),
+            "when": letter.span(letter.starts_at, letter.ends_at),
             "old_when": self.old_when(),
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
@@ -311,7 +311,10 @@ class PlaceholderValues:
         old_when = self.old_when()
         rows = [
             (_("What"), to_one_line(letter.fact("what"))),
-            (_("New time") if old_when else _("When"), letter.span(letter.start, letter.end)),
+            (
+                _("New time") if old_when else _("When"),
+                letter.span(letter.starts_at, letter.ends_at),
+            ),
             (_("Old time"), old_when),
             (_("Repeats"), self.repeats()),
             (_("Where"), to_one_line(letter.fact("where"))),
@@ -356,7 +359,7 @@ def details_text(rows: Sequence[tuple[str, str]]) -> str:
 # --- Links ----------------------------------------------------------------------------------------
 def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     """(action, label, address) of what the recipient can do now; nothing once the event is over."""
-    booking, end = letter.booking, letter.end
+    booking, end = letter.booking, letter.ends_at
     if end <= timezone.now():
         return []
     labels = action_labels()
@@ -455,4 +458,4 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
             sequence = booking.reschedules + (method == "CANCEL")
         is_owners = entry_of(booking, letter.recipient) != booking.id
         shown = booking.owner_booking if is_owners and booking.owner_booking else booking
-        yield occurrence(shown.entry_id, int(sequence), letter.start, letter.end)
+        yield occurrence(shown.entry_id, int(sequence), letter.starts_at, letter.ends_at)

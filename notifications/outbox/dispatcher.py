@@ -18,7 +18,7 @@ from django.utils import timezone
 from common.errors import is_outage
 from common.sql import database_now
 from notifications.models import Delivery
-from notifications.outbox.attempt_log import send_and_log
+from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.lanes import next_check
 from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
 from notifications.outbox.queue import LEASE, claim_due

@@ -43,10 +43,10 @@ from notifications.mail import (
     compose_password_mail,
     entry_of,
 )
-from notifications.mail.recipients import Recipients
+from notifications.mail.permitted_recipients import Recipients
 from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
-from notifications.outbox.relevance import outdated_reminder_reason
+from notifications.outbox.outdated_reasons import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.planning import VERIFICATION_CODE, render_record

@@ -4,11 +4,11 @@ from datetime import datetime
 
 from django.db import transaction
 
+from common.change_tracking import transaction_start
 from common.errors import NotFound, Outdated
-from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
-from notifications.outbox.relevance import outdated_reason
+from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.password_reset_links import LINK_LASTS, RESET_MAIL
 from notifications.planning import REMINDER_GRACE

@@ -9,14 +9,14 @@ from rest_framework.response import Response
 from apps_config.base_views import TenantView
 from apps_config.listing_pages import Tally, tally_of
 from apps_config.models import ListingTally
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from common.api.filters import apply_filters
 from common.api.ordering import order_query
 from common.api.views import ApiRequest
 from common.openapi.components import ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of
 from notifications.models import Delivery, Webhook
-from notifications.outbox.filters import DeliveryFilter
+from notifications.outbox.delivery_list_filters import DeliveryFilter
 from notifications.outbox.redeliver import redeliver
 from notifications.records import (
     DeliveryRecord,
@@ -53,7 +53,7 @@ class DeliveryScopedView(TenantView):
         rows = apply_filters(DeliveryFilter, values, rows, zone=zone, now=self.now)
         return self.list_page(
             request,
-            self.listed(with_list_rows(rows), ORDERS),
+            self.filter_and_order(with_list_rows(rows), ORDERS),
             DeliveryRecord.of,
             tally=self._tally(webhook),
             has_index="updated_since" not in values,

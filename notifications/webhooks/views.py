@@ -5,7 +5,7 @@ import uuid
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from common.api.ordering import order_query
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
@@ -45,7 +45,7 @@ class WebhooksView(TenantView):
         query=order_query(ORDERS),
     )
     def get(self, request: ApiRequest) -> Response:
-        rows = self.listed(Webhook.objects.for_app(self.app), ORDERS)
+        rows = self.filter_and_order(Webhook.objects.for_app(self.app), ORDERS)
         return Response({"data": [WebhookRecord.of(webhook) for webhook in rows]})
 
     @describe_endpoint(

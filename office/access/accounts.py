@@ -1,20 +1,12 @@
-"""Admins of accounts, idempotency records and failed log-ins, for platform staff."""
+"""The admin of accounts, for platform staff."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from apps_config.models import (
-    Account,
-    AppNotification,
-    FailedLogin,
-    IdempotencyRecord,
-    RequestCount,
-)
+from apps_config.models import Account
 from office.access.account_password_links import PasswordLinks
-from office.base.event_notification_forms import EventNotificationForm
-from office.base.model_admin import OfficeAdmin, ReadOnlyAdmin
 
 admin.site.unregister(Group)  # permissions come from memberships
 
@@ -42,37 +34,3 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "office/account_links.html"
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
-
-
-@admin.register(IdempotencyRecord)
-class IdempotencyRecordAdmin(ReadOnlyAdmin[IdempotencyRecord]):
-    list_display = ("key", "credential", "status", "created_at")
-    list_select_related = ("credential",)
-    search_fields = ("key",)
-    fields = ("credential", "key", "status", "created_at")
-
-
-@admin.register(FailedLogin)
-class FailedLoginAdmin(ReadOnlyAdmin[FailedLogin]):
-    list_display = ("address", "minute", "count")
-    search_fields = ("address",)
-
-
-@admin.register(AppNotification)
-class AppNotificationAdmin(OfficeAdmin[AppNotification]):
-    app_paths = ("app",)
-    list_display = ("app", "type", "when_time", "when_unit", "when_type")
-    list_select_related = ("app",)
-    search_fields = ("app__slug",)
-    autocomplete_fields = ("app",)
-    form = EventNotificationForm
-    fields = ("app", *EventNotificationForm.Meta.fields)
-
-
-@admin.register(RequestCount)
-class RequestCountAdmin(ReadOnlyAdmin[RequestCount]):
-    app_paths = ("app",)
-    list_display = ("kind", "app", "count", "expires_at")
-    list_filter = ("kind",)
-    list_select_related = ("app",)
-    search_fields = ("kind", "app__slug")

@@ -9,13 +9,13 @@ from django.shortcuts import render
 from unfold.forms import AuthenticationForm
 
 from apps_config.models import Account
-from office.base.scope import read_scope
+from office.base.scope import load_account_scope
 
 
 class LogInForm(AuthenticationForm):
     def confirm_login_allowed(self, user: Account) -> None:
         """Raises ValidationError unless the account is staff or a member of an open app."""
-        if not read_scope(user).is_open:
+        if not load_account_scope(user).is_open:
             raise ValidationError(
                 self.error_messages["invalid_login"],
                 code="invalid_login",

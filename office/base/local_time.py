@@ -104,7 +104,7 @@ def parse_day(path: str, text: str) -> date:
         raise Invalid.at(path, str(error)) from error
 
 
-def parse_zone(path: str, name: str) -> str:
+def validate_zone_name(path: str, name: str) -> str:
     """Return the zone name. Raises Invalid at `path` if it is unknown."""
     try:
         find_zone(name)

@@ -42,7 +42,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
     def url_of(self, row: Row) -> str:
         return reverse(f"admin:{self._name('change')}", args=[row.pk])
 
-    def back_to(self, row: Row) -> HttpResponse:
+    def redirect_to_row(self, row: Row) -> HttpResponse:
         return HttpResponseRedirect(self.url_of(row))
 
     def show_page(self, request: HttpRequest, template: str, **values: Any) -> TemplateResponse:

@@ -84,10 +84,10 @@ def forget_values(request: HttpRequest) -> None:
 
 @read_once
 def scope_of(request: HttpRequest) -> Scope:
-    return read_scope(request.user)
+    return load_account_scope(request.user)
 
 
-def read_scope(account: Account | AnonymousUser) -> Scope:
+def load_account_scope(account: Account | AnonymousUser) -> Scope:
     if not isinstance(account, Account) or not account.is_active:
         return Scope(is_staff=False, roles={})
     if account.is_staff:

@@ -17,7 +17,7 @@ from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
 from bookings.services import apply_action
 from common.errors import Refusal
-from notifications.mail.recipients import Recipients
+from notifications.mail.permitted_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter

@@ -16,15 +16,15 @@ from bookings.models import Booking
 from bookings.services import apply_action, change_booking, reschedule_booking
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
-from notifications.mail.recipients import Recipients
+from notifications.mail.permitted_recipients import Recipients
 from office.base.labels import STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import find_row, is_confirmed
 from office.base.permissions import actor_of
 from office.base.scope import is_allowed
 from office.bookings.action_recipients import mail_lines
+from office.bookings.mirror_status import mirror_status_of
 from office.bookings.timeline import booking_timeline
-from office.calendars.mirror_status import mirror_status_of
 
 MAX_MESSAGE = 8000
 MAX_SEATS = 500
@@ -133,7 +133,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             messages.success(request, f"The booking is {state_words(done.state)}.")
         except Refusal as refusal:
             show_refusal(request, booking, refusal)
-        return self.back_to(booking)
+        return self.redirect_to_row(booking)
 
     def _ask_to_act(
         self, request: HttpRequest, booking: Booking, name: str, message: str
@@ -169,7 +169,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             messages.success(request, f"Outcome {words}.")
         except Refusal as refusal:
             messages.error(request, refusal.message)
-        return self.back_to(booking)
+        return self.redirect_to_row(booking)
 
     @method_decorator(require_POST)
     def move(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -185,7 +185,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             start, end = (parse_instant(text.strip(), place) for text in texts)
             if end <= start:
                 messages.error(request, "The end must be after the start.")
-                return self.back_to(booking)
+                return self.redirect_to_row(booking)
             reschedule_booking(
                 app=booking.app,
                 booking_id=booking.id,
@@ -201,7 +201,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             messages.error(request, f"Invalid time: {error}")
         except Refusal as refusal:
             show_refusal(request, booking, refusal)
-        return self.back_to(booking)
+        return self.redirect_to_row(booking)
 
 
 def _message(request: HttpRequest) -> str:

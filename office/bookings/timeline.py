@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from bookings.models import Booking
 from notifications.models import Delivery
-from notifications.outbox.relevance import outdated_reason
+from notifications.outbox.outdated_reasons import outdated_reason
 from office.base.dates import moment_words
 from office.base.labels import (
     DELIVERY_COLOURS,

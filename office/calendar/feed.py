@@ -25,9 +25,9 @@ from office.base.local_time import (
     days_span,
     local_pieces,
     local_span,
-    parse_zone,
     skipped_pieces,
     span_text,
+    validate_zone_name,
 )
 
 MAX_DAYS = 35
@@ -70,7 +70,7 @@ def read_calendar_data(
     app: App, resources: Sequence[Resource], shown: CalendarRange, *, now: datetime, may_move: bool
 ) -> CalendarData:
     for resource in resources:
-        parse_zone("timezone", resource.timezone)
+        validate_zone_name("timezone", resource.timezone)
     spans = [shown.span_of(resource) for resource in resources]
     whole = TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
     events = _read_events(app, resources, whole)

@@ -19,7 +19,13 @@ from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
 from common.instants import format_instant, parse_instant
-from office.base.local_time import local_text, parse_day, parse_moment, parse_zone, span_text
+from office.base.local_time import (
+    local_text,
+    parse_day,
+    parse_moment,
+    span_text,
+    validate_zone_name,
+)
 from office.base.permissions import (
     MAKE,
     MAX_SIDE_BY_SIDE,
@@ -159,7 +165,7 @@ def read_events(request: HttpRequest) -> dict[str, Any]:
     shown = CalendarRange(
         parse_day("start", request.GET.get("start", "")),
         parse_day("end", request.GET.get("end", "")),
-        zone and parse_zone("zone", zone),
+        zone and validate_zone_name("zone", zone),
     )
     if not timedelta() < shown.until - shown.first <= timedelta(days=MAX_DAYS):
         raise Invalid.at("end", f"Must lie 1 to {MAX_DAYS} days after start.")
@@ -238,7 +244,7 @@ def _find_calendar(booking: Booking, resource_id: object) -> Calendar | None:
 
 
 def _zone_of(body: dict[str, Any], resource: Resource) -> str:
-    return parse_zone("zone", str(body["zone"])) if body.get("zone") else resource.timezone
+    return validate_zone_name("zone", str(body["zone"])) if body.get("zone") else resource.timezone
 
 
 def add_alternative_texts(refusal: Refusal, zone: str) -> None:

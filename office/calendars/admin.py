@@ -100,7 +100,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     never = frozenset({"delete"})
     fixed_fields = ("resource",)
     form = CalendarForm
-    list_display = ("name", "resource", "kept_at", "shown_state", "in_step", "problem")
+    list_display = ("name", "resource", "kept_at", "shown_state", "shown_last_sync", "problem")
     list_filter = (SyncStateFilter, ProviderFilter)
     list_select_related = ("resource", "connection")
     search_fields = ("name", "resource__name", "resource__email")
@@ -130,7 +130,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         return STATES[state_of(calendar)][0]
 
     @display(description="last sync")
-    def in_step(self, calendar: Calendar) -> str:
+    def shown_last_sync(self, calendar: Calendar) -> str:
         return moment_words(calendar.synced_at) if calendar.synced_at else ""
 
     @display(description="problem")
@@ -195,7 +195,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "connection": connection,
             "provider": provider_words(calendar.provider),
             "access": ACCESS_WORDS[calendar.provider_access],
-            "in_step": moment_words(calendar.synced_at),
+            "last_sync": moment_words(calendar.synced_at),
             "problem": problem_words(connection),
             "problem_since": moment_words(connection and connection.problem_since),
             "next_look": _next_look_words(connection, timezone.now()),
@@ -232,7 +232,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             messages.error(request, verdict.text)
         else:
             messages.success(request, f"{verdict.text} {_of_verdict(verdict)}")
-        return self.back_to(calendar)
+        return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
     def look(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -240,7 +240,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         calendar = self.find_connected(request, object_id)
         request_sync(calendar)
         messages.success(request, "A sync was requested. This page shows its progress.")
-        return self.back_to(calendar)
+        return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
     def set_primary(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -251,13 +251,13 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             choose_primary(calendar, is_primary, now=timezone.now())
         except Refusal as refusal:
             messages.error(request, refusal_words(refusal))
-            return self.back_to(calendar)
+            return self.redirect_to_row(calendar)
         of_it = f"Bookings of {calendar.resource.name} are"
         words = f"{of_it} {'now' if is_primary else 'no longer'} written to this calendar."
         note = "Made primary." if is_primary else "Not primary."
         self.log_change(request, calendar, note)
         messages.success(request, words)
-        return self.back_to(calendar)
+        return self.redirect_to_row(calendar)
 
     def disconnect(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST disconnects."""
@@ -267,7 +267,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             disconnect_calendar(calendar, now=timezone.now())
             self.log_change(request, calendar, f"Disconnected from {at}.")
             messages.success(request, f"“{calendar.name}” is disconnected.")
-            return self.back_to(calendar)
+            return self.redirect_to_row(calendar)
         return self.ask_confirmation(
             request,
             calendar,
@@ -310,7 +310,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             revoke_feed(calendar)
             self.log_change(request, calendar, "Feed revoked.")
             messages.success(request, "The feed is revoked.")
-            return self.back_to(calendar)
+            return self.redirect_to_row(calendar)
         return self.ask_confirmation(
             request,
             calendar,

@@ -193,7 +193,7 @@ class ConnectPages(OfficeAdmin[Calendar]):
                 self.log_addition(request, calendar, f"Connected to {calendar.provider_id}.")
                 words = f"“{calendar.name}” is connected. The first sync is running."
                 messages.success(request, words)
-                return self.back_to(calendar)
+                return self.redirect_to_row(calendar)
         if form.is_bound:
             provider = PROVIDERS.get(form.data.get("provider", ""))
             form.forget_secrets(is_feed=provider is None or not provider.can_write)
@@ -240,7 +240,7 @@ class ConnectPages(OfficeAdmin[Calendar]):
                 words = f"Reconnected to {calendar.provider_id}."
                 self.log_change(request, calendar, words)
                 messages.success(request, f"“{calendar.name}” is reconnected.")
-                return self.back_to(calendar)
+                return self.redirect_to_row(calendar)
         if form.is_bound:
             form.forget_secrets(is_feed=not is_writable_kind(calendar))
         return self.show_page(

@@ -23,7 +23,7 @@ from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
 from common.api.validated_input import read_values_as
 from common.instants import to_datetime
-from office.base.local_time import parse_zone, time_text
+from office.base.local_time import time_text, validate_zone_name
 
 # The first type among a span's reasons, most specific first, sets its colour.
 KINDS = {
@@ -85,7 +85,7 @@ def explain_week(
 
     Raises Invalid if the resource's zone is unknown.
     """
-    parse_zone("timezone", resource.timezone)
+    validate_zone_name("timezone", resource.timezone)
     body: dict[str, Any] = {
         "resources": [str(resource.id)],
         "from": f"{first.isoformat()} 00:00:00",

@@ -25,7 +25,7 @@ from availability.search import AvailabilityQuery, SearchResource, explain_query
 from bookings.models import Booking
 from common.errors import Refusal
 from common.instants import format_instant, to_datetime
-from office.base.local_time import days_span, parse_zone, span_text, today_in
+from office.base.local_time import days_span, span_text, today_in, validate_zone_name
 from office.base.model_admin_pages import find_row
 from office.base.permissions import (
     SEE,
@@ -116,14 +116,14 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
             .order_by("project_resources__position", "project_resources__id")
             .first()
         )
-        zone = parse_zone("timezone", resource.timezone if resource else "UTC")
+        zone = validate_zone_name("timezone", resource.timezone if resource else "UTC")
         return EditedRules(resource, project, zone)
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
         (resource,) = get_visible_resources_or_404(request, [_id(body["resource_id"])])
-        resource.timezone = parse_zone("timezone", zone or resource.timezone)
+        resource.timezone = validate_zone_name("timezone", zone or resource.timezone)
         return EditedRules(resource, None, resource.timezone)
-    return EditedRules(None, None, parse_zone("timezone", zone or "UTC"))
+    return EditedRules(None, None, validate_zone_name("timezone", zone or "UTC"))
 
 
 def _id(value: object) -> uuid.UUID:

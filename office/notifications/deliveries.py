@@ -21,8 +21,8 @@ from bookings.models import Customer
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
 from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
+from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
-from notifications.outbox.relevance import outdated_reason
 from office.base.labels import DELIVERY_COLOURS, DELIVERY_WORDS, receiver_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, Row, find_row, is_confirmed
@@ -243,10 +243,10 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             raise PermissionDenied
         if request.method == "POST":
             show_sent_again(request, delivery)
-            return self.back_to(delivery)
+            return self.redirect_to_row(delivery)
         if delivery.is_final and (reason := outdated_reason(delivery)):
             messages.error(request, f"It can't be sent again. {reason}")
-            return self.back_to(delivery)
+            return self.redirect_to_row(delivery)
         words = "Send again" if delivery.is_final else "Send now"
         return self.ask_confirmation(
             request,

@@ -26,7 +26,7 @@ class Shelf:
         self.calendars[address] = DiscoveredCalendar(own, name, may_write, invites)
         return address
 
-    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+    def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         self.asked.append(access)
         self.deadlines.append(deadline)
         there = self.calendars.get(access.address, ProviderError("not_a_calendar"))

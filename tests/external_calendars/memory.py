@@ -53,7 +53,7 @@ class Memory:
         self.changes.append(href)
 
     # --- What a provider does ---------------------------------------------------------------------
-    def find(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
+    def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         return DiscoveredCalendar(access.address, "Memory", True, False)
 
     def list_changes(
@@ -82,7 +82,9 @@ class Memory:
             self._called(f"fetch {len(few)}")
             yield [RemoteObject(href, *self.objects[href]) for href in few if href in self.objects]
 
-    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+    def read_object(
+        self, access: CalendarAccess, href: str, *, deadline: float
+    ) -> RemoteObject | None:
         return RemoteObject(href, *self.objects[href]) if href in self.objects else None
 
     def _etags(self, hrefs: Any) -> dict[str, str]:

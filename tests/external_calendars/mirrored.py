@@ -60,7 +60,9 @@ class Memory:
             finally:
                 self.after(call)
 
-    def read(self, access: CalendarAccess, href: str, *, deadline: float) -> RemoteObject | None:
+    def read_object(
+        self, access: CalendarAccess, href: str, *, deadline: float
+    ) -> RemoteObject | None:
         return self._do("read", href, lambda: self._object(href))
 
     def _object(self, href: str) -> RemoteObject | None:

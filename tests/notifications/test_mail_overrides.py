@@ -220,7 +220,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
 
 
 def with_links(text: str, letter: Letter) -> str:
-    return re.sub(r"<(\w+)>", lambda found: action_url(letter.booking, found[1], letter.end), text)
+    return re.sub(
+        r"<(\w+)>", lambda found: action_url(letter.booking, found[1], letter.ends_at), text
+    )
 
 
 def test_every_kind_is_told() -> None:
@@ -309,7 +311,7 @@ def test_offers_another_time_where_a_project_has_rules_for_it(
 
     message = compose_mail(letter)
 
-    link = action_url(letter.booking, "reschedule", letter.end)
+    link = action_url(letter.booking, "reschedule", letter.ends_at)
     choice = f"Choose another time:\n{link}\n\nCancel the booking:\n"
     assert (choice in message.body) is offered
     assert (f"/book/bookings/{BOOKING_ID}/reschedule" in html_of(message)) is offered
@@ -317,7 +319,7 @@ def test_offers_another_time_where_a_project_has_rules_for_it(
 
 def test_offers_nothing_once_the_event_is_over(clock: Any) -> None:
     letter = make_letter("reminder_customer")
-    clock.move_to(letter.end)
+    clock.move_to(letter.ends_at)
 
     message = compose_mail(letter)
 

@@ -228,10 +228,10 @@ def test_no_server_is_asked_inside_a_transaction(
     shelf.put(WORK)
     editor = member(tenant.app, "editor")
     inside = []
-    find = shelf.find
+    find = shelf.find_calendar
     monkeypatch.setattr(
         shelf,
-        "find",
+        "find_calendar",
         lambda *args, **kinds: inside.append(connection.in_atomic_block) or find(*args, **kinds),
     )
 

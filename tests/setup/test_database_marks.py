@@ -58,7 +58,7 @@ SQL_BY_HAND = {
         "bookings/test_random_operations",
     ),
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
-    "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
+    "common/change_tracking.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/fixed_query.py": ("bookings/test_find_booking",),
     "common/migration_sql.py": ("setup/test_app_columns",),

@@ -57,7 +57,7 @@ class Run:
                 **options,
             )
 
-    def wait_until_ready(self, seconds: float = 60) -> None:
+    def wait_until_ready(self, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while "Ready: " not in self.log():
             assert self.process.poll() is None, self.log()
@@ -254,7 +254,7 @@ def test_cold_start_as_an_ordinary_user(open_folder, record_property):
     with running(
         copy, "--port", str(free_port()), log=open_folder / "log", user=user, env=env
     ) as run:
-        run.wait_until_ready(300)
+        run.wait_until_ready()
         record_property("seconds", round(time.monotonic() - began, 1))
         family = run.family()
         owners = {one.username() for one in family}

@@ -216,8 +216,8 @@ def test_reading_one(server):
     calendar = server.make_calendar()
     etag = calendar.put("a.ics", event_text("a", what="Grüße"))
 
-    found = CALDAV.read(calendar.access, f"{calendar.path}a.ics", deadline=30)
-    gone = CALDAV.read(calendar.access, f"{calendar.path}b.ics", deadline=30)
+    found = CALDAV.read_object(calendar.access, f"{calendar.path}a.ics", deadline=30)
+    gone = CALDAV.read_object(calendar.access, f"{calendar.path}b.ics", deadline=30)
 
     assert (found.href, found.etag, gone) == (f"{calendar.path}a.ics", etag, None)
     assert "SUMMARY:Grüße" in found.text

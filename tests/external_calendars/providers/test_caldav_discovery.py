@@ -17,7 +17,7 @@ NAMES = {"radicale": "Home", "xandikos": "home"}
 
 
 def find(address: str, user: str = "ada", password: str = PASSWORD) -> DiscoveredCalendar:
-    return CALDAV.find(CalendarAccess(address, user, password), deadline=30)
+    return CALDAV.find_calendar(CalendarAccess(address, user, password), deadline=30)
 
 
 def trouble_with(address: str, user: str = "ada", password: str = PASSWORD) -> ProviderError:

@@ -98,7 +98,7 @@ def test_feed_that_does_not_tell_its_age_is_compared(publisher):
 def test_found_and_its_name(publisher):
     publisher.text = calendar_text(("X-WR-CALNAME:Ada\\, at work",), event_lines("a"))
 
-    found = FEED.find(CalendarAccess(f" {publisher.url}#x"), deadline=10)
+    found = FEED.find_calendar(CalendarAccess(f" {publisher.url}#x"), deadline=10)
 
     assert found == DiscoveredCalendar(publisher.url, "Ada, at work", False, False)
 
@@ -110,7 +110,7 @@ def test_what_is_no_feed(publisher, text):
     publisher.text = text
 
     with pytest.raises(ProviderError) as at_first:
-        FEED.find(CalendarAccess(publisher.url), deadline=10)
+        FEED.find_calendar(CalendarAccess(publisher.url), deadline=10)
     with pytest.raises(ProviderError) as later:
         look(publisher, mark)
 
@@ -119,8 +119,8 @@ def test_what_is_no_feed(publisher, text):
 
 
 def test_password_is_sent_where_a_user_is_given(publisher):
-    FEED.find(CalendarAccess(publisher.url), deadline=10)
-    FEED.find(CalendarAccess(publisher.url, "ada", "x"), deadline=10)
+    FEED.find_calendar(CalendarAccess(publisher.url), deadline=10)
+    FEED.find_calendar(CalendarAccess(publisher.url, "ada", "x"), deadline=10)
 
     signatures = [call.headers.get("authorization") for call in publisher.front.calls]
     assert signatures == [None, "Basic YWRhOng="]
@@ -132,7 +132,7 @@ def test_redirects_are_followed_without_the_password(publisher):
     door.answer = lambda call: Answer(302, headers={"Location": publisher.url})
     try:
         access = CalendarAccess(f"{door.url}/f", "ada", "x")
-        found = FEED.find(access, deadline=10)
+        found = FEED.find_calendar(access, deadline=10)
         seen = FEED.list_changes(access, {}, dict, deadline=10)
     finally:
         door.stop()
@@ -179,8 +179,8 @@ def test_objects_are_read_from_the_whole(publisher):
 
     assert [one.text for one in between] == [event_text("a")]
     assert [[element.href for element in batch] for batch in fetched] == [["b"]]
-    assert FEED.read(access, "a", deadline=10) == between[0]
-    assert FEED.read(access, "gone", deadline=10) is None
+    assert FEED.read_object(access, "a", deadline=10) == between[0]
+    assert FEED.read_object(access, "gone", deadline=10) is None
 
 
 def test_nothing_is_written(publisher):

@@ -23,15 +23,15 @@ SYNC = {"way": "sync", "token": "t"}
 HOUR = (NINE, NINE + timedelta(hours=1))
 
 DEEDS: dict[str, Callable[[CalendarAccess], Any]] = {
-    "find": lambda access: DAV.find(access, deadline=DEADLINE),
+    "find": lambda access: DAV.find_calendar(access, deadline=DEADLINE),
     "look": lambda access: DAV.list_changes(access, SYNC, dict, deadline=DEADLINE),
     "first look": lambda access: DAV.list_changes(access, {}, dict, deadline=DEADLINE),
     "fetch": lambda access: list(DAV.fetch(access, ["/cal/a.ics"], deadline=DEADLINE)),
-    "read": lambda access: DAV.read(access, "/cal/a.ics", deadline=DEADLINE),
+    "read": lambda access: DAV.read_object(access, "/cal/a.ics", deadline=DEADLINE),
     "put": lambda access: DAV.put(access, "/cal/a.ics", event_text("a"), "", deadline=DEADLINE),
     "delete": lambda access: DAV.delete(access, "/cal/a.ics", '"1"', deadline=DEADLINE),
     "between": lambda access: DAV.objects_between(access, *HOUR, deadline=DEADLINE),
-    "find a feed": lambda access: FEED.find(access, deadline=DEADLINE),
+    "find a feed": lambda access: FEED.find_calendar(access, deadline=DEADLINE),
     "look at a feed": lambda access: FEED.list_changes(access, {}, dict, deadline=DEADLINE),
     "between of a feed": lambda access: FEED.objects_between(access, *HOUR, deadline=DEADLINE),
 }

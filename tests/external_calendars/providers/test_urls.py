@@ -134,12 +134,17 @@ def test_where_the_password_goes(settings, given, link, anyhow, while_finding):
     there = visit.led_on(given, link)
     onward = visit.led_on(there, there.replace("/cal/", "/dav/"))
 
-    assert visit.signature(given) == {"Authorization": "Basic YWRhOng="}
-    assert (bool(visit.signature(there)), bool(visit.signature(onward))) == (anyhow, anyhow)
+    assert visit.authorization_headers(given) == {"Authorization": "Basic YWRhOng="}
+    assert (
+        bool(visit.authorization_headers(there)),
+        bool(visit.authorization_headers(onward)),
+    ) == (anyhow, anyhow)
 
     visit = HttpSession(CalendarAccess(given, "ada", "x"), 10)
     if while_finding:
-        assert visit.signature(visit.led_on_signed(given, link)) == visit.signature(given)
+        assert visit.authorization_headers(
+            visit.led_on_signed(given, link)
+        ) == visit.authorization_headers(given)
     else:
         with pytest.raises(ProviderError) as trouble:
             visit.led_on_signed(given, link)
@@ -154,7 +159,7 @@ def test_host_that_has_no_password_can_not_pass_it_on(settings):
 
     with pytest.raises(ProviderError):
         visit.led_on_signed(there, "https://example.org/")
-    assert visit.signature("https://example.org/") == {}
+    assert visit.authorization_headers("https://example.org/") == {}
 
 
 def test_without_a_user_any_server_may_lead_on(settings):

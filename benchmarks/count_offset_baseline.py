@@ -1,4 +1,4 @@
-"""A filtered page by count and OFFSET: python -m benchmarks.count_offset_listing APP STATE PAGE."""
+"""A page by count and OFFSET: python -m benchmarks.count_offset_baseline APP STATE PAGE."""
 
 import json
 import sys

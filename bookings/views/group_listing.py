@@ -5,7 +5,7 @@ import uuid
 from django.db.models import F, QuerySet
 from rest_framework.response import Response
 
-from availability.views.base import found_or_404
+from availability.views.resource_scoped_view import found_or_404
 from bookings.filters import ORDERS, GroupFilter
 from bookings.models import Booking
 from bookings.records import (
@@ -15,15 +15,18 @@ from bookings.records import (
     booking_writer,
     with_includes,
 )
-from bookings.services import held_seats
+from bookings.services import held_seats_column
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
-from common.api.search_conditions import filter_by_search, match_id
+from common.api.search_conditions import exact_id, filter_by_search
 from common.api.views import ApiRequest
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 
-GROUP_SEARCH = {"project.id": match_id("project_id"), "resource.id": match_id("resource_id")}
+GROUP_SEARCH = {
+    "project.id": exact_id("project_id"),
+    "resource.id": exact_id("resource_id"),
+}
 # Includes of a group by default.
 ALWAYS = ("attributes", "available_actions", "resource")
 
@@ -66,7 +69,7 @@ class GroupBookingsView(GroupScopedView):
         if self.caller.is_widget:
             rows = rows.filter(event__start__gt=self.now)
         rows = rows.filter(completed=False).annotate(
-            **CURRENT_SEATS, held_seats=held_seats(self.now)
+            **CURRENT_SEATS, held_seats=held_seats_column(self.now)
         )
         rows = rows.filter(current_seats__lt=F("max_seats") - F("held_seats")).order_by(*order)
         return self.list_page(
