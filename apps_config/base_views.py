@@ -27,9 +27,8 @@ from apps_config.models import App, Credential, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
 from common.api.query import QueryParams
-from common.api.service_headers import service_header
+from common.api.request_headers import service_header
 from common.api.views import ApiRequest, ApiView, Handler, render_json_response
-from common.change_tracking import changed_rows
 from common.errors import (
     Forbidden,
     Invalid,
@@ -41,6 +40,7 @@ from common.errors import (
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
+from common.updated_since import changed_rows
 
 Row = TypeVar("Row", bound=Model)
 

@@ -19,8 +19,8 @@ from django.db import models, transaction
 from django.db.models import F, Model, OrderBy, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
+from apps_config.listing_tally_triggers import SLOTS
 from apps_config.models import App, ListingTally
-from apps_config.tally_triggers import SLOTS
 from common.api.pagination import Page
 
 Row = TypeVar("Row", bound=Model)

@@ -12,8 +12,8 @@ from django.db import models
 from django.utils import timezone
 
 from apps_config.history import ChangeHistory
-from common.change_tracking import UpdatedAtField
 from common.ids import TenantIdField, home_of_id, new_id
+from common.updated_since import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
 

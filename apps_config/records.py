@@ -3,7 +3,7 @@
 from typing import Any
 
 from apps_config.models import App, EventNotification
-from common.openapi.response_records import Id, Json, Record, Stamp, example_id, field
+from common.api.response_records import Id, Json, Record, Stamp, example_id, field
 
 
 class EmailSettingsRecord(Record, title="of an e-mail"):

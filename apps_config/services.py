@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from apps_config.models import Account, App, AppNotification, Credential, Membership, make_key
 from common.api.merge_patch import merge_free, merge_keys
-from common.change_tracking import transaction_start
 from common.errors import AlreadyExists, NotFound, Refusal
+from common.updated_since import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
 LOG_IN_DESCRIPTION = "POST /auth"

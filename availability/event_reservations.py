@@ -22,10 +22,10 @@ from availability.models import Calendar, Event, Project
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource, search_first_slots
 from availability.search_queries import TimeSpan, busy_sql
-from common.change_tracking import transaction_start
 from common.errors import Refusal
 from common.instants import LAST_YEAR, format_instant, to_aware, to_datetime
 from common.sql import id_in_sql, id_param, insert_rows, parse_id, update_rows
+from common.updated_since import transaction_start
 
 CONFLICTS_NAMED = 10
 ALTERNATIVES = 3

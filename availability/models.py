@@ -13,8 +13,8 @@ from django.db.models.functions import Lower
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
-from common.change_tracking import UpdatedAtField
 from common.ids import TenantIdField
+from common.updated_since import UpdatedAtField
 
 
 class ObjectField(models.JSONField):

@@ -22,7 +22,7 @@ from availability.records import (
 )
 from common.api.fields import is_web_address
 from common.api.merge_patch import merge_keys
-from common.openapi.response_records import Id, Json, Record, field
+from common.api.response_records import Id, Json, Record, field
 
 # Every customer enters these two; a project sets how they are asked for, and adds its own fields.
 CUSTOMER_FIELDS = {

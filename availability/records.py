@@ -9,8 +9,7 @@ from apps_config.models import Credential
 from apps_config.records import EventNotificationRecord
 from availability.models import CONSTRAINT_NAMES, Calendar, Constraint, Event, Project, Resource
 from availability.parameters import MODES
-from common.openapi.components import text_response
-from common.openapi.response_records import (
+from common.api.response_records import (
     END_EXAMPLE,
     Id,
     Json,
@@ -20,6 +19,7 @@ from common.openapi.response_records import (
     example_id,
     field,
 )
+from common.openapi.components import text_response
 
 # --- Constraints ----------------------------------------------------------------------------------
 _DAY_TIME = {

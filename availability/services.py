@@ -32,9 +32,9 @@ from availability.models import (
     Resource,
 )
 from common.api.merge_patch import merge_free, merge_keys
-from common.change_tracking import transaction_start
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.instants import to_datetime
+from common.updated_since import transaction_start
 
 FIRST_CALENDAR = "Bookings"
 

@@ -12,9 +12,9 @@ from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
 from availability.records import RESOURCE_EXAMPLE
 from availability.search import Explanation, SearchResource, stale_calendar_text
+from common.api.response_records import Id, Json, Record, Stamp, field
 from common.instants import format_stamp
 from common.openapi.components import REASON_EXAMPLE, ReasonRecord, SpanRecord
-from common.openapi.response_records import Id, Json, Record, Stamp, field
 
 _EPOCH = date(1970, 1, 1)
 

@@ -1,6 +1,6 @@
 from celery import shared_task
 
-from availability import holds
+from availability import hold_lifecycle
 from common.batching import finish_within
 from common.sql import database_now
 
@@ -13,5 +13,5 @@ def purge_holds() -> None:
 
     They stop blocking as soon as they expire.
     """
-    if not finish_within(PURGE_SECONDS, holds.purge_lapsed(now=database_now())):
+    if not finish_within(PURGE_SECONDS, hold_lifecycle.purge_lapsed(now=database_now())):
         purge_holds.apply_async(expires=3600, retry=False)

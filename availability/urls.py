@@ -1,12 +1,6 @@
 from django.urls import URLPattern, path
 
-from availability.views import (
-    availability_queries,
-    booking_page_config,
-    events,
-    projects,
-    resources,
-)
+from availability.views import availability_queries, events, projects, public_project, resources
 
 
 def resource_paths(name: str) -> list[URLPattern]:
@@ -24,8 +18,8 @@ urlpatterns = [
     path("events", events.EventsView.as_view()),
     path("events/<uuid:event_id>", events.EventView.as_view()),
     path("projects", projects.ProjectsView.as_view()),
-    path("projects/embed/<uuid:project_id>", booking_page_config.EmbeddedPageView.as_view()),
-    path("projects/hosted/<str:project_slug>", booking_page_config.HostedPageView.as_view()),
+    path("projects/embed/<uuid:project_id>", public_project.EmbeddedPageView.as_view()),
+    path("projects/hosted/<str:project_slug>", public_project.HostedPageView.as_view()),
     path("projects/<uuid:project_id>", projects.ProjectView.as_view()),
     path("projects/<uuid:project_id>/resources", projects.ProjectResourcesView.as_view()),
     path(

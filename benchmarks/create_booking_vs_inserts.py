@@ -26,10 +26,10 @@ from apps_config.models import App  # noqa: E402
 from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
+from bookings.booking_target import BookingTarget  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402
 from bookings.models import Booking, BookingNotification, Customer, StateChange  # noqa: E402
 from bookings.services import Actor, NewBooking, create_booking  # noqa: E402
-from bookings.target import BookingTarget  # noqa: E402
 from common.ids import new_id  # noqa: E402
 from notifications.models import Delivery, Plan  # noqa: E402
 

@@ -18,7 +18,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from apps_config.tally_triggers import insert_initial_counts  # noqa: E402
+from apps_config.listing_tally_triggers import insert_initial_counts  # noqa: E402
 from availability.models import Project, ProjectResource  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.models import Bulk, Series  # noqa: E402

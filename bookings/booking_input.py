@@ -8,7 +8,7 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.event_reservations import EVENT_WORDS, EventDetails
-from availability.holds import find_hold, with_companions
+from availability.hold_lifecycle import find_hold, with_companions
 from availability.models import Calendar, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
@@ -18,6 +18,7 @@ from availability.public_access import (
     needs_project,
     visible_projects,
 )
+from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
 from bookings.models import Booking
 from bookings.serializers import (
@@ -30,7 +31,6 @@ from bookings.serializers import (
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
 from bookings.services.seats import OWNER_PATH
-from bookings.target import BookingTarget
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 

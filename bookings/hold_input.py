@@ -6,14 +6,14 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.holds import MAX_SECONDS, UNKNOWN_ADDRESS, hold_seconds
+from availability.hold_lifecycle import MAX_SECONDS, UNKNOWN_ADDRESS, hold_seconds
 from availability.models import Project
 from availability.public_access import check_length
 from availability.serializers.fields import CLEARABLE, check_span
 from bookings.booking_input import find_booking_target, parse_settings, wall_time_zone
+from bookings.booking_target import BookingTarget
 from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
 from bookings.services import NewHold
-from bookings.target import BookingTarget
 from common.api.fields import (
     IdField,
     InstantField,

@@ -42,9 +42,7 @@ from availability.records import (
 from bookings.action_links import action_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Series, StateChange
-from common.fixed_query import FixedQuery, prefetch_relation
-from common.openapi.components import ErrorOfOneRecord, SpanRecord
-from common.openapi.response_records import (
+from common.api.response_records import (
     END_EXAMPLE,
     START_EXAMPLE,
     Id,
@@ -57,6 +55,8 @@ from common.openapi.response_records import (
     field,
     writer_of,
 )
+from common.compiled_query import FixedQuery, prefetch_relation
+from common.openapi.components import ErrorOfOneRecord, SpanRecord
 
 
 # --- Parts of a booking ---------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from bookings.views import (
     actions,
     bookings,
     bulk,
-    challenge,
     customers,
     email_links,
-    group_listing,
     holds,
+    proof_of_work,
+    seat_groups,
 )
 
 urlpatterns = [
@@ -17,10 +17,10 @@ urlpatterns = [
     path("bookings/reserve/extend", holds.ExtendHoldView.as_view()),
     path("bookings/reserve/<uuid:reservation_id>", holds.HoldView.as_view()),
     path("bookings/reserve/<uuid:reservation_id>/verify", holds.VerifyHoldView.as_view()),
-    path("challenge", challenge.ChallengeView.as_view()),
+    path("challenge", proof_of_work.ChallengeView.as_view()),
     path("bookings/bulk", bulk.BulkView.as_view()),
-    path("bookings/groups", group_listing.GroupBookingsView.as_view()),
-    path("bookings/groups/<uuid:group_id>", group_listing.GroupBookingView.as_view()),
+    path("bookings/groups", seat_groups.GroupBookingsView.as_view()),
+    path("bookings/groups/<uuid:group_id>", seat_groups.GroupBookingView.as_view()),
     path("bookings/<uuid:booking_id>", bookings.BookingView.as_view()),
     path("bookings/<uuid:booking_id>/reschedule", actions.RescheduleView.as_view()),
     # Any text: a malformed link gets an HTML error page too.

@@ -2,7 +2,7 @@
 
 from availability.models import Calendar
 from availability.records import CalendarRecord
-from common.openapi.response_records import Record, example_id, field
+from common.api.response_records import Record, example_id, field
 from external_calendars.providers.base import PROVIDER_ERRORS
 
 CONNECTED_EXAMPLE = CalendarRecord.example(

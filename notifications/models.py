@@ -8,10 +8,10 @@ from django.db import models
 from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
-from common.change_tracking import StampedQuerySet, UpdatedAtField
 from common.ids import TenantIdField
 from common.observability.log_format import current_request_id
 from common.observability.tracing import current_trace_parent
+from common.updated_since import StampedQuerySet, UpdatedAtField
 
 
 class EmailTemplate(models.Model):

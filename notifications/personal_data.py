@@ -8,8 +8,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Length
 
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
+from common.api.response_records import Json
 from common.batching import iterate_batches, key_batches
-from common.openapi.response_records import Json
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import Attempt, Delivery
 from notifications.records import whole_delivery_record, with_detail_rows

@@ -9,8 +9,7 @@ from django.db.models.functions import Left
 
 from bookings.graphs import GRAPHS
 from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
-from common.openapi.components import WEBHOOKS
-from common.openapi.response_records import (
+from common.api.response_records import (
     Id,
     Json,
     Record,
@@ -19,6 +18,7 @@ from common.openapi.response_records import (
     field,
     register_component,
 )
+from common.openapi.components import WEBHOOKS
 from notifications.mail import SLUGS
 from notifications.models import Attempt, Delivery, Webhook
 from notifications.planning import KINDS

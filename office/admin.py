@@ -1,7 +1,9 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.access import accounts, keys, members, platform_admins
+from office.access import accounts, keys, members
+from office.access import read_only_admins as access_read_only_admins
 from office.app_settings import admin as app_settings
+from office.app_settings import app_notifications
 from office.bookings import admin as bookings
 from office.bookings import read_only_admins
 from office.calendars import admin as calendars
@@ -15,7 +17,9 @@ from office.notifications import (
 from office.resources import admin as resources
 
 __all__ = [
+    "access_read_only_admins",
     "accounts",
+    "app_notifications",
     "app_settings",
     "bookings",
     "calendars",
@@ -24,7 +28,6 @@ __all__ = [
     "keys",
     "members",
     "outbox_read_only_admins",
-    "platform_admins",
     "read_only_admins",
     "resources",
     "suppressions",

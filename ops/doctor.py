@@ -27,10 +27,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps_config.public_limits import saw_unknown_proxy
-from availability.all_day_rederivation import find_shifted
 from availability.staleness import is_stale
-from common.change_tracking import MAX_TRANSACTION_AGE, oldest_transaction_age
+from availability.tzdata_rederivation import find_shifted
 from common.sql import accepts_writes, database_now
+from common.updated_since import MAX_TRANSACTION_AGE, oldest_transaction_age
 from external_calendars.sync.health_queries import (
     SYNCED_AT,
     connected_calendars,

@@ -10,10 +10,10 @@ from django.db.migrations.recorder import MigrationRecorder
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.response import Response
 
+from common.api.response_records import Record, field
 from common.api.views import ApiRequest, ApiView
 from common.errors import is_stale_plan, retry_header
 from common.openapi.generator import describe_endpoint
-from common.openapi.response_records import Record, field
 from common.sql import accepts_writes
 
 

@@ -22,15 +22,15 @@ from prometheus_client import Metric, generate_latest
 
 from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
-from common.change_tracking import oldest_transaction_age
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.sql import database_now
+from common.updated_since import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
+from notifications.outbox.leases import LEASE
 from notifications.outbox.overdue import oldest_overdue, seconds_since
-from notifications.outbox.queue import LEASE
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -105,7 +105,7 @@ def test_layers_import_downwards() -> None:
         ("scheduling.urls", "import notifications.urls, django.urls", []),
         (
             "booking_pages.views.hosted_project_page",
-            "from bookings.base_page_view import PageView",
+            "from bookings.public_page_view import PageView",
             [],
         ),
         ("ops.metrics", "from office.dashboard import today_context", []),
@@ -139,8 +139,8 @@ def test_layers_import_downwards() -> None:
         ),
         (
             "notifications.outbox.dispatcher",
-            "from access.password_reset import start",
-            ["notifications.outbox.dispatcher:1 imports access.password_reset.start"],
+            "from access.password_reset_request import start",
+            ["notifications.outbox.dispatcher:1 imports access.password_reset_request.start"],
         ),
         (
             "external_calendars.sync.health_queries",

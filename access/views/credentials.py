@@ -15,12 +15,11 @@ from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
-from availability.views.resource_scoped_view import found_or_404
 from common.api.ordering import order_query
+from common.api.request_headers import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
-from common.api.service_headers import service_header
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid, Unauthenticated
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 from common.rate_limit import client_address

@@ -5,13 +5,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from rest_framework.response import Response
 
-from access.password_reset import MAX_PASSWORD_MAILS, request_password_reset
+from access.password_reset_request import MAX_PASSWORD_MAILS, request_password_reset
 from apps_config.base_views import TenantView
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
-from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.formatting import to_one_line
+from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.json_parser import read_body
 from common.api.validated_input import read_body_as, read_values_as

@@ -38,6 +38,7 @@ from availability.slot_rendering import (
     write_slots,
 )
 from common.api.fields import array_as_object
+from common.api.response_records import Json, Record, schema_of
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.durations import DurationError, resolve_time
@@ -45,7 +46,6 @@ from common.errors import Invalid
 from common.instants import InstantError, format_instant
 from common.openapi.components import SpanRecord, text_response
 from common.openapi.generator import data_list, describe_endpoint
-from common.openapi.response_records import Json, Record, schema_of
 
 QUERY_EXAMPLES = {
     "a week of half hours": {

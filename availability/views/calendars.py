@@ -8,11 +8,11 @@ from availability.models import Calendar
 from availability.records import RESOURCE_EXAMPLE, CalendarRecord
 from availability.serializers.resources import CalendarSerializer, NewCalendarSerializer
 from availability.services import change_calendar, create_calendar, delete_calendar
-from availability.views.resource_scoped_view import BY_NAME, ResourceScopedView, found_or_404
+from availability.views.resource_key_view import BY_NAME, ResourceScopedView
 from common.api.ordering import order_query
 from common.api.search_conditions import CALENDAR_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 

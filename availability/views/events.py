@@ -13,11 +13,11 @@ from availability.serializers.events import (
     NewEventSerializer,
 )
 from availability.services import change_event, create_event, delete_event
-from availability.views.resource_scoped_view import STAMPS, ResourceScopedView, found_or_404
+from availability.views.resource_key_view import STAMPS, ResourceScopedView
 from common.api.ordering import BOUND, order_query
 from common.api.search_conditions import EVENT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 

@@ -33,11 +33,11 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.resource_scoped_view import BY_NAME, RESOURCE_INCLUDE, found_or_404
+from availability.views.resource_key_view import BY_NAME, RESOURCE_INCLUDE
 from common.api.ordering import order_query
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.openapi.components import ID
 from common.openapi.generator import data_object, describe_endpoint, include_of, page_of, search_of
 

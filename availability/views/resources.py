@@ -16,16 +16,11 @@ from availability.records import (
 from availability.resources_by_email import with_email
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import change_resource, create_resource, delete_resource
-from availability.views.resource_scoped_view import (
-    BY_NAME,
-    RESOURCE_INCLUDE,
-    ResourceScopedView,
-    found_or_404,
-)
+from availability.views.resource_key_view import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView
 from common.api.ordering import order_query
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.instants import find_zone
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of

@@ -33,10 +33,10 @@ from booking_pages.texts import (
     outcome_of,
 )
 from booking_pages.views.rate_limited import RateLimitedPageView
-from bookings.base_page_view import SOURCES
 from bookings.booking_input import DEFAULT_GRAPH
 from bookings.formatting import clean_lines, date_words, first_known_zone, to_one_line
 from bookings.graphs import GRAPHS, Graph
+from bookings.public_page_view import SOURCES
 from bookings.public_requests import needs_challenge
 from bookings.services import needs_verification
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE

@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 
 from apps_config.authentication import rate_limit_anonymous
 from apps_config.base_views import Rate, add_rate_headers, count_hit
-from bookings.base_page_view import PageView
+from bookings.public_page_view import PageView
 from common.api.views import ApiRequest
 from common.errors import RateLimited
 

@@ -1,6 +1,6 @@
 """AppCustomer, and the triggers that keep it, whoever writes.
 
-Names are qualified, as in `apps_config.tally_triggers`. PostgreSQL counts a new customer up, and
+Names are qualified, as in `apps_config.listing_tally_triggers`. PostgreSQL counts a new customer up, and
 counts a person anew after any other change; the person's row is locked first, so that the count
 sees what the transactions before have written. SQLite has one writer.
 """
@@ -8,7 +8,7 @@ sees what the transactions before have written. SQLite has one writer.
 import django.db.models.deletion
 from django.db import migrations, models
 
-from apps_config.tally_triggers import current_schema
+from apps_config.listing_tally_triggers import current_schema
 
 ROWS = """{schema}bookings_customer AS customer
     JOIN {schema}bookings_booking AS booking ON booking.id = customer.booking_id"""

@@ -2,7 +2,7 @@
 
 from django.db import OperationalError, migrations, transaction
 
-from apps_config.tally_triggers import AddListingTally, TalliedTable
+from apps_config.listing_tally_triggers import AddListingTally, TalliedTable
 
 BATCH = 500
 ADDRESSES = """

@@ -12,11 +12,11 @@ from bookings.privacy.customer_list import (
 )
 from bookings.privacy.erase import Erasure, erase_person
 from bookings.privacy.export import write_export
-from bookings.privacy.person import Person
+from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
 from bookings.privacy.retention import due_for_erasure, erase_due_bookings
 from bookings.privacy.text_redactor import Redactor
-from bookings.privacy.unverified_personal_data import unverified_of
+from bookings.privacy.unverified_bookings_part import unverified_of
 
 __all__ = [
     "CUSTOMER_SEARCH",

@@ -12,8 +12,8 @@ from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.records import PersonRecord
 from common.api.query import SearchTerm
+from common.api.response_records import Json
 from common.api.search_conditions import Condition, text_with_wildcards
-from common.openapi.response_records import Json
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
     "email": text_with_wildcards("address"),

@@ -17,11 +17,11 @@ from apps_config.idempotency import redact_answers
 from apps_config.models import App
 from availability.models import Event
 from bookings.models import Booking, BookingNotification, Customer, StateChange
-from bookings.privacy.person import EVENT_TEXTS, Person
+from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
 from common.batching import key_batches, update_json_columns
-from common.change_tracking import transaction_start
+from common.updated_since import transaction_start
 
 BATCH = 100  # bookings
 NOTHING = Redactor(())

@@ -6,7 +6,7 @@ from itertools import chain
 
 from availability.records import EventRecord
 from bookings.models import Booking
-from bookings.privacy.person import EVENT_TEXTS, Person
+from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
 from common.api.renderers import render_json

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bookings.models import Booking
-from bookings.privacy.person import Person
+from bookings.privacy.person_queries import Person
 from bookings.privacy.text_redactor import Redactor
 from common.hooks import Hook
 

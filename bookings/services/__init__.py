@@ -6,6 +6,7 @@ write the events, the bookings and their log entries.
 
 from datetime import datetime
 
+from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
@@ -38,7 +39,6 @@ from bookings.services.verification import (
     needs_verification,
     on_unverified_booking,
 )
-from bookings.target import BookingTarget
 
 __all__ = [
     "COMPLETES_AFTER",

@@ -8,9 +8,10 @@ from typing import Any
 
 from availability.event_reservations import EventDetails, write_events
 from availability.models import Event
+from bookings.booking_target import BookingTarget
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
-from bookings.services.reserve_time import find_candidates, reserve_time, with_live_busy
+from bookings.services.resource_assignment import find_candidates, reserve_time, with_live_busy
 from bookings.services.transition_log import (
     Actor,
     Transition,
@@ -19,9 +20,8 @@ from bookings.services.transition_log import (
     new_change,
     write_transitions,
 )
-from bookings.target import BookingTarget
-from common.change_tracking import transaction_start
 from common.sql import insert_rows
+from common.updated_since import transaction_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,11 +28,11 @@ from availability.free_time_checks import (
 )
 from availability.models import Calendar
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource
+from bookings.booking_target import BookingTarget
 from bookings.models import Booking, Series
 from bookings.services.create import NewBooking, new_row, write_bookings
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.transition_log import Actor
-from bookings.target import BookingTarget
 from common.errors import Invalid
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
 from common.sql import insert_rows

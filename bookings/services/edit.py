@@ -15,9 +15,9 @@ from bookings.models import Booking, Customer, StateChange
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
 from common.api.merge_patch import merge_free
-from common.change_tracking import transaction_start
 from common.errors import Invalid
 from common.sql import update_rows
+from common.updated_since import transaction_start
 
 UPDATE = "update"
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")

@@ -12,9 +12,9 @@ from availability.event_reservations import (
     find_conflicts,
     span_record,
 )
+from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from bookings.target import BookingTarget
 from common.errors import Refusal
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from availability.booking_policies import first_own_calendars
 from availability.free_time_checks import check_request
-from availability.holds import (
+from availability.hold_lifecycle import (
     WIDGET_EXTENSIONS,
     check_open_holds,
     extend_hold,
@@ -15,8 +15,8 @@ from availability.holds import (
     write_hold,
 )
 from availability.models import Hold
-from bookings.services.reserve_time import find_candidates, reserve_time
-from bookings.target import BookingTarget
+from bookings.booking_target import BookingTarget
+from bookings.services.resource_assignment import find_candidates, reserve_time
 
 
 @dataclass(frozen=True, slots=True)

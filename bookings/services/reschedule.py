@@ -18,6 +18,7 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
 )
 from availability.models import Calendar
+from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
@@ -31,12 +32,11 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.services.transitions import check_notice, take_times, targets_of
-from bookings.target import BookingTarget
-from common.change_tracking import transaction_start
-from common.deferred_io import retry_outside_transaction
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
+from common.io_outside_transaction import retry_outside_transaction
 from common.sql import update_rows
+from common.updated_since import transaction_start
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.

@@ -9,13 +9,13 @@ from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from bookings.booking_target import BookingTarget
 from bookings.graphs import SEATED
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import BookingDraft, new_row, write_bookings
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
 from bookings.services.transition_log import Actor
-from bookings.target import BookingTarget
 from common.durations import elapsed_seconds
 from common.errors import Invalid, NotFound, Refusal
 

@@ -23,6 +23,7 @@ from availability.event_reservations import (
 )
 from availability.free_time_checks import find_first_refusal
 from availability.models import Calendar, Event
+from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
@@ -36,11 +37,10 @@ from bookings.services.transition_log import (
     new_change,
     write_transitions,
 )
-from bookings.target import BookingTarget
-from common.change_tracking import transaction_start
 from common.durations import DurationError, elapsed_seconds
 from common.errors import Invalid, NotFound, is_outage
 from common.sql import update_rows
+from common.updated_since import transaction_start
 
 logger = logging.getLogger(__name__)
 

@@ -17,19 +17,25 @@ from django.utils.crypto import salted_hmac
 
 from apps_config.models import App
 from apps_config.public_limits import CODES, count_subjects
-from availability.holds import UNKNOWN_ADDRESS, HoldExpired, extend_hold, find_hold, release_hold
+from availability.hold_lifecycle import (
+    UNKNOWN_ADDRESS,
+    HoldExpired,
+    extend_hold,
+    find_hold,
+    release_hold,
+)
 from availability.models import Project
+from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import NewBooking
 from bookings.services.hold import NewHold, hold_time
 from bookings.services.seats import NewSeat, lock_group_with_free_seat
 from bookings.services.transition_log import Actor
-from bookings.target import BookingTarget
 from common.batching import delete_in_batches
-from common.deferred_io import retry_outside_transaction
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
+from common.io_outside_transaction import retry_outside_transaction
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5

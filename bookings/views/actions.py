@@ -9,7 +9,6 @@ from rest_framework.response import Response
 
 from availability.models import Calendar
 from availability.public_access import check_in_no_project, check_length
-from availability.views.resource_scoped_view import found_or_404
 from bookings.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
@@ -27,7 +26,7 @@ from bookings.services import SCOPES, THIS, apply_action, reschedule_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden, Invalid, NotFound
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint

@@ -11,7 +11,6 @@ from apps_config.base_views import TenantView
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
-from availability.views.resource_scoped_view import found_or_404
 from bookings.models import Booking
 from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
@@ -23,7 +22,7 @@ from bookings.records import (
     find_booking,
 )
 from bookings.services import Actor
-from common.api.views import ApiRequest, Handler
+from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
 from common.rate_limit import customer_network, is_behind_unknown_proxy

@@ -21,12 +21,12 @@ from availability.event_reservations import NotAvailable
 from availability.models import Event
 from availability.slot_rendering import reason_record
 from bookings.action_links import BadLink, read_expiry
-from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
-from bookings.customer_visible_texts import customer_text
 from bookings.formatting import days_words, first_known_zone, languages_of, span_words, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
+from bookings.untrusted_text_filter import customer_text
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest
 from common.errors import NotFound

@@ -8,7 +8,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.models import Credential
-from availability.holds import extend_hold, find_hold, release_hold
+from availability.hold_lifecycle import extend_hold, find_hold, release_hold
 from availability.models import Hold
 from availability.records import HoldRecord, PublicResourceRecord
 from bookings.booking_input import may_use_hold, parse_new_booking

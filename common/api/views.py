@@ -19,6 +19,7 @@ from common.api.renderers import JSONRenderer, accepts_json
 from common.errors import (
     MethodNotAllowed,
     NotAcceptable,
+    NotFound,
     discard_connection,
     exception_response,
     is_read_only,
@@ -27,9 +28,17 @@ from common.errors import (
 
 Handler = Callable[..., HttpResponseBase]
 Result = TypeVar("Result")
+Found = TypeVar("Found")
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 RENDERER = JSONRenderer()
+
+
+def found_or_404(row: Found | None, model: str) -> Found:
+    """Return the row. Raises NotFound, with the model's name, if it is None."""
+    if row is None:
+        raise NotFound(model)
+    return row
 
 
 class ApiRequest(Request):

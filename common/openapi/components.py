@@ -3,8 +3,7 @@
 from typing import Any
 
 from common.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
-from common.errors import STATUS
-from common.openapi.response_records import (
+from common.api.response_records import (
     END_EXAMPLE,
     SCHEMAS,
     Id,
@@ -16,6 +15,7 @@ from common.openapi.response_records import (
     register_component,
     schema_of,
 )
+from common.errors import STATUS
 
 TEXT, FLAG, ID, FREE = (SCHEMAS[kind] for kind in (str, bool, Id, Json))
 

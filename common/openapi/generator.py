@@ -31,6 +31,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from common.api.fields import ListOf
+from common.api.response_records import COMPONENTS, Json, find_component, schema_of
 from common.openapi.components import (
     ANSWER_HEADERS,
     ERROR_RESPONSES,
@@ -46,7 +47,6 @@ from common.openapi.components import (
     WEBHOOKS,
     PageRecord,
 )
-from common.openapi.response_records import COMPONENTS, Json, find_component, schema_of
 
 
 def data_object(kind: Any) -> Json:

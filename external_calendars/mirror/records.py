@@ -6,7 +6,7 @@ from django.db.models import Prefetch
 
 from bookings.models import Booking
 from bookings.records import Include, ProviderEventRecord, register_include
-from common.openapi.response_records import Json
+from common.api.response_records import Json
 from external_calendars.models import WrittenEvent
 
 

@@ -8,9 +8,9 @@ from availability.models import Calendar
 from availability.records import CalendarRecord
 from availability.services import change_calendar
 from availability.views import calendars
-from availability.views.resource_scoped_view import ResourceScopedView, found_or_404
+from availability.views.resource_key_view import ResourceScopedView
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint
 from external_calendars.feed_and_connection_test_records import (

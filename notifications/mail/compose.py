@@ -14,7 +14,6 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from bookings.action_links import RESCHEDULE, action_url
-from bookings.customer_visible_texts import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -30,6 +29,7 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
+from bookings.untrusted_text_filter import customer_name, customer_text
 from common.instants import find_zone, local_date
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
 from notifications.mail.envelope import Sender, new_message

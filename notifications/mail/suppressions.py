@@ -6,8 +6,8 @@ from datetime import datetime
 
 from apps_config.models import App
 from bookings.privacy import Person
+from common.api.response_records import Json
 from common.instants import format_stamp
-from common.openapi.response_records import Json
 from notifications.models import Suppression
 
 

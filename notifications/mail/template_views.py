@@ -12,8 +12,8 @@ from common.errors import Invalid, NotFound
 from common.openapi.components import text_response
 from common.openapi.generator import data_list, data_object, describe_endpoint
 from notifications.mail import PLACEHOLDERS, SLUGS
-from notifications.mail.overrides import change_override, preview_mail, template_record
 from notifications.mail.serializers import PreviewSerializer, TemplateSerializer
+from notifications.mail.template_editing import change_override, preview_mail, template_record
 from notifications.models import EmailTemplate
 from notifications.records import WORDS_EXAMPLE, EmailTemplateRecord, RenderedEmailRecord
 

@@ -4,9 +4,9 @@ from django.http import HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from bookings.base_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.formatting import languages_of, to_one_line
 from bookings.models import Customer
+from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.views import ApiRequest
 from common.openapi.components import text_response

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from apps_config.tally_triggers import AddListingTally, TalliedTable
+from apps_config.listing_tally_triggers import AddListingTally, TalliedTable
 
 DELIVERIES = TalliedTable(
     listing="deliveries",

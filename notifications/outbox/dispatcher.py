@@ -20,8 +20,8 @@ from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.lanes import next_check
+from notifications.outbox.leases import LEASE, claim_due
 from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
-from notifications.outbox.queue import LEASE, claim_due
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint
 from notifications.outbox.lanes import in_lane, waiting_lanes
-from notifications.outbox.queue import waits_for_earlier_mail, writes_held_by_order
+from notifications.outbox.leases import waits_for_earlier_mail, writes_held_by_order
 
 # After a breaker's pause one call probes the server and may take this long.
 PROBE = timedelta(minutes=1)

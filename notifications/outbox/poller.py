@@ -20,7 +20,7 @@ from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import next_check
-from notifications.outbox.queue import LEASE
+from notifications.outbox.leases import LEASE
 from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
 
 logger = logging.getLogger(__name__)
@@ -61,20 +61,20 @@ def _attempt(work: Work, what: str) -> None:
         close_old_connections()
         work()
     except DatabaseTrouble as error:
-        logger.warning("sweep: the database is away (%s)", type(error).__name__)
+        logger.warning("poll: the database is away (%s)", type(error).__name__)
         connection.close()
     except Exception:
-        logger.exception("sweep: %s are left undone", what)
+        logger.exception("poll: %s are left undone", what)
 
 
-def _sweep_for_ever(work: Work, stopped: threading.Event) -> None:
+def _poll_for_ever(work: Work, stopped: threading.Event) -> None:
     while not stopped.wait(EVERY):
         work()
     connection.close()
 
 
 _stopped = threading.Event()
-_sweepers: list[threading.Thread] = []
+_poll_threads: list[threading.Thread] = []
 
 
 @signals.worker_ready.connect
@@ -89,19 +89,19 @@ def _start_polling(sender: Any, **_: Any) -> None:
         if poll.queue in queues
     ]
     for work in works:
-        sweeper = threading.Thread(target=_sweep_for_ever, args=(work, _stopped), daemon=True)
-        sweeper.start()
-        _sweepers.append(sweeper)
+        thread = threading.Thread(target=_poll_for_ever, args=(work, _stopped), daemon=True)
+        thread.start()
+        _poll_threads.append(thread)
 
 
 @signals.worker_shutting_down.connect
-def _stop_sweeping(**_: Any) -> None:
+def _stop_polling(**_: Any) -> None:
     _stopped.set()
     request_shutdown()
 
 
 @signals.worker_shutdown.connect
-def _wait_for_sweep(**_: Any) -> None:
+def _wait_for_poll(**_: Any) -> None:
     """Wait until running work is recorded; an attempt takes no longer than its lease."""
-    for sweeper in _sweepers:
-        sweeper.join(LEASE.total_seconds())
+    for thread in _poll_threads:
+        thread.join(LEASE.total_seconds())

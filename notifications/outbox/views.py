@@ -9,10 +9,9 @@ from rest_framework.response import Response
 from apps_config.base_views import TenantView
 from apps_config.listing_pages import Tally, tally_of
 from apps_config.models import ListingTally
-from availability.views.resource_scoped_view import found_or_404
 from common.api.filters import apply_filters
 from common.api.ordering import order_query
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.openapi.components import ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of
 from notifications.models import Delivery, Webhook

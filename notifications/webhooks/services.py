@@ -16,9 +16,9 @@ from apps_config.history import record_history
 from apps_config.models import App
 from bookings.models import Booking
 from bookings.records import WHOLE_BOOKING_EXAMPLE
-from common.change_tracking import transaction_start
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
+from common.updated_since import transaction_start
 from notifications.models import Delivery, Webhook
 from notifications.outbox.circuit_breaker import (
     MAX_FAILING_SERVERS,

@@ -5,10 +5,9 @@ import uuid
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from availability.views.resource_scoped_view import found_or_404
 from common.api.ordering import order_query
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.openapi.generator import data_list, data_object, describe_endpoint
 from notifications.models import Webhook
 from notifications.records import DeliveryRecord, WebhookRecord, whole_delivery_record

@@ -24,7 +24,7 @@ from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedC
 from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, is_confirmed
 from office.base.permissions import actor_of
 from office.base.scope import is_allowed, scope_of
-from office.bookings.action_recipients import MAX_NAMED, mail_lines
+from office.bookings.action_emails import MAX_NAMED, mail_lines
 from office.bookings.detail import QUESTIONS, BookingDetail
 from office.bookings.export import BookingExport
 

@@ -22,7 +22,7 @@ from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import find_row, is_confirmed
 from office.base.permissions import actor_of
 from office.base.scope import is_allowed
-from office.bookings.action_recipients import mail_lines
+from office.bookings.action_emails import mail_lines
 from office.bookings.mirror_status import mirror_status_of
 from office.bookings.timeline import booking_timeline
 

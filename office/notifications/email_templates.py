@@ -16,8 +16,13 @@ from django.utils import timezone
 from apps_config.models import App
 from bookings.models import Booking
 from notifications.mail import BLOCKS, PLACEHOLDERS, SLUGS
-from notifications.mail.overrides import PARTS, change_override, preview_mail, template_record
 from notifications.mail.serializers import PreviewSerializer, TemplateSerializer
+from notifications.mail.template_editing import (
+    PARTS,
+    change_override,
+    preview_mail,
+    template_record,
+)
 from notifications.models import EmailTemplate
 from office.base.labels import state_words
 from office.base.model_admin import HistoryAdmin

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from availability import holds, tasks
+from availability import hold_lifecycle, tasks
 from availability.event_reservations import SlotTaken, TimeRequest
 from availability.free_time_checks import check_request
-from availability.holds import (
+from availability.hold_lifecycle import (
     HoldExpired,
     extend_hold,
     find_hold,
@@ -276,7 +276,7 @@ def test_many_lapsed_holds_are_deleted_in_slices(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hold over several resources goes as a whole, wherever its slice ends."""
-    monkeypatch.setattr(holds, "PURGE_SLICE", 2)
+    monkeypatch.setattr(hold_lifecycle, "PURGE_SLICE", 2)
     lapsed = {"app": tenant.app, "resource_id": ada["id"], "start": NOW, "end": NOW + seconds(60)}
     for _ in range(5):
         main = Hold.objects.create(**lapsed, expires_at=NOW, created_at=NOW)
@@ -291,7 +291,7 @@ def test_a_purge_that_takes_long_is_continued(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     continued: list[dict[str, Any]] = []
-    monkeypatch.setattr(holds, "PURGE_SLICE", 2)
+    monkeypatch.setattr(hold_lifecycle, "PURGE_SLICE", 2)
     monkeypatch.setattr(tasks, "PURGE_SECONDS", 0)
     monkeypatch.setattr(
         tasks.purge_holds, "apply_async", lambda **options: continued.append(options)

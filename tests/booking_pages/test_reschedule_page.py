@@ -11,7 +11,7 @@ from django.test import Client
 from bookings.action_links import action_url
 from bookings.models import Booking
 from notifications.mail import render_mail
-from notifications.mail.overrides import letter_for_booking
+from notifications.mail.template_editing import letter_for_booking
 from notifications.models import Delivery, EmailTemplate
 from tests.booking_pages.test_book_page import NINE_TO_NOON, Shown
 from tests.bookings.booking_drafts import steps

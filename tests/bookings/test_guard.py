@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from availability.models import Calendar, Event
-from bookings.services import reserve_time
+from bookings.services import resource_assignment
 from tests.world import Tenant, at
 
 pytestmark = pytest.mark.both_databases
@@ -185,7 +185,7 @@ SPAN = {"start": "2077-03-01T10:00:00Z", "end": "2077-03-01T12:00:00Z"}
 @pytest.fixture
 def no_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service does not look whether the time is free."""
-    monkeypatch.setattr(reserve_time, "check_request", lambda *args, **kwargs: None)
+    monkeypatch.setattr(resource_assignment, "check_request", lambda *args, **kwargs: None)
 
 
 @pytest.mark.usefixtures("no_check")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps_config.listing_tally_triggers import AddListingTally
 from apps_config.models import ListingTally
-from apps_config.tally_triggers import AddListingTally
 from bookings.models import AppCustomer, Booking, Customer
 from tests.bookings.booking_drafts import NINE
 from tests.world import NOW, Tenant

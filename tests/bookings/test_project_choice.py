@@ -8,9 +8,9 @@ import pytest
 from django.db import connection, transaction
 
 from availability.models import Event, Project
+from bookings.booking_target import BookingTarget
 from bookings.models import Booking
-from bookings.services import reserve_time
-from bookings.target import BookingTarget
+from bookings.services import resource_assignment
 from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, shown, span, taken, whole
 from tests.queries import Queries
 from tests.world import NOW, Answer, Tenant, at
@@ -18,10 +18,10 @@ from tests.world import NOW, Answer, Tenant, at
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-@pytest.fixture(autouse=True, params=[1, reserve_time.FIRST_BATCH])
+@pytest.fixture(autouse=True, params=[1, resource_assignment.FIRST_BATCH])
 def first_batch(request: Any, monkeypatch: pytest.MonkeyPatch) -> int:
     """The choice is the same however many resources are read at once."""
-    monkeypatch.setattr(reserve_time, "FIRST_BATCH", request.param)
+    monkeypatch.setattr(resource_assignment, "FIRST_BATCH", request.param)
     return request.param
 
 
@@ -182,11 +182,14 @@ def test_when_the_candidates_are_taken_meanwhile_the_next_ones_are_read(
         nine, at(f"{MONDAY} 10:00"), blocks=True, allow_double_bookings=False, rules=rules
     )
 
-    candidates = reserve_time.find_candidates(time_request, target)
+    candidates = resource_assignment.find_candidates(time_request, target)
     for resource in (ada, bob):
         tenant.book(resource_id=resource["id"], **NINE)
 
-    with transaction.atomic(), reserve_time.reserve_time(time_request, target, candidates) as found:
+    with (
+        transaction.atomic(),
+        resource_assignment.resource_assignment(time_request, target, candidates) as found,
+    ):
         assert [str(calendar.resource_id) for calendar in found] == [cleo["id"]]
 
 
@@ -206,7 +209,7 @@ def test_the_number_of_queries_does_not_grow(tenant: Tenant, first_batch: int) -
 def test_random_order_has_each_once() -> None:
     letters = "abcdefgh"
 
-    orders = {"".join(reserve_time.in_random_order(letters)) for _ in range(50)}
+    orders = {"".join(resource_assignment.in_random_order(letters)) for _ in range(50)}
 
     assert {"".join(sorted(order)) for order in orders} == {letters}
     assert len(orders) > 40

@@ -19,7 +19,7 @@ from hypothesis import settings as hypothesis_settings
 
 from apps_config.services import issue_key
 from availability.models import Event, Hold
-from bookings import booking_input, target
+from bookings import booking_input, booking_target
 from bookings.models import Booking
 from tests.bookings.booking_drafts import signature_of
 from tests.bookings.offer_model import Diary, Offer, minute_of, to_text
@@ -329,7 +329,7 @@ def test_without_the_check_it_happens(
         monkeypatch.setattr(booking_input, "check_project_is_named", lambda *_: None)
         monkeypatch.setattr(booking_input, "check_in_no_project", lambda *_: None)
     else:
-        monkeypatch.setattr(target, "public_policy_query", target.policy_query)
+        monkeypatch.setattr(booking_target, "public_policy_query", booking_target.policy_query)
 
     fault = next(find_faults(tenant, range(PROJECTS)))[2]
 

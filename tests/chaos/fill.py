@@ -11,10 +11,10 @@ from apps_config.services import create_app, issue_key
 from availability.event_reservations import EventDetails
 from availability.models import Calendar
 from availability.services import create_resource
+from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import Actor, NewBooking, apply_action, create_booking, reschedule_booking
-from bookings.target import BookingTarget
 from external_calendars.credentials import store_credentials
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers.base import CalendarAccess

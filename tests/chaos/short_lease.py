@@ -6,8 +6,8 @@ sooner; receivers here answer at once, so that no try outlasts such a lease.
 
 from datetime import timedelta
 
-from notifications.outbox import dispatcher, poller, queue
+from notifications.outbox import dispatcher, leases, poller
 
-for module in (dispatcher, queue, poller):
+for module in (dispatcher, leases, poller):
     module.LEASE = timedelta(seconds=10)
 dispatcher.SEND_NEEDS = 6.0

@@ -34,7 +34,8 @@ def reports() -> Iterator[list[dict[str, Any]]]:
     start_sentry("http://key@127.0.0.1:9/1", transport=Caught)
     yield Caught.events
     sentry_sdk.get_client().close()
-    sentry_sdk.init()
+    # Not by `init()`: its default integrations would patch http.client for all tests that follow.
+    sentry_sdk.get_global_scope().set_client(None)
 
 
 def fail_for(name: str) -> None:

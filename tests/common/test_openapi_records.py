@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import UUID
 
-from common.openapi.response_records import (
+from common.api.response_records import (
     STAMP_EXAMPLE,
     Id,
     Json,

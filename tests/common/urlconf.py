@@ -10,10 +10,10 @@ from rest_framework.response import Response
 
 from common.api.fields import IdField, InstantField, ListOf, ObjectSerializer, OneLineField
 from common.api.pagination import Page, list_envelope
+from common.api.response_records import Record, field
 from common.api.views import ApiView
 from common.errors import NotFound, Refusal, Unauthenticated
 from common.openapi.generator import data_object, describe_endpoint, page_of
-from common.openapi.response_records import Record, field
 
 
 class ThingRecord(Record):

@@ -9,8 +9,8 @@ import pytest
 from availability.models import Calendar
 from external_calendars.models import WrittenEvent
 from notifications.models import Attempt, Delivery
+from notifications.outbox.leases import claim_due
 from notifications.outbox.mail_and_webhook_senders import prepare_batch
-from notifications.outbox.queue import claim_due
 from notifications.outbox.results import record_results
 from tests.external_calendars.mirrored import Dies, Memory, change, copies, make_due, shown, write
 from tests.external_calendars.test_mirror import (

@@ -20,12 +20,13 @@ from external_calendars.providers.base import (
     ChangeSet,
     ProviderError,
 )
-from external_calendars.sync import leases
+from external_calendars.sync import leases as sync_leases
 from external_calendars.sync import run as sync_module
 from external_calendars.sync.leases import claim_connections
 from external_calendars.sync.run import sync_calendar
 from notifications.models import Delivery
-from notifications.outbox import dispatcher, queue, results
+from notifications.outbox import dispatcher, results
+from notifications.outbox import leases as delivery_leases
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.external_calendars.front import Answer
 from tests.external_calendars.icalendars import one
@@ -90,9 +91,9 @@ WAYS: dict[str, tuple[Any, str, set[str]]] = {
 @pytest.fixture
 def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock, which the database's own follows here."""
-    for module in (leases, sync_module, queue, dispatcher, results):
+    for module in (sync_leases, sync_module, delivery_leases, dispatcher, results):
         monkeypatch.setattr(module, "database_now", timezone.now)
-    monkeypatch.setattr(queue, "_begin_claim", timezone.now)
+    monkeypatch.setattr(delivery_leases, "_begin_claim", timezone.now)
     return clock
 
 

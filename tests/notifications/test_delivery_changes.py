@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from bookings.privacy import erase_person
 from notifications.models import Attempt, Delivery, Webhook
-from notifications.outbox.queue import MAX_LOST_LEASES, claim_due
+from notifications.outbox.leases import MAX_LOST_LEASES, claim_due
 from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
     FinalState,

@@ -19,7 +19,7 @@ from notifications.outbox import dispatcher, lanes, mail_and_webhook_senders
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, next_check
-from notifications.outbox.queue import claim_due
+from notifications.outbox.leases import claim_due
 from tests.notifications.test_dispatcher import book, hook, make_due, reminder, soon
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
 from tests.world import Tenant

@@ -19,8 +19,8 @@ from notifications.models import Attempt, Delivery, Endpoint, LaneCheck, Plan, W
 from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.leases import LEASE, claim_due
 from notifications.outbox.mail_and_webhook_senders import CALL_DEADLINE, MAIL_DEADLINE
-from notifications.outbox.queue import LEASE, claim_due
 from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
     FinalState,

@@ -17,7 +17,7 @@ from notifications.models import Delivery, Endpoint, LaneCheck
 from notifications.outbox import circuit_breaker, dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check
-from notifications.outbox.queue import LEASE, claim_due
+from notifications.outbox.leases import LEASE, claim_due
 from notifications.outbox.results import SendResult, record_results
 from tests.queries import Queries
 from tests.sinks import MailSink

@@ -20,8 +20,8 @@ from notifications.models import Attempt, Delivery
 from notifications.outbox import dispatcher, mail_and_webhook_senders
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
+from ops.command_progress import Progress
 from ops.management.commands import purge_people
-from ops.progress import Progress
 from tests.bookings.booking_drafts import MARTY, whole
 from tests.bookings.test_privacy import ANN, NOTHING, erase, export, traces
 from tests.notifications.test_delivery_races import in_thread, in_threads

@@ -10,7 +10,7 @@ from django.utils import timezone
 from bookings.models import Booking
 from common.sql import database_now
 from notifications.models import Delivery
-from notifications.outbox.queue import claim_due
+from notifications.outbox.leases import claim_due
 from notifications.outbox.redeliver import redeliver
 from notifications.webhooks.services import create_webhook, send_test
 from tests.notifications.test_dispatcher import reminder

@@ -18,7 +18,7 @@ SQL_BY_HAND = {
         "bookings/test_idempotency_races",
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
-    "availability/holds.py": ("availability/test_holds", "bookings/test_hold_races"),
+    "availability/hold_lifecycle.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
     "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),
@@ -35,11 +35,11 @@ SQL_BY_HAND = {
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
-    "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_log",),
+    "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_tracing",),
     "ops/metrics.py": ("ops/test_metrics",),
     "notifications/migrations/0016_check_open_lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
-    "notifications/outbox/queue.py": (
+    "notifications/outbox/leases.py": (
         "notifications/test_dispatcher",
         "notifications/test_delivery_races",
     ),
@@ -47,7 +47,7 @@ SQL_BY_HAND = {
         "notifications/test_dispatcher",
         "notifications/test_bad_rows",
     ),
-    "apps_config/tally_triggers.py": (
+    "apps_config/listing_tally_triggers.py": (
         "bookings/test_listing_pages",
         "bookings/test_random_operations",
     ),
@@ -58,9 +58,9 @@ SQL_BY_HAND = {
         "bookings/test_random_operations",
     ),
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
-    "common/change_tracking.py": ("bookings/test_changes", "ops/test_doctor"),
+    "common/updated_since.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
-    "common/fixed_query.py": ("bookings/test_find_booking",),
+    "common/compiled_query.py": ("bookings/test_find_booking",),
     "common/migration_sql.py": ("setup/test_app_columns",),
     "notifications/migrations/0013_fill_app.py": ("setup/test_app_columns",),
     "common/sql.py": (

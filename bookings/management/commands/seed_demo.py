@@ -22,9 +22,9 @@ from availability.event_reservations import EventDetails
 from availability.models import Project, Resource
 from availability.search import search_first_slots, search_slots
 from availability.services import create_project, create_resource
+from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS
 from bookings.services import Actor, NewBooking, create_booking
-from bookings.target import BookingTarget
 from common.errors import Invalid
 from common.instants import format_instant, to_datetime
 

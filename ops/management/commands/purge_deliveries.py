@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from common.sql import database_now, no_statement_timeout
 from notifications.outbox.retention import BATCH, delete_outdated, outdated_deliveries
-from ops.progress import Progress, check_option_bounds, exit_on_interrupt
+from ops.command_progress import Progress, check_option_bounds, exit_on_interrupt
 
 
 class Command(BaseCommand):

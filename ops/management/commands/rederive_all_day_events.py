@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from availability.all_day_rederivation import all_day_events, find_shifted, rederive_events
+from availability.tzdata_rederivation import all_day_events, find_shifted, rederive_events
 from common.sql import no_statement_timeout
-from ops.progress import Progress, exit_on_interrupt
+from ops.command_progress import Progress, exit_on_interrupt
 
 
 class Command(BaseCommand):

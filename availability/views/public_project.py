@@ -16,8 +16,7 @@ from availability.public_project import (
 )
 from availability.records import PROJECT_EXAMPLE, with_project_rows
 from availability.views.projects import ProjectScopedView
-from availability.views.resource_scoped_view import found_or_404
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.errors import NotFound
 from common.openapi.components import TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint

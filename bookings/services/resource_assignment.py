@@ -25,12 +25,12 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
 )
 from availability.free_time_checks import check_request, find_free_resources, find_nearest_refusal
-from availability.holds import use_hold
+from availability.hold_lifecycle import use_hold
 from availability.models import Calendar
 from availability.search import AvailabilityQuery
+from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
-from bookings.target import BookingTarget
 from common.errors import Invalid
 from common.sql import parse_id
 

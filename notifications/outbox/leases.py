@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from common.change_tracking import start_sql
 from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
+from common.updated_since import start_sql
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (

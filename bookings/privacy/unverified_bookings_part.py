@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from bookings.models import UnverifiedBooking
-from bookings.privacy.person import Person
+from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, Record, personal_data_parts
 from bookings.services import end_hold
 from common.batching import iterate_batches

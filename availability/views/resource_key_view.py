@@ -2,28 +2,19 @@
 
 from typing import TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 from apps_config.base_views import TenantView
 from availability.models import Calendar, Event, EventQuerySet, Resource
 from availability.records import RESOURCE_INCLUDES
-from common.errors import NotFound
 from common.openapi.generator import include_of
 
-Row = TypeVar("Row", bound=Model)
 Rows = TypeVar("Rows", bound=QuerySet)
 
 EVERY_METHOD = frozenset({"GET", "POST", "PUT", "DELETE"})
 STAMPS = {name: name for name in ("created_at", "updated_at")}
 BY_NAME = STAMPS | {"name": "name"}
 RESOURCE_INCLUDE = {"include": include_of(RESOURCE_INCLUDES)}
-
-
-def found_or_404(row: Row | None, model: str) -> Row:
-    """The row. Raises NotFound if it is None."""
-    if row is None:
-        raise NotFound(model)
-    return row
 
 
 class ResourceScopedView(TenantView):

@@ -1,10 +1,9 @@
-"""Admins of idempotency records, failed log-ins, event notifications and request counts."""
+"""Read-only admins of idempotency records, failed log-ins and request counts."""
 
 from django.contrib import admin
 
-from apps_config.models import AppNotification, FailedLogin, IdempotencyRecord, RequestCount
-from office.base.event_notification_forms import EventNotificationForm
-from office.base.model_admin import OfficeAdmin, ReadOnlyAdmin
+from apps_config.models import FailedLogin, IdempotencyRecord, RequestCount
+from office.base.model_admin import ReadOnlyAdmin
 
 
 @admin.register(IdempotencyRecord)
@@ -19,17 +18,6 @@ class IdempotencyRecordAdmin(ReadOnlyAdmin[IdempotencyRecord]):
 class FailedLoginAdmin(ReadOnlyAdmin[FailedLogin]):
     list_display = ("address", "minute", "count")
     search_fields = ("address",)
-
-
-@admin.register(AppNotification)
-class AppNotificationAdmin(OfficeAdmin[AppNotification]):
-    app_paths = ("app",)
-    list_display = ("app", "type", "when_time", "when_unit", "when_type")
-    list_select_related = ("app",)
-    search_fields = ("app__slug",)
-    autocomplete_fields = ("app",)
-    form = EventNotificationForm
-    fields = ("app", *EventNotificationForm.Meta.fields)
 
 
 @admin.register(RequestCount)

@@ -5,7 +5,6 @@ import uuid
 from django.db.models import F, QuerySet
 from rest_framework.response import Response
 
-from availability.views.resource_scoped_view import found_or_404
 from bookings.filters import ORDERS, GroupFilter
 from bookings.models import Booking
 from bookings.records import (
@@ -20,7 +19,7 @@ from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
 from common.api.search_conditions import exact_id, filter_by_search
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, found_or_404
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 
 GROUP_SEARCH = {

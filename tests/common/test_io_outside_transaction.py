@@ -7,7 +7,12 @@ import pytest
 from django.db import connection, transaction
 
 from apps_config.models import App
-from common.deferred_io import NeedsAnswer, merge_questions, resolve, retry_outside_transaction
+from common.io_outside_transaction import (
+    NeedsAnswer,
+    merge_questions,
+    resolve,
+    retry_outside_transaction,
+)
 
 
 class Oracle:
