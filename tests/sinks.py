@@ -113,6 +113,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b"ok"
     delay: float = 0.0
+    until: threading.Event | None = None  # no answer before it is set
 
 
 class HookSink:
@@ -166,6 +167,8 @@ def _handler_of(sink: HookSink) -> type[socketserver.BaseRequestHandler]:
             answer = sink.answers.get(self.path) or Answer()
             if answer.delay:
                 time.sleep(answer.delay)
+            if answer.until:
+                answer.until.wait(120)
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)

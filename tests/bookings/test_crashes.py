@@ -198,11 +198,12 @@ def test_the_victim_of_a_deadlock_is_served_all_the_same(live_tenant: LiveTenant
     lock = "SELECT 1 FROM availability_resource WHERE id = %s FOR UPDATE"
 
     with open_database(live_tenant.service.database_url) as other, ThreadPoolExecutor(1) as pool:
+        # The service is the one that finds the deadlock and gives way.
+        other.execute("SET deadlock_timeout = '10min'")
         other.execute("BEGIN")
         other.execute(lock, [second])
         booked = pool.submit(call, live_tenant.service.url, book)
         live_tenant.wait_for_a_waiter()
-        # It waited first, so it is the one that finds the deadlock and gives way.
         other.execute(lock, [first])
         other.execute("COMMIT")
 

@@ -146,6 +146,16 @@ RunRace = Callable[[LiveTenant], Result]
 every_race = pytest.mark.parametrize(
     ("run_race", "expected"), RACES, ids=[race.__name__ for race, _ in RACES]
 )
+# The others with one protection or none: with --deep.
+IN_EVERY_RUN = (race_for_one_slot, race_to_confirm, race_round_robin)
+some_races = pytest.mark.parametrize(
+    ("run_race", "expected"),
+    [
+        pytest.param(race, result, marks=() if race in IN_EVERY_RUN else pytest.mark.deep)
+        for race, result in RACES
+    ],
+    ids=[race.__name__ for race, _ in RACES],
+)
 
 
 @every_race
@@ -153,14 +163,14 @@ def test_time_is_given_once(live_tenant: LiveTenant, run_race: RunRace, expected
     assert run_race(live_tenant) == expected
 
 
-@every_race
+@some_races
 def test_lock_alone_gives_time_once(
     lock_alone: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:
     assert run_race(lock_alone) == expected
 
 
-@every_race
+@some_races
 def test_net_alone_lets_nothing_overlap(
     net_alone: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:
@@ -172,7 +182,7 @@ def test_net_alone_lets_nothing_overlap(
     assert 0 < result.held <= expected.held
 
 
-@every_race
+@some_races
 def test_control_without_both_time_is_given_twice(
     unprotected: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:

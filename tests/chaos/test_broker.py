@@ -57,6 +57,7 @@ class Clients:
 
 
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_a_flushed_redis_loses_nothing(house: House) -> None:
     count, spread = house.size(2000, 100), house.size(60, 8)
     house.start_worker()

@@ -17,6 +17,7 @@ START = datetime(2031, 1, 6, tzinfo=UTC)
 
 @pytest.mark.redis
 @pytest.mark.postgresql
+@pytest.mark.chaos
 def test_postgresql_is_restarted_under_load(make_house: Callable[..., House]) -> None:
     """Only 503 while it is down; each 201 is kept; a repeated key ends in one booking."""
     house = make_house(own_postgres=True)

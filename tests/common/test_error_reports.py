@@ -89,10 +89,18 @@ def test_bug_in_a_request_is_reported_once_without_the_request(
     ("given", "loaded"),
     [
         ({}, []),
-        ({"OTEL_SERVICE_NAME": "x", "SENTRY_ENVIRONMENT": "x"}, []),
+        pytest.param(
+            *({"OTEL_SERVICE_NAME": "x", "SENTRY_ENVIRONMENT": "x"}, []), marks=pytest.mark.deep
+        ),
         ({"SENTRY_DSN": "http://key@127.0.0.1:9/1"}, ["sentry_sdk"]),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}, ["opentelemetry.sdk.trace"]),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_SDK_DISABLED": "true"}, []),
+        pytest.param(
+            *(
+                {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_SDK_DISABLED": "true"},
+                [],
+            ),
+            marks=pytest.mark.deep,
+        ),
     ],
 )
 def test_packages_are_imported_only_where_they_are_switched_on(

@@ -319,7 +319,9 @@ class Worker:
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("is_done", [False, True])
-@pytest.mark.parametrize("action", ["book", "move", "cancel"])
+@pytest.mark.parametrize(
+    "action", ["book", *(pytest.param(name, marks=pytest.mark.deep) for name in ("move", "cancel"))]
+)
 def test_a_worker_is_killed(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection, action: str, is_done: bool
 ) -> None:

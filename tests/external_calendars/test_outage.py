@@ -65,8 +65,6 @@ def always(status: int, **headers: str) -> Any:
     return lambda call: Answer(status, headers=names)
 
 
-# Tried on real servers in every run: what a gateway does, and what a server asks for.
-ALWAYS_REAL = ("garbage", "429")
 # What it answers -> the problem of the calendar, and what the writes that wait say.
 WAYS: dict[str, tuple[Any, str, set[str]]] = {
     "401": (always(401), "unauthorized", {PROVIDER_ERRORS["unauthorized"]}),
@@ -229,16 +227,20 @@ class Person:
         self.home.put(f"{name}.ics", one(*lines, f"SUMMARY:{name}", uid=name))
 
 
+# In each run what a gateway answers, and what a server answers that is asked too often.
+ALWAYS = (("real", "garbage"), ("memory", "429"))
+
+
 @pytest.mark.parametrize(
     ("place", "way"),
     [
-        *(("real", way) for way in ALWAYS_REAL),
+        *ALWAYS,
         *(
-            pytest.param("real", way, marks=pytest.mark.deep)
+            pytest.param(place, way, marks=pytest.mark.deep)
+            for place in ("real", "memory")
             for way in WAYS
-            if way not in ALWAYS_REAL
+            if (place, way) not in ALWAYS
         ),
-        *(("memory", way) for way in WAYS if way not in ALWAYS_REAL),
     ],
     indirect=["place"],
 )

@@ -58,7 +58,7 @@ def test_pages_are_drawn_and_nothing_serious_is_found(
     assert found == {"today": [], "bookings": [], "booking": [], "export": []}
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_a_request_is_confirmed_in_two_clicks(
     visit: Callable[..., Visit], day: Any, editor: Account, width: int
 ) -> None:

@@ -126,7 +126,9 @@ def test_chaos():
     [
         ([], "", 0, "2 passed, 1 skipped, 2 deselected"),
         pytest.param(*([], "1", 1, "1 failed, 2 passed, 2 deselected"), marks=pytest.mark.redis),
-        (["--deep"], "", 0, "3 passed, 1 skipped, 1 deselected"),
+        pytest.param(
+            *(["--deep"], "", 0, "3 passed, 1 skipped, 1 deselected"), marks=pytest.mark.deep
+        ),
         (["--deep", "--chaos"], "", 0, "4 passed, 1 skipped"),
     ],
 )
