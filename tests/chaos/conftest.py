@@ -8,6 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,40 +124,43 @@ def p99(times: list[float]) -> float:
     return sorted(times)[int(len(times) * 0.99)]
 
 
+def open_house(
+    stack: ExitStack, folder: Path, *, full: bool, own_postgres: bool = False, **settings: object
+) -> House:
+    """A house without web or workers; what it needs ends with the stack."""
+    redis = Redis()
+    stack.callback(redis.stop)
+    redis.start()
+    if own_postgres:
+        server = PostgreSQL()
+        stack.callback(server.stop)
+        server.start()
+        url = server.url
+    else:
+        url = stack.enter_context(own_database(folder))
+    mails = stack.enter_context(mail_sink())
+    hooks = stack.enter_context(hook_sink())
+    settings = {
+        "REDIS_URL": redis.url,
+        "EMAIL_URL": mails.url,
+        "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+        "LOG_LEVEL": "INFO",
+        **settings,
+    }
+    service = Service(folder, url, settings)
+    stack.callback(service.stop)
+    house = House(service, redis, hooks, mails, full)
+    if own_postgres:
+        house.postgres = server
+        service.manage("migrate", "--verbosity", "0")
+    return house
+
+
 @pytest.fixture
 def make_house(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., House]]:
     """`make_house(own_postgres=True, DELIVERY_THREADS=8)`; nothing of it runs yet."""
     with ExitStack() as stack:
-
-        def make(*, own_postgres: bool = False, **settings: object) -> House:
-            redis = Redis()
-            stack.callback(redis.stop)
-            redis.start()
-            if own_postgres:
-                server = PostgreSQL()
-                stack.callback(server.stop)
-                server.start()
-                url = server.url
-            else:
-                url = stack.enter_context(own_database(tmp_path))
-            mails = stack.enter_context(mail_sink())
-            hooks = stack.enter_context(hook_sink())
-            settings = {
-                "REDIS_URL": redis.url,
-                "EMAIL_URL": mails.url,
-                "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-                "LOG_LEVEL": "INFO",
-                **settings,
-            }
-            service = Service(tmp_path, url, settings)
-            stack.callback(service.stop)
-            house = House(service, redis, hooks, mails, pytestconfig.getoption("chaos"))
-            if own_postgres:
-                house.postgres = server
-                service.manage("migrate", "--verbosity", "0")
-            return house
-
-        yield make
+        yield partial(open_house, stack, tmp_path, full=pytestconfig.getoption("chaos"))
 
 
 @pytest.fixture
