@@ -5,7 +5,6 @@ process.
 import ipaddress
 import threading
 import time
-from typing import cast
 
 import redis
 from django.conf import settings
@@ -26,7 +25,7 @@ class RedisCounter(OptionalRedis):
         name = f"rate-limit:{window}:{digest_key(key)}"
 
         def count_hit(client: redis.Redis) -> int:
-            count = cast(int, client.incr(name))
+            count = client.incr(name)
             if count == 1:
                 client.expire(name, 2 * WINDOW)
             return count

@@ -30,7 +30,7 @@ from django.utils import timezone
 from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_rederivation import find_shifted
 from availability.staleness import is_stale
-from common.database_connections import REPLICA
+from common.database_connections import DIRECT, REPLICA, use_connection
 from common.read_replica import MAX_LAG, replica_lag
 from common.sql import accepts_writes, database_now
 from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
@@ -183,6 +183,25 @@ def check_timeouts() -> Finding:
         return Finding(FAIL, f"off: {', '.join(missing)}", fix)
     named = (f"{name} {milliseconds / 1000:g} s" for name, milliseconds in found.items())
     return Finding(OK, ", ".join(named))
+
+
+def check_direct_connection() -> Finding:
+    """Compare it with the default one: open transactions are found by their role."""
+    if DIRECT not in settings.DATABASES:
+        return Finding(OK, "none: DATABASE_DIRECT_URL is not set")
+    found = _role_and_database()
+    with use_connection(DIRECT):
+        direct = _role_and_database()
+    if direct != found:
+        seen = f"{' in '.join(direct)}, but DATABASE_URL is {' in '.join(found)}"
+        return Finding(FAIL, seen, "Use the same role and database in both.")
+    return Finding(OK, f"{' in '.join(direct)}, as DATABASE_URL")
+
+
+def _role_and_database() -> tuple[str, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user, current_database()")
+        return cursor.fetchone()
 
 
 def check_replica() -> Finding:
@@ -432,6 +451,7 @@ CHECKS = (
     Check("migrations", check_migrations, "Run manage.py migrate."),
     Check("clocks", check_clocks, "Check the database."),
     Check("time-outs", check_timeouts, "Check the database."),
+    Check("direct connection", check_direct_connection, "Fix DATABASE_DIRECT_URL."),
     Check("replica", check_replica, "Check the replica."),
     Check("transactions", check_transactions, "Check the database."),
     Check(

@@ -215,29 +215,31 @@ class Replica(PostgreSQL):
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
 
 
+# Later lines replace those of deploy/.
 PGBOUNCER_CONFIG = """
+{deployed}
 [databases]
 * = host=127.0.0.1 port={server_port}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {port}
-unix_socket_dir =
 auth_type = trust
 auth_file = {folder}/users
-pool_mode = transaction
-max_client_conn = 200
 """
 
 
 class PgBouncer(Server):
-    """A pooler in transaction mode. `options` are lines of its configuration."""
+    """With the configuration of deploy/, and `options` as further lines."""
 
     def __init__(self, database_url: str, **options: object) -> None:
         super().__init__()
         address = urlsplit(database_url)
         self.url = urlunsplit(address._replace(netloc=f"postgres@127.0.0.1:{self.port}"))
         config = PGBOUNCER_CONFIG.format(
-            server_port=address.port, port=self.port, folder=self.folder
+            deployed=(ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini").read_text(),
+            server_port=address.port,
+            port=self.port,
+            folder=self.folder,
         )
         config += "".join(f"{name} = {value}\n" for name, value in options.items())
         (self.folder / "pgbouncer.ini").write_text(config)

@@ -58,6 +58,9 @@ SQL_BY_HAND = {
         "bookings/test_random_operations",
     ),
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
+    # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
+    "common/database_connections.py": (),
+    "common/read_replica.py": (),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/fixed_query.py": ("bookings/test_find_booking",),
