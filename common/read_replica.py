@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
 
@@ -30,6 +31,7 @@ PAUSE = 10.0  # seconds without the replica after a failure
 REMEMBERED = 10  # seconds, in Redis; after MAX_LAG a write is in every replica that serves
 WAIT_STEP = 0.005
 UNKNOWN = sys.maxsize  # a position that no replica has
+MEMBER = "position"
 
 CONFLICT = "40001"  # with the replay of changes, on the replica
 TIMED_OUT = "57014"
@@ -41,7 +43,7 @@ ELSE pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint END
 _REPLAYED = """
 SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint WHERE pg_is_in_recovery()
 """
-_REPLAYED_AT = "SELECT extract(epoch FROM pg_last_xact_replay_timestamp())::float"
+_REPLAYED_AT = "SELECT coalesce(extract(epoch FROM pg_last_xact_replay_timestamp()), 0)::float"
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float"
 
 
@@ -71,16 +73,30 @@ class PrimaryPositions:
 
 
 class LastWrites(OptionalRedis):
-    """The position after each reader's last write, in Redis."""
+    """The position after each reader's last write, in Redis: the score of a set's one member."""
 
     def store(self, reader: str, position: int) -> bool:
-        name = f"last-write:{reader}"
-        return bool(self.ask(lambda client: client.set(name, position, ex=REMEMBERED)))
+        """Store the position unless a later one is known: two writes may end in any order."""
+        name = last_write_name(reader)
+
+        def store_later(client: redis.Redis) -> bool:
+            with client.pipeline(transaction=False) as commands:
+                commands.zadd(name, {MEMBER: position}, gt=True)
+                commands.expire(name, REMEMBERED)
+                commands.execute()
+            return True
+
+        return self.ask(store_later) is True
 
     def find(self, reader: str) -> int | None:
         """Return the position, 0 if there was no write, or None if Redis does not answer."""
-        found = self.ask(lambda client: client.get(f"last-write:{reader}") or b"0")
+        name = last_write_name(reader)
+        found = self.ask(lambda client: client.zscore(name, MEMBER) or 0.0)
         return None if found is None else int(found)
+
+
+def last_write_name(reader: str) -> str:
+    return f"last-write:{reader}"
 
 
 class Replica:
@@ -146,11 +162,11 @@ class Replica:
     def note_write(self, reader: str) -> None:
         """Remember that the reader has written. Call it after the commit, before the response."""
         position = position_or_unknown()
-        if not self.last_writes.store(reader, position):
+        if position == UNKNOWN or not self.last_writes.store(reader, position):
             self.wait_for(position)
 
     def wait_for(self, position: int) -> None:
-        """Let no process miss a write that Redis could not be told of: wait for the replica."""
+        """Let no process miss a write that Redis does not know: wait for the replica."""
         ends = time.monotonic() + MAX_LAG
         while time.monotonic() < min(ends, self.paused_until or ends):
             try:
@@ -220,7 +236,7 @@ def replica_lag() -> float:
         return float("inf")
     with connection.cursor() as cursor:
         cursor.execute(_NOW)
-        return max(MAX_LAG / 4, cursor.fetchone()[0] - last)
+        return max(SAMPLE_SECONDS, cursor.fetchone()[0] - last)
 
 
 def _read_replica(statement: str) -> Any:

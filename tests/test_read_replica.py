@@ -1,6 +1,8 @@
 """Reads from a streaming replica: who may read there, and nobody misses what they wrote."""
 
+import os
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -46,6 +48,24 @@ def read():
             cursor.execute("SELECT pg_sleep(60) FROM (SELECT count(*) FROM apps_config_app) AS a")
 read_on_replica(read)
 print(seen, replica.paused_until)
+"""
+OFFICE_LIST = """
+from django.test import Client
+from apps_config.models import Account
+from common import read_replica
+read_replica.MAX_LAG = read_replica.SAMPLE_SECONDS = 3600.0
+account = Account.objects.get(email={email!r})
+client = Client()
+client.force_login(account)
+def lists(name):
+    page = client.get("/admin/availability/resource/", headers={{"host": "localhost"}})
+    return page.status_code, name in page.text
+"""
+OFFICE_READS = """
+print(lists("unseen"))
+read_replica.note_write(f"account-{account.pk}")
+print(lists("unseen"))
+read_replica.MAX_LAG, read_replica.SAMPLE_SECONDS = 1.0, 0.25
 """
 WITHOUT_REDIS = """
 import math
@@ -180,6 +200,18 @@ def test_availability_is_read_there_and_bookings_are_judged_by_the_primary(pair:
     assert again.code == "409 slot_taken"
 
 
+def test_lists_of_the_back_office_follow_the_same_rule(pair: Pair) -> None:
+    pair.wait_for_replay()
+    list_resources = OFFICE_LIST.format(email=pair.app.owner_email)
+    pair.service.run(f"{list_resources}lists('')")  # now the process knows a position
+
+    with pair.paused_replay():
+        make_resource(pair.app, "unseen")
+        printed = pair.service.run(list_resources + OFFICE_READS)
+
+    assert printed.splitlines() == ["(200, False)", "(200, True)"]
+
+
 def test_a_replica_has_the_same_limits_and_a_finding(pair: Pair) -> None:
     pair.wait_for_replay()
 
@@ -220,6 +252,16 @@ def test_without_the_replica_the_primary_answers_and_later_the_replica_again(pai
     assert finding == "WARN no replica answers: the primary serves all reads"
     assert "replica_lag_seconds +Inf" in metrics
     assert "UNEXPECTED" not in pair.service.log("web")
+
+
+def test_of_two_writes_the_later_position_counts() -> None:
+    """Their requests may end in the other order."""
+    writes = read_replica.LastWrites(os.environ["REDIS_URL"], seconds=5)
+    reader, far = uuid.uuid4().hex, 2**52 + 1
+
+    stored = [writes.store(reader, position) for position in (far, far - 1)]
+
+    assert (stored, writes.find(reader), writes.find("nobody")) == ([True, True], far, 0)
 
 
 def test_a_position_is_used_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
