@@ -32,6 +32,7 @@ Fixtures for tests that need real processes and not pytest-django's transaction:
 The classes PostgreSQL and Redis are servers that a chaos test may start, kill and start again.
 """
 
+import configparser
 import contextlib
 import fcntl
 import gc
@@ -215,34 +216,21 @@ class Replica(PostgreSQL):
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
 
 
-# Later lines replace those of deploy/.
-PGBOUNCER_CONFIG = """
-{deployed}
-[databases]
-* = host=127.0.0.1 port={server_port}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-auth_type = trust
-auth_file = {folder}/users
-"""
-
-
 class PgBouncer(Server):
-    """With the configuration of deploy/, and `options` as further lines."""
+    """With the configuration of deploy/, changed by `options`."""
 
     def __init__(self, database_url: str, **options: object) -> None:
         super().__init__()
         address = urlsplit(database_url)
         self.url = urlunsplit(address._replace(netloc=f"postgres@127.0.0.1:{self.port}"))
-        config = PGBOUNCER_CONFIG.format(
-            deployed=(ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini").read_text(),
-            server_port=address.port,
-            port=self.port,
-            folder=self.folder,
-        )
-        config += "".join(f"{name} = {value}\n" for name, value in options.items())
-        (self.folder / "pgbouncer.ini").write_text(config)
+        config = configparser.ConfigParser(interpolation=None)
+        config.read(ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini")
+        config["databases"]["*"] = f"host=127.0.0.1 port={address.port}"
+        own = {"listen_addr": "127.0.0.1", "listen_port": self.port, "auth_type": "trust"}
+        own |= {"auth_file": self.folder / "users"} | options
+        config["pgbouncer"].update({name: str(value) for name, value in own.items()})
+        with open(self.folder / "pgbouncer.ini", "w") as file:
+            config.write(file)
         (self.folder / "users").write_text('"postgres" ""\n')
 
     @staticmethod
