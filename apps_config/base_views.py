@@ -40,6 +40,7 @@ from common.errors import (
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
+from common.read_replica import note_write, read_on_replica
 from common.updated_since import changed_rows
 
 Row = TypeVar("Row", bound=Model)
@@ -106,6 +107,8 @@ class TenantView(ApiView):
     query_like: ClassVar[bool] = (
         False  # its POST changes nothing: viewers may call it, no idempotency
     )
+    # Its response may be a second old, so that a replica may read it; lists always may.
+    reads_replica: ClassVar[bool] = False
     needs_app: ClassVar[bool] = True
     owner_methods: ClassVar[frozenset[str]] = frozenset()
     widget_methods: ClassVar[frozenset[str]] = frozenset()
@@ -187,10 +190,18 @@ class TenantView(ApiView):
     def run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
+        answer = partial(self._run, request, handler, *args, **kwargs)
+        reader = f"credential-{self.caller.credential_id}"
         if self.query_like or request.method in ("GET", "HEAD"):
-            return self._run(request, handler, *args, **kwargs)
+            return read_on_replica(answer, reader) if self._may_read_replica() else answer()
         with change_actor(self.caller.account_id, self.caller.actor):
-            return self._run(request, handler, *args, **kwargs)
+            response = answer()
+        note_write(reader)
+        return response
+
+    def _may_read_replica(self) -> bool:
+        """Whether the view allows it; only the primary knows which changes are complete."""
+        return (self.paginated or self.reads_replica) and "updated_since" not in self.query.values
 
     def _run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any

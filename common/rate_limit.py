@@ -10,43 +10,27 @@ import redis
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+
+from common.optional_redis import OptionalRedis
 
 WINDOW = 60
 MAX_KEYS = 50_000
-REDIS_SECONDS = 0.02  # a request waits no longer for Redis
-REDIS_PAUSE = 10.0  # seconds without Redis after a failure
 
 
-class RedisCounter:
-    """Counts hits in Redis, for all processes. Each failure is followed by a pause."""
-
-    def __init__(self, url: str, seconds: float = REDIS_SECONDS) -> None:
-        self.client = redis.Redis.from_url(
-            url,
-            socket_timeout=seconds,
-            socket_connect_timeout=seconds,
-            retry=Retry(NoBackoff(), 0),
-            # The defaults cost a new connection three more round trips.
-            protocol=2,
-            driver_info=None,
-        )
-        self.paused_until = 0.0
+class RedisCounter(OptionalRedis):
+    """Counts hits in Redis, for all processes."""
 
     def count(self, key: str, window: int) -> int | None:
         """Count a hit; the hits of all processes in the window. None if Redis does not answer."""
-        if time.monotonic() < self.paused_until:
-            return None
         name = f"rate-limit:{window}:{digest_key(key)}"
-        try:
-            count = self.client.incr(name)
+
+        def count_hit(client: redis.Redis) -> int:
+            count = client.incr(name)
             if count == 1:
-                self.client.expire(name, 2 * WINDOW)
+                client.expire(name, 2 * WINDOW)
             return count
-        except (redis.RedisError, OSError):
-            self.paused_until = time.monotonic() + REDIS_PAUSE
-            return None
+
+        return self.ask(count_hit)
 
 
 def digest_key(text: str) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 from django.db import OperationalError, connection, connections, models
 from django.utils import timezone
 
+from common.database_connections import own_session
+
 SQLITE_PARAMETERS = 32_000  # SQLite's limit is 32,766 per statement
 
 
@@ -220,10 +222,11 @@ def no_statement_timeout() -> Iterator[None]:
     if connection.vendor != "postgresql":
         yield
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-    try:
-        yield
-    finally:
-        with contextlib.suppress(Exception), connection.cursor() as cursor:
-            cursor.execute("RESET statement_timeout")
+    with own_session():
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(Exception), connection.cursor() as cursor:
+                cursor.execute("RESET statement_timeout")

@@ -6,7 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps_config.history import change_actor
+from common.read_replica import note_write
 from office.base.dates import AccountTimeZone
+from office.base.scope import reader_of
 
 # The theme needs 'unsafe-eval', as its Alpine evaluates attributes of its templates, and
 # 'unsafe-inline' for its style attributes. Pages have no inline scripts.
@@ -42,6 +44,8 @@ class OfficeMiddleware:
                 timezone.override(AccountTimeZone(request)),
             ):
                 response = self.get_response(request)
+            if request.method not in ("GET", "HEAD"):
+                note_write(reader_of(request))
         else:
             response = self.get_response(request)
         response.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)

@@ -5,6 +5,7 @@ connection and never answers blocks nothing.
 """
 
 import contextlib
+import math
 import os
 import shutil
 import smtplib
@@ -29,6 +30,8 @@ from django.utils import timezone
 from apps_config.public_limits import saw_unknown_proxy
 from availability.staleness import is_stale
 from availability.tzdata_rederivation import find_shifted
+from common.database_connections import DIRECT, REPLICA, use_connection
+from common.read_replica import MAX_LAG, replica_lag
 from common.sql import accepts_writes, database_now
 from common.updated_since import MAX_TRANSACTION_AGE, oldest_transaction_age
 from external_calendars.sync.health_queries import (
@@ -155,6 +158,65 @@ def check_clocks() -> Finding:
     if abs(skew) > MAX_SKEW:
         return Finding(FAIL, seen, "Synchronise both clocks by NTP.")
     return Finding(OK, seen)
+
+
+_TIMEOUTS = """
+SELECT name, setting::int FROM pg_settings
+WHERE name IN ('lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout')
+ORDER BY name
+"""
+
+
+def check_timeouts() -> Finding:
+    """Compare what the connection in use has: a pooler drops options of the start-up."""
+    if connection.vendor != "postgresql":
+        return Finding(OK, "SQLite waits 20 s for its lock")
+    with connection.cursor() as cursor:
+        cursor.execute(_TIMEOUTS)
+        found = dict(cursor.fetchall())  # in milliseconds
+    missing = [name for name, milliseconds in found.items() if not milliseconds]
+    if missing and settings.DB_POOLED:
+        fix = "Run manage.py migrate, then RECONNECT in the pooler's console."
+        return Finding(FAIL, f"off: {', '.join(missing)}", fix)
+    if missing:
+        fix = "Remove them from the options of DATABASE_URL, or set DB_POOLED behind a pooler."
+        return Finding(FAIL, f"off: {', '.join(missing)}", fix)
+    named = (f"{name} {milliseconds / 1000:g} s" for name, milliseconds in found.items())
+    return Finding(OK, ", ".join(named))
+
+
+def check_direct_connection() -> Finding:
+    """Compare it with the default one: open transactions are found by their role."""
+    if DIRECT not in settings.DATABASES:
+        return Finding(OK, "none: DATABASE_DIRECT_URL is not set")
+    found = _role_and_database()
+    with use_connection(DIRECT):
+        direct = _role_and_database()
+    if direct != found:
+        seen = f"{' in '.join(direct)}, but DATABASE_URL is {' in '.join(found)}"
+        return Finding(FAIL, seen, "Use the same role and database in both.")
+    return Finding(OK, f"{' in '.join(direct)}, as DATABASE_URL")
+
+
+def _role_and_database() -> tuple[str, str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user, current_database()")
+        return cursor.fetchone()
+
+
+def check_replica() -> Finding:
+    if REPLICA not in settings.DATABASES:
+        return Finding(OK, "none: DATABASE_REPLICA_URL is not set")
+    if not settings.REDIS_URL:
+        return Finding(WARN, "not used without Redis", "Set REDIS_URL.")
+    lag = replica_lag()
+    if lag == math.inf:
+        fix = "Start it, or point DATABASE_REPLICA_URL to a standby of the primary."
+        return Finding(WARN, "no replica answers: the primary serves all reads", fix)
+    if lag >= MAX_LAG:
+        seen = f"{readable_age(lag)} behind: the primary serves all reads"
+        return Finding(WARN, seen, "Check the load and the network of the replica.")
+    return Finding(OK, f"less than {MAX_LAG:g} s behind")
 
 
 def check_transactions() -> Finding:
@@ -388,6 +450,9 @@ CHECKS = (
     ),
     Check("migrations", check_migrations, "Run manage.py migrate."),
     Check("clocks", check_clocks, "Check the database."),
+    Check("time-outs", check_timeouts, "Check the database."),
+    Check("direct connection", check_direct_connection, "Fix DATABASE_DIRECT_URL."),
+    Check("replica", check_replica, "Check the replica."),
     Check("transactions", check_transactions, "Check the database."),
     Check(
         "broker",

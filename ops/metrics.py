@@ -22,8 +22,10 @@ from prometheus_client import Metric, generate_latest
 
 from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
+from common.database_connections import REPLICA
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
+from common.read_replica import read_on_replica, replica_lag
 from common.sql import database_now
 from common.updated_since import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
@@ -63,17 +65,7 @@ class DatabaseCollector:
 
 def read_gauges(now: datetime) -> Iterator[Metric]:
     yield from _waiting(now)
-    yield _gauge(
-        "deliveries_total",
-        "Deliveries finished in the last 24 hours, by final state.",
-        _finished(now),
-    )
-    yield _gauge("delivery_attempts", "Attempts in the last hour.", _attempts(now))
-    yield _gauge(
-        "delivery_lag_seconds",
-        "Time from due to first attempt, in the last hour (newest 5000 deliveries).",
-        _lags(now),
-    )
+    yield from read_on_replica(lambda: [*_past_deliveries(now)])
     open_breakers = Endpoint.objects.filter(open_until__gt=now).count()
     yield _single("webhook_endpoints_open", "Servers with an open circuit breaker.", open_breakers)
     disabled = Webhook.objects.filter(active=False, deleted_at=None).exclude(disabled_reason="")
@@ -95,10 +87,26 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
     )
     if connection.vendor == "postgresql":
         yield from _connections()
+    if REPLICA in settings.DATABASES:
+        yield _single("replica_lag_seconds", "Age of the replica; +Inf: away.", replica_lag())
     yield _gauge("bookings_total", "Bookings that are not deleted.", _bookings())
     seen_at = last_heartbeat()
     age = seconds_since(seen_at, now) if seen_at else math.inf
     yield _single("beat_age_seconds", "Time since beat's last heartbeat; +Inf: never seen.", age)
+
+
+def _past_deliveries(now: datetime) -> Iterator[Metric]:
+    yield _gauge(
+        "deliveries_total",
+        "Deliveries finished in the last 24 hours, by final state.",
+        _finished(now),
+    )
+    yield _gauge("delivery_attempts", "Attempts in the last hour.", _attempts(now))
+    yield _gauge(
+        "delivery_lag_seconds",
+        "Time from due to first attempt, in the last hour (newest 5000 deliveries).",
+        _lags(now),
+    )
 
 
 def _gauge(name: str, help_text: str, samples: Iterable[Sample]) -> Metric:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
 
 import environ
 from celery.schedules import crontab
@@ -215,12 +216,79 @@ WEB_THREADS = env_int("WEB_THREADS", 8, least=1, most=256)  # of each process
 WEB_KEEPALIVE = env_int("WEB_KEEPALIVE", 75, most=3600)
 
 # --- Database -------------------------------------------------------------------------------------
-DATABASE = env.db_url_config(env_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
-if database_password := env_secret("DATABASE_PASSWORD"):  # need not be quoted for a URL
-    DATABASE["PASSWORD"] = database_password
-DATABASES = {"default": DATABASE}
-IS_POSTGRESQL = DATABASE["ENGINE"] == "django.db.backends.postgresql"
-if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
+POSTGRESQL, SQLITE = "django.db.backends.postgresql", "django.db.backends.sqlite3"
+# Of every session on PostgreSQL. JIT compilation costs short statements more than it saves.
+POSTGRESQL_PARAMETERS = {
+    "lock_timeout": "5s",
+    "statement_timeout": "15s",
+    "idle_in_transaction_session_timeout": "30s",
+    "jit": "off",
+}
+DB_POOLED = env_flag("DB_POOLED", False)
+
+
+def parse_database(name: str, url: str) -> dict[str, Any]:
+    """Return Django's settings of the database at the URL, which is the value of `name`.
+
+    Only DATABASE_URL may be SQLite. Raises ImproperlyConfigured.
+    """
+    database = env.db_url_config(url)
+    kinds = {POSTGRESQL: "postgres://"} | ({SQLITE: "sqlite://"} if name == "DATABASE_URL" else {})
+    if database["ENGINE"] not in kinds:
+        raise ImproperlyConfigured(f"{name} must be a {' or '.join(kinds.values())} address")
+    if password := env_secret("DATABASE_PASSWORD"):  # need not be quoted for a URL
+        database["PASSWORD"] = password
+    return database
+
+
+def with_postgresql_options(database: dict[str, Any], *, pooled: bool) -> dict[str, Any]:
+    """Return the database with the service's options; those of its URL override them.
+
+    Behind a pooler in transaction mode, a session belongs to nobody: its parameters are those of
+    the role (`manage.py migrate` sets them), and it has neither prepared statements nor cursors.
+    """
+    given = database.get("OPTIONS", {})
+    parameters = (
+        [] if pooled else [f"-c {name}={value}" for name, value in POSTGRESQL_PARAMETERS.items()]
+    )
+    start_up = " ".join([*parameters, *filter(None, [given.get("options")])])  # the last one wins
+    options = {
+        # The same few statements all day: with server-side binding they are planned once per
+        # connection.
+        "server_side_binding": True,
+        "prepare_threshold": None if pooled else 5,
+        # A server that accepts the connection and never answers must not block a thread for ever.
+        "connect_timeout": 5,
+    }
+    options |= given | ({"options": start_up} if start_up else {})
+    defaults = {
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": pooled,
+    }
+    return defaults | database | {"ENGINE": "common.postgresql", "OPTIONS": options}
+
+
+DATABASE = parse_database(
+    "DATABASE_URL", env_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}"
+)
+IS_POSTGRESQL = DATABASE["ENGINE"] == POSTGRESQL
+if IS_POSTGRESQL:
+    DATABASES = {"default": with_postgresql_options(DATABASE, pooled=DB_POOLED)}
+    if url := env_secret("DATABASE_DIRECT_URL"):
+        direct = parse_database("DATABASE_DIRECT_URL", url)
+        DATABASES["direct"] = with_postgresql_options(direct, pooled=False)
+    elif DB_POOLED:
+        raise ImproperlyConfigured(
+            "DB_POOLED needs DATABASE_DIRECT_URL: migrations and long jobs do not use the pooler"
+        )
+    if url := env_secret("DATABASE_REPLICA_URL"):
+        replica = parse_database("DATABASE_REPLICA_URL", url)
+        # The primary can answer instead: no request waits long for a replica.
+        brief = {"connect_timeout": 2, "tcp_user_timeout": 3000}
+        replica["OPTIONS"] = brief | replica.get("OPTIONS", {})
+        DATABASES["replica"] = with_postgresql_options(replica, pooled=DB_POOLED)
+else:
     # Without IMMEDIATE, a reader that starts to write fails at once with "database is locked".
     DATABASE["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -229,24 +297,9 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     }
     # Closing the last connection writes the whole log back: keep connections open between requests.
     DATABASE["CONN_MAX_AGE"] = None
-elif IS_POSTGRESQL:
-    DATABASE["ENGINE"] = "common.postgresql"
-    DATABASE["OPTIONS"] = DATABASE.get("OPTIONS", {}) | {
-        "options": "-c lock_timeout=5s -c statement_timeout=15s"
-        " -c idle_in_transaction_session_timeout=30s"
-        # Short statements: JIT compilation costs more than it saves.
-        " -c jit=off",
-        # The same few statements all day: with server-side binding they are planned once per
-        # connection.
-        "server_side_binding": True,
-        "prepare_threshold": 5,
-    }
-    # A server that accepts the connection and never answers must not block a thread for ever.
-    DATABASE["OPTIONS"].setdefault("connect_timeout", 5)
-    DATABASE["CONN_MAX_AGE"] = None
-    DATABASE["CONN_HEALTH_CHECKS"] = True
-else:
-    raise ImproperlyConfigured("DATABASE_URL must be a postgres:// or sqlite:// address")
+    DATABASES = {"default": DATABASE}
+    if DB_POOLED:
+        raise ImproperlyConfigured("DB_POOLED needs PostgreSQL: set DATABASE_URL")
 # SQLite ignores the included columns of covering indexes: slower, but correct.
 SILENCED_SYSTEM_CHECKS = ["models.W040"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -32,6 +32,7 @@ Fixtures for tests that need real processes and not pytest-django's transaction:
 The classes PostgreSQL and Redis are servers that a chaos test may start, kill and start again.
 """
 
+import configparser
 import contextlib
 import fcntl
 import gc
@@ -50,7 +51,7 @@ import urllib.error
 import urllib.request
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -150,6 +151,8 @@ class Server(ABC):
 
 
 class PostgreSQL(Server):
+    options: Sequence[str] = ()  # of its configuration, besides those of every server
+
     def __init__(self) -> None:
         super().__init__()
         subprocess.run(
@@ -174,6 +177,7 @@ class PostgreSQL(Server):
         # be killed keeps what it acknowledged all the same: only a power cut would lose it.
         options = ["fsync=off", "full_page_writes=off", "max_connections=300"]
         options += ["listen_addresses=127.0.0.1", "unix_socket_directories="]
+        options += self.options
         if "TEST_CLOCK_SHIFT" in os.environ:
             options += ["search_path=public,pg_catalog"]  # whose functions come first
         flags = [word for option in options for word in ("-c", option)]
@@ -196,6 +200,50 @@ class PostgreSQL(Server):
                 for name in CLOCKS:
                     connection.execute(SHIFTED_CLOCK.format(name=name, shift=shift))
                 connection.execute(SHIFTED_ACTIVITY.format(shift=shift))
+
+
+class Replica(PostgreSQL):
+    """A copy of a server that follows it: `pg_is_in_recovery()`."""
+
+    # A conflicting change does not wait for the readers.
+    options = ("max_standby_streaming_delay=0",)
+
+    def __init__(self, primary: PostgreSQL) -> None:
+        Server.__init__(self)
+        copy = [find_program("pg_basebackup"), "--dbname", primary.url, "--write-recovery-conf"]
+        copy += ["--pgdata", str(self.folder / "data"), "--checkpoint", "fast", "--no-sync"]
+        subprocess.run(copy, cwd=self.folder, user=self.user, check=True, capture_output=True)
+        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+
+
+class PgBouncer(Server):
+    """With the configuration of deploy/, changed by `options`."""
+
+    def __init__(self, database_url: str, **options: object) -> None:
+        super().__init__()
+        address = urlsplit(database_url)
+        self.url = urlunsplit(address._replace(netloc=f"postgres@127.0.0.1:{self.port}"))
+        config = configparser.ConfigParser(interpolation=None)
+        config.read(ROOT / "deploy" / "pgbouncer" / "pgbouncer.ini")
+        config["databases"]["*"] = f"host=127.0.0.1 port={address.port}"
+        own = {"listen_addr": "127.0.0.1", "listen_port": self.port, "auth_type": "trust"}
+        own |= {"auth_file": self.folder / "users"} | options
+        config["pgbouncer"].update({name: str(value) for name, value in own.items()})
+        with open(self.folder / "pgbouncer.ini", "w") as file:
+            config.write(file)
+        (self.folder / "users").write_text('"postgres" ""\n')
+
+    @staticmethod
+    def program() -> str | None:
+        """PGBOUNCER, or the one on the PATH, or Debian's."""
+        given = os.environ.get("PGBOUNCER") or "pgbouncer"
+        return shutil.which(given, path=f"{os.environ['PATH']}:/usr/sbin")
+
+    def command(self) -> list[str]:
+        return [self.program(), str(self.folder / "pgbouncer.ini")]
+
+    def answers(self) -> bool:
+        return postgres_problem(self.url) is None
 
 
 class Redis(Server):
@@ -403,6 +451,19 @@ def own_database(folder: Path, *, migrated: bool = True) -> Iterator[str]:
     run_sql(f"CREATE DATABASE {name}" + (f" TEMPLATE {migrated_template()}" if migrated else ""))
     yield database_url(name)
     run_sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def make_database(server: PostgreSQL, name: str, folder: Path) -> str:
+    """The address of a migrated database on a server of a test's own."""
+    url = with_database(server.url, name)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+    with own_database(folder) as source:
+        dump = [find_program("pg_dump"), "--dbname", source]
+        schema = subprocess.run(dump, check=True, capture_output=True).stdout
+    load = [find_program("psql"), "--quiet", "--set=ON_ERROR_STOP=1", "--dbname", url]
+    subprocess.run(load, input=schema, check=True, capture_output=True)
+    return url
 
 
 @pytest.fixture(scope="session")

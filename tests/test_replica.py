@@ -1,6 +1,5 @@
 """A replica answers all listings but those of changes (api.md section 2)."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import CUSTOMER, LiveApp, LiveCaller
-from tests.services import PostgreSQL, Server, Service, find_program, with_database
+from tests.services import PostgreSQL, Replica, Service, make_database, with_database
 
 pytestmark = pytest.mark.postgresql
 
@@ -17,17 +16,6 @@ UNAVAILABLE = {
     "code": "unavailable",
 }
 NAME = "booking"
-
-
-class Replica(PostgreSQL):
-    """A copy of a server that follows it: `pg_is_in_recovery()`."""
-
-    def __init__(self, primary: PostgreSQL) -> None:
-        Server.__init__(self)
-        copy = [find_program("pg_basebackup"), "--dbname", primary.url, "--write-recovery-conf"]
-        copy += ["--pgdata", str(self.folder / "data"), "--checkpoint", "fast", "--no-sync"]
-        subprocess.run(copy, cwd=self.folder, user=self.user, check=True, capture_output=True)
-        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
 
 
 @pytest.fixture
@@ -40,8 +28,6 @@ def start_web(stack: ExitStack, server: PostgreSQL, folder: Path) -> Service:
     folder.mkdir()
     service = Service(folder, with_database(server.url, NAME), {})
     stack.callback(service.stop)
-    if not isinstance(server, Replica):
-        service.manage("migrate", "--verbosity", "0")
     service.start_web(workers=1, threads=4)
     return service
 
@@ -50,7 +36,7 @@ def test_a_replica_lists_no_changes(stack: ExitStack, tmp_path: Path) -> None:
     primary = PostgreSQL()
     stack.callback(primary.stop)
     primary.start()
-    subprocess.run([find_program("createdb"), "--maintenance-db", primary.url, NAME], check=True)
+    make_database(primary, NAME, tmp_path)
     app = LiveApp(start_web(stack, primary, tmp_path / "primary"))
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data["id"]
     times = {"start": "2031-01-02 09:00:00", "end": "2031-01-02 09:30:00"}

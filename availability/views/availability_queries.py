@@ -80,7 +80,7 @@ def describe_query(summary: str, description: str, answer: type[Record]) -> Any:
 class QueryView(TenantView):
     """A POST that queries availability and changes nothing."""
 
-    query_like = True
+    query_like = reads_replica = True
     widget_methods = frozenset({"POST"})
     resource_methods = frozenset({"POST"})
 

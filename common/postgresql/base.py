@@ -12,6 +12,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django would send SELECT 1 before the first statement of each request."""
 
     _checked_at = 0.0
+    replayed_position = 0  # of a replica's log, as far as this connection knows
+
+    def connect(self) -> None:
+        self.replayed_position = 0  # it may be another server
+        super().connect()
 
     def is_usable(self) -> bool:
         """Whether the connection works.

@@ -1,6 +1,7 @@
 """Endpoints that create, delete and serve feeds."""
 
 import uuid
+from functools import partial
 
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
@@ -9,9 +10,11 @@ from rest_framework.renderers import StaticHTMLRenderer
 from rest_framework.response import Response
 
 from apps_config.base_views import PublicView
+from availability.models import Calendar
 from common.api.views import ApiRequest
 from common.openapi.components import TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint
+from common.read_replica import read_on_replica
 from external_calendars.feed_and_connection_test_records import EXAMPLE_FEED, CalendarFeedRecord
 from external_calendars.published_feeds import (
     feed_etag,
@@ -84,6 +87,10 @@ class FeedTextView(PublicView):
     def get(self, request: ApiRequest, calendar_id: uuid.UUID) -> HttpResponse:
         calendar = find_feed_calendar(calendar_id, self.query.text("token") or "")
         self.app = calendar.resource.app
+        return read_on_replica(partial(self._answer, request, calendar))
+
+    def _answer(self, request: ApiRequest, calendar: Calendar) -> HttpResponse:
+        """Answer with the feed and its tag, both from one database."""
         tag = feed_etag(calendar, self.now)
         whole = HttpResponse(
             content_type="text/calendar; charset=utf-8",

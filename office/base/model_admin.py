@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 from django import forms
@@ -15,16 +16,18 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.utils.functional import cached_property
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
 from apps_config.models import Membership
 from common.errors import Refusal
+from common.read_replica import read_on_replica
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
 from office.base.model_admin_pages import ModelPages, Row
-from office.base.scope import scope_of
+from office.base.scope import reader_of, scope_of
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
     from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
@@ -139,6 +142,21 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the list; a replica may read it, but not what the account may see."""
+        if request.method != "GET" or not self.has_view_permission(request):
+            return super().changelist_view(request, extra_context)
+        show = partial(self._rendered_list, request, extra_context)
+        return read_on_replica(show, reader_of(request))
+
+    def _rendered_list(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None
+    ) -> HttpResponse:
+        response = super().changelist_view(request, extra_context)
+        return response.render() if isinstance(response, TemplateResponse) else response
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         """Return the template's values beside the form, for an existing or a new row."""

@@ -63,6 +63,11 @@ def account_of(request: HttpRequest) -> Account:
     return request.user
 
 
+def reader_of(request: HttpRequest) -> str:
+    """Return the account's name as a reader of the replica."""
+    return f"account-{request.user.pk}"
+
+
 def read_once(read: Callable[[HttpRequest], Value]) -> Callable[[HttpRequest], Value]:
     """Cache a function of the request's account for the request."""
 

@@ -3,23 +3,28 @@
 import json
 import os
 import signal
+import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from tests.live import Rows
+from tests.live import LiveCaller, Rows
 from tests.services import PostgreSQL, Redis, Service, own_database
 from tests.sinks import HookSink, MailSink, hook_sink, mail_sink
 
 OPEN = "SELECT count(*) FROM notifications_delivery WHERE next_at IS NOT NULL"
 SENDING = "SELECT count(*) FROM notifications_delivery WHERE state = 'sending'"
+START = datetime(2031, 1, 6, tzinfo=UTC)
+ADA = {"name": "Ada", "email": "ada@example.com"}
 STATES = "SELECT state, count(*) FROM notifications_delivery GROUP BY state"
 
 
@@ -114,6 +119,51 @@ class House:
         self.service.manage("verify_deliveries")
 
 
+class BookingClients:
+    """Clients that book one hour after another, each of a resource of its own, within the block.
+
+    codes           of all responses
+    acknowledged    ids of the bookings that a response named
+    """
+
+    def __init__(self, url: str, key: str, resources: Sequence[str]) -> None:
+        self.caller = LiveCaller(url, key)
+        self.codes: list[str] = []
+        self.acknowledged: list[str] = []
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=self.book, args=(one,)) for one in resources]
+
+    def __enter__(self) -> "BookingClients":
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+
+    def book(self, resource_id: str) -> None:
+        """A refused request is repeated with its Idempotency-Key."""
+        number = 0
+        while not self.ended.is_set():
+            start = START + timedelta(hours=number)
+            times = {"start": start.isoformat(), "end": (start + timedelta(hours=1)).isoformat()}
+            body = {"resource_id": resource_id, "what": "Meeting", "customer": ADA, **times}
+            key = {"Idempotency-Key": f"{resource_id}-{number}"}
+            answer = self.caller.call("POST", "/v2/bookings", body, key)
+            self.codes.append(answer.code)
+            if answer.status == 201:
+                self.acknowledged.append(answer.data["id"])
+                number += 1
+            self.ended.wait(0.3 if answer.status == 201 else 0.5)
+
+    def stored(self) -> list[str]:
+        """The ids of all bookings of the app."""
+        pages = [f"/v2/bookings?limit=1000&page={page}" for page in range(1, 20)]
+        return sorted(row["id"] for path in pages for row in self.caller.get(path).data)
+
+
 def surplus(counts: Counter[str]) -> int:
     """How many arrived more than once, by the number of copies too many."""
     return sum(counts.values()) - len(counts)
@@ -123,40 +173,43 @@ def p99(times: list[float]) -> float:
     return sorted(times)[int(len(times) * 0.99)]
 
 
+def open_house(
+    stack: ExitStack, folder: Path, *, full: bool, own_postgres: bool = False, **settings: object
+) -> House:
+    """A house without web or workers; what it needs ends with the stack."""
+    redis = Redis()
+    stack.callback(redis.stop)
+    redis.start()
+    if own_postgres:
+        server = PostgreSQL()
+        stack.callback(server.stop)
+        server.start()
+        url = server.url
+    else:
+        url = stack.enter_context(own_database(folder))
+    mails = stack.enter_context(mail_sink())
+    hooks = stack.enter_context(hook_sink())
+    settings = {
+        "REDIS_URL": redis.url,
+        "EMAIL_URL": mails.url,
+        "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
+        "LOG_LEVEL": "INFO",
+        **settings,
+    }
+    service = Service(folder, url, settings)
+    stack.callback(service.stop)
+    house = House(service, redis, hooks, mails, full)
+    if own_postgres:
+        house.postgres = server
+        service.manage("migrate", "--verbosity", "0")
+    return house
+
+
 @pytest.fixture
 def make_house(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., House]]:
     """`make_house(own_postgres=True, DELIVERY_THREADS=8)`; nothing of it runs yet."""
     with ExitStack() as stack:
-
-        def make(*, own_postgres: bool = False, **settings: object) -> House:
-            redis = Redis()
-            stack.callback(redis.stop)
-            redis.start()
-            if own_postgres:
-                server = PostgreSQL()
-                stack.callback(server.stop)
-                server.start()
-                url = server.url
-            else:
-                url = stack.enter_context(own_database(tmp_path))
-            mails = stack.enter_context(mail_sink())
-            hooks = stack.enter_context(hook_sink())
-            settings = {
-                "REDIS_URL": redis.url,
-                "EMAIL_URL": mails.url,
-                "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-                "LOG_LEVEL": "INFO",
-                **settings,
-            }
-            service = Service(tmp_path, url, settings)
-            stack.callback(service.stop)
-            house = House(service, redis, hooks, mails, pytestconfig.getoption("chaos"))
-            if own_postgres:
-                house.postgres = server
-                service.manage("migrate", "--verbosity", "0")
-            return house
-
-        yield make
+        yield partial(open_house, stack, tmp_path, full=pytestconfig.getoption("chaos"))
 
 
 @pytest.fixture

@@ -1,18 +1,15 @@
-"""PostgreSQL is shut down hard and comes back (R15)."""
+"""PostgreSQL is shut down hard and comes back (R15), or its standby takes over."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from signal import SIGQUIT
 
+import psycopg
 import pytest
 
-from tests.chaos.conftest import House, slug
-from tests.live import LiveCaller
-
-START = datetime(2031, 1, 6, tzinfo=UTC)
+from tests.chaos.conftest import BookingClients, House, slug
+from tests.services import Replica
 
 
 @pytest.mark.redis
@@ -21,68 +18,67 @@ START = datetime(2031, 1, 6, tzinfo=UTC)
 def test_postgresql_is_restarted_under_load(make_house: Callable[..., House]) -> None:
     """Only 503 while it is down; each 201 is kept; a repeated key ends in one booking."""
     house = make_house(own_postgres=True)
-    clients = house.size(20, 6)
-    made = house.fill(f"make_app({slug()!r}, {clients})")
+    made = house.fill(f"make_app({slug()!r}, {house.size(20, 6)})")
     house.service.start_web()
     house.start_worker()
     house.service.start_beat()
-    answers: list[Counter[str]] = [Counter() for _ in range(clients)]
-    kept: list[dict[str, str]] = [{} for _ in range(clients)]
-    until = time.monotonic() + house.size(40, 9)
-
-    def work(client: int) -> None:
-        caller = LiveCaller(house.service.url, made["key"])
-        number = 0
-        while time.monotonic() < until:
-            start = START + timedelta(hours=number)
-            key = f"{client}-{number}"
-            answer = caller.call(
-                "POST",
-                "/v2/bookings",
-                {
-                    "resource_id": made["resources"][client],
-                    "what": "Meeting",
-                    "start": start.isoformat(),
-                    "end": (start + timedelta(hours=1)).isoformat(),
-                    "customer": {"name": "Ada", "email": "ada@example.com"},
-                },
-                headers={"Idempotency-Key": key},
-            )
-            answers[client][answer.code] += 1
-            if answer.status == 201:
-                kept[client][key] = answer.data["id"]
-                number += 1
-                time.sleep(0.3)
-            else:
-                time.sleep(0.5)
-
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(clients)]
-    for thread in threads:
-        thread.start()
-    for _ in range(house.size(3, 1)):
-        time.sleep(3)
-        house.postgres.kill(SIGQUIT)
-        time.sleep(2)
-        house.postgres.start()
-    for thread in threads:
-        thread.join()
+    with BookingClients(house.service.url, made["key"], made["resources"]) as clients:
+        for _ in range(house.size(3, 1)):
+            time.sleep(3)
+            house.postgres.kill(SIGQUIT)
+            time.sleep(2)
+            house.postgres.start()
+        time.sleep(house.size(25, 4))
     seconds = house.wait_until_done(90)
 
-    total = sum(answers, Counter())
-    acknowledged = {booking for client in kept for booking in client.values()}
-    reader = LiveCaller(house.service.url, made["key"])
-    stored = {
-        row["id"]
-        for page in range(1, 20)
-        for row in reader.get(f"/v2/bookings?limit=1000&page={page}").json["data"]
-    }
-    print(f"{dict(total)}, queue empty after {seconds:.0f} s")
-    assert set(total) == {"201", "503 unavailable"}
-    assert stored == acknowledged
-    assert sum(len(client) for client in kept) == len(acknowledged)
-    assert Counter(mail.id for mail in house.mails.mails).keys() == {
-        mail.id for mail in house.mails.mails
-    }
-    assert len({mail.id for mail in house.mails.mails}) == len(acknowledged)
+    print(f"{dict(Counter(clients.codes))}, queue empty after {seconds:.0f} s")
+    assert set(clients.codes) == {"201", "503 unavailable"}
+    assert clients.stored() == sorted(set(clients.acknowledged))
+    assert len({mail.id for mail in house.mails.mails}) == len(clients.acknowledged)
     assert all(process.poll() is None for process in house.service.processes.values())
     house.verify()
+
+
+@pytest.mark.chaos
+@pytest.mark.redis
+@pytest.mark.postgresql
+def test_primary_is_killed_and_its_standby_promoted(make_house: Callable[..., House]) -> None:
+    """With synchronous replication each 201 is kept; no process is restarted."""
+    house = make_house(own_postgres=True)
+    made = house.fill(f"make_app({slug()!r}, 12)")
+    primary, standby = house.postgres, Replica(house.postgres)
+    try:
+        standby.start()
+        with psycopg.connect(primary.url, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+        hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
+        house.service.database_url = (
+            f"postgres://postgres@{hosts}/postgres?target_session_attrs=read-write"
+        )
+        house.service.env |= {
+            "DATABASE_URL": house.service.database_url,
+            "DATABASE_REPLICA_URL": standby.url,
+        }
+        house.service.start_web()
+        house.start_worker()
+        house.service.start_beat()
+        with BookingClients(house.service.url, made["key"], made["resources"]) as clients:
+            time.sleep(8)
+            primary.kill()
+            time.sleep(2)
+            before = len(clients.acknowledged)
+            with psycopg.connect(standby.url, autocommit=True) as connection:
+                connection.execute("SELECT pg_promote()")
+            time.sleep(12)
+        seconds = house.wait_until_done(120)
+
+        print(f"{dict(Counter(clients.codes))}, queue empty after {seconds:.0f} s")
+        assert set(clients.codes) == {"201", "503 unavailable"}
+        assert len(clients.acknowledged) > before > 0
+        assert clients.stored() == sorted(set(clients.acknowledged))
+        assert len({mail.id for mail in house.mails.mails}) == len(clients.acknowledged)
+        assert all(process.poll() is None for process in house.service.processes.values())
+        house.verify()
+    finally:
+        standby.stop()

@@ -9,8 +9,8 @@ import pytest
 from django.test import RequestFactory
 
 from common import rate_limit
+from common.optional_redis import REDIS_PAUSE
 from common.rate_limit import (
-    REDIS_PAUSE,
     RateWindow,
     RedisCounter,
     RefusedKeys,

@@ -167,3 +167,16 @@ def test_without_autoscaling_the_replicas_are_fixed() -> None:
 def test_values_that_make_no_service_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(helm.HelmError):
         render(values)
+
+
+def test_pooler_and_replica_are_secrets_and_a_setting() -> None:
+    secrets = ["secret-key", "database-url", "database-direct-url", "database-replica-url"]
+
+    objects = render({"secrets": secrets, "settings": {"DB_POOLED": "true"}})
+
+    for pod in pods(objects).values():
+        variables = {one["name"]: one["value"] for one in pod["containers"][0]["env"]}
+        folder = "/run/secrets/scheduling"
+        assert variables["DB_POOLED"] == "true"
+        assert variables["DATABASE_DIRECT_URL_FILE"] == f"{folder}/database-direct-url"
+        assert variables["DATABASE_REPLICA_URL_FILE"] == f"{folder}/database-replica-url"

@@ -37,6 +37,9 @@ NAMES = [
     "database",
     "migrations",
     "clocks",
+    "time-outs",
+    "direct connection",
+    "replica",
     "transactions",
     "broker",
     "workers",
@@ -131,6 +134,7 @@ def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path)
     unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
     unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address", "proxies"]
+    unseen += ["time-outs", "direct connection", "replica"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),
         **dict.fromkeys(failed, "FAIL"),

@@ -34,10 +34,10 @@ SECRETS = {
 NOT_IN_THE_EXAMPLE = {
     *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
     *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
-    *("EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN"),
+    *("DATABASE_DIRECT_URL", "EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN"),
 }
 # Read by compose, and by the packages of OpenTelemetry and Sentry.
-NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS"}
+NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS", "DATABASE_HOST"}
 OF_PACKAGES = {
     *("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_SERVICE_NAME"),
     *("OTEL_SDK_DISABLED", "SENTRY_ENVIRONMENT"),
@@ -123,6 +123,12 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"SECRET_KEY": "", "REQUIRE_SECRET_KEY": ""}, "SECRET_KEY must be set: with PostgreSQL"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
         ({"DATABASE_URL": "mysql://u:p@db/x"}, "DATABASE_URL must be a postgres:// or sqlite://"),
+        ({"DATABASE_REPLICA_URL": "sqlite:///x"}, "DATABASE_REPLICA_URL must be a postgres://"),
+        (
+            {"DB_POOLED": "true", "DATABASE_DIRECT_URL": ""},
+            "DB_POOLED needs DATABASE_DIRECT_URL",
+        ),
+        ({"DB_POOLED": "true", "DATABASE_URL": "sqlite:///x"}, "DB_POOLED needs PostgreSQL"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
@@ -175,6 +181,8 @@ def test_every_secret_can_be_a_file():
     files = {name: f"{name.lower()}-" + "x" * 40 for name in secrets}
     files |= {
         "DATABASE_URL": "postgres://scheduling@db:5432/scheduling",
+        "DATABASE_DIRECT_URL": "postgres://scheduling@server:5432/scheduling",
+        "DATABASE_REPLICA_URL": "postgres://scheduling@standby:5432/scheduling",
         "REDIS_URL": "redis://r:6379/0",
         "EMAIL_URL": "smtp://u:p@mail:25",
         "SENTRY_DSN": "",
@@ -188,18 +196,19 @@ def test_every_secret_can_be_a_file():
     code = (
         "from django.conf import settings as s; d = s.DATABASES['default'];"
         "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
-        "d['HOST'], d['PASSWORD']])"
+        "d['HOST'], d['PASSWORD'], *(s.DATABASES[n]['PASSWORD'] for n in ('direct', 'replica'))])"
     )
 
     printed = python_output(code, env=env)
 
     assert secrets == [
-        *("DATABASE_PASSWORD", "DATABASE_URL", "EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN"),
-        *("REDIS_URL", "SECRET_KEY", "SENTRY_DSN"),
+        *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
+        *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL", "SECRET_KEY"),
+        "SENTRY_DSN",
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
-        *("mail", "db", files["DATABASE_PASSWORD"]),
+        *("mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
     ]
 
 
@@ -231,13 +240,13 @@ WORKERS = ["worker-email", "worker-webhook", "worker-calendar", "worker-tasks"]
 
 def test_compose_services_and_what_they_publish():
     published = {name for name, service in SERVICES.items() if "ports" in service}
-    others = {"proxy", "migrate", "web", "beat", "postgres", "redis", "backup"}
+    others = {"proxy", "migrate", "web", "beat", "postgres", "pooler", "redis", "backup"}
 
     assert set(SERVICES) == {*WORKERS, *others}
     assert published == {"proxy"}
     assert SERVICES["beat"]["deploy"]["replicas"] == 1
     assert [name for name in SERVICES if "container_name" in SERVICES[name]] == []  # all can scale
-    assert [name for name in SERVICES if "profiles" in SERVICES[name]] == ["backup"]
+    assert [name for name in SERVICES if "profiles" in SERVICES[name]] == ["pooler", "backup"]
 
 
 def test_compose_has_a_worker_for_every_queue():
