@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from benchmarks import (
+    completions,
     core,
     cpu_per_request,
     creation,
@@ -45,6 +46,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "creation": creation.measure,
     "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
+    "completions": completions.measure,
     "office": office.measure,
     "startup": startup.measure,
 }

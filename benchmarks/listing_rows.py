@@ -124,7 +124,7 @@ TALLIED = (
 def fill_listings(total: int) -> dict[str, Any]:
     """Fill an empty database; return the key, the app's id and the ids of `requests_of`."""
     made, (resource, rare_resource) = make_app("listings", 2)
-    app_id, now = made["app"], timezone.now()
+    app_id, now = resource.app_id, timezone.now()
     projects = [
         Project.objects.create(app_id=app_id, slug=slug, name=slug) for slug in ("usual", "rare")
     ]
@@ -154,9 +154,12 @@ def fill_listings(total: int) -> dict[str, Any]:
         count_app(cursor, app_id)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    return {"key": made["key"], "app": app_id, "total": total, "filled_at": now.isoformat()} | {
-        name: str(value) for name, value in ids.items()
-    }
+    return {
+        "key": made["key"],
+        "app": str(app_id),
+        "total": total,
+        "filled_at": now.isoformat(),
+    } | {name: str(value) for name, value in ids.items()}
 
 
 def count_app(cursor: Any, app_id: str) -> None:

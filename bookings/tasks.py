@@ -1,4 +1,8 @@
-from celery import shared_task
+from contextlib import suppress
+from functools import partial
+
+from celery import Task, shared_task
+from kombu.exceptions import OperationalError
 
 from bookings import services
 from bookings.services.verification import purge_unverified
@@ -19,9 +23,22 @@ def purge_unverified_bookings() -> None:
 
 @shared_task
 def complete_ended_bookings() -> None:
-    services.complete_ended(now=database_now())
+    """Complete bookings; if many are due, ask another worker to share them."""
+    services.complete_ended(
+        now=database_now(),
+        on_full_batch=partial(_ask_another_worker, complete_ended_bookings, expires=30),
+    )
 
 
 @shared_task
 def time_out_payments() -> None:
-    services.time_out_unpaid(now=database_now())
+    """Time out unpaid bookings; if many are due, ask another worker to share them."""
+    services.time_out_unpaid(
+        now=database_now(),
+        on_full_batch=partial(_ask_another_worker, time_out_payments, expires=5),
+    )
+
+
+def _ask_another_worker(task: Task, *, expires: float) -> None:
+    with suppress(OperationalError):  # the broker is down: this worker goes on alone
+        task.apply_async(expires=expires, retry=False)

@@ -271,3 +271,22 @@ END $$""",
             f" WHEN OLD.app_id <> NEW.app_id BEGIN SELECT RAISE(ABORT, '{refused}'); END",
         ],
     )
+
+
+# --- Autovacuum -----------------------------------------------------------------------------------
+# A table that grows: by default, autovacuum waits until a fifth of it has changed.
+LARGE = (
+    "autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01,"
+    " autovacuum_vacuum_insert_scale_factor = 0.05"
+)
+# A table of few rows that change all the time: it is small only if it is vacuumed without pauses.
+BUSY = (
+    "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,"
+    " autovacuum_vacuum_cost_delay = 0"
+)
+
+
+def set_autovacuum(settings: Mapping[str, str]) -> VendorSQL:
+    """Set the storage parameters, LARGE or BUSY, of tables. Readers and writers don't wait."""
+    statements = [f"ALTER TABLE {table} SET ({values})" for table, values in settings.items()]
+    return VendorSQL(postgresql=statements, sqlite=[])

@@ -399,3 +399,14 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} at {self.seen_at}"
+
+
+class TaskRun(models.Model):
+    """When a daily or hourly task was last started, and last ended well (`periodic_tasks`)."""
+
+    task = models.CharField(max_length=100, primary_key=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    succeeded_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.task

@@ -7,7 +7,9 @@ from django.conf import settings
 
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
+from notifications import periodic_tasks
 from notifications.outbox import (
+    archive,
     beat_heartbeat,
     poller,  # noqa: F401  # its signals make every worker sweep
     retention,
@@ -32,14 +34,21 @@ def mark_beat() -> None:
 
 
 @shared_task
+def start_overdue_tasks() -> None:
+    periodic_tasks.start_overdue_tasks(database_now())
+
+
+@shared_task
 def purge_deliveries() -> None:
-    """Delete deliveries older than DELIVERY_RETENTION_DAYS; a follow-up task continues."""
+    """Delete deliveries older than DELIVERY_RETENTION_DAYS, with DELIVERY_ARCHIVE_DIR after they
+    were archived; a follow-up task continues.
+    """
     before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
     # The first batch may lie behind many deliveries of bookings that are still to take place.
     with no_statement_timeout():
         retention.delete_unused_endpoints()
-        for _ in retention.delete_outdated(before):
+        for _ in archive.purge_outdated(before):
             if is_stopping():
                 return
             if time.monotonic() > ends:

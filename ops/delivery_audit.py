@@ -3,10 +3,14 @@
   created = the sum of all states + purged
 
 Each rule selects the rows that break it, in one statement and thus one snapshot.
+
+An audit since a time reads the changes since then with all their deliveries, deliveries that are
+open or ended since then, and live bookings. Since EVER, it reads all rows.
 """
 
+from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import (
@@ -27,21 +31,31 @@ from django.db.models.functions import Coalesce
 from apps_config.models import EventNotification
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, BookingNotification, Customer
+from common.ids import least_id
 from notifications.models import Attempt, Delivery, Plan
 from notifications.outbox.overdue import overdue_deliveries
 
 # An expired lease this old should have been taken over by another worker.
 LOST_AFTER = timedelta(minutes=10)
 FINAL = tuple(state for state in Delivery.STATES if state not in Delivery.OPEN)
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 PLANNED, UNPLANNED, PURGED = "planned", "unplanned", "purged"
 
 
+class Span(NamedTuple):
+    """What is audited: rows `since` a time; with a delay of more than `overdue`, if not zero."""
+
+    since: datetime
+    now: datetime
+    overdue: timedelta
+
+
 class AuditRule(NamedTuple):
-    """`broken(now, overdue)` selects the rows that break the rule; their `columns` are shown."""
+    """`broken(span)` selects the rows that break the rule; their `columns` are shown."""
 
     fault: str
     columns: tuple[str, ...]
-    broken: Callable[[datetime, timedelta], QuerySet]
+    broken: Callable[[Span], QuerySet]
 
 
 def count_column(rows: QuerySet) -> Coalesce:
@@ -49,66 +63,97 @@ def count_column(rows: QuerySet) -> Coalesce:
     return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())
 
 
-def count_deliveries() -> dict[str, int]:
-    """Return the number of deliveries by state, and planned, unplanned (tests, notices), purged.
+def count_deliveries(since: datetime) -> dict[str, int]:
+    """Return the number of deliveries by state, and planned, unplanned (tests, notices), purged, of
+    changes since then.
 
     One statement, because deliveries would be planned between two.
     """
+    planned, unplanned = _planned_since(since), _unplanned_since(since)
+    plans = _plans_since(since)
 
     def one(name: str, rows: QuerySet, total: Sum | Count) -> QuerySet:
         named = rows.order_by().annotate(_name=Value(name, output_field=CharField()))
         return named.values_list("_name").annotate(_count=total)
 
-    states = Delivery.objects.order_by().values_list("state").annotate(_count=Count("id"))
-    rows = states.union(
-        one(PLANNED, Plan.objects.all(), Sum("planned")),
-        one(PURGED, Plan.objects.all(), Sum("purged")),
-        one(UNPLANNED, Delivery.objects.filter(change=None), Count("id")),
+    states = [
+        rows.order_by().values_list("state").annotate(_count=Count("id"))
+        for rows in (planned, unplanned)
+    ]
+    rows = states[0].union(
+        states[1],
+        one(PLANNED, plans, Sum("planned")),
+        one(PURGED, plans, Sum("purged")),
+        one(UNPLANNED, unplanned, Count("id")),
         all=True,
     )
+    counts = Counter[str]()
+    for name, count in rows:
+        counts[name] += count or 0
     names = (*Delivery.STATES, PLANNED, UNPLANNED, PURGED)
-    return dict.fromkeys(names, 0) | {name: count or 0 for name, count in rows}
+    return {name: counts[name] for name in names}
+
+
+def _planned_since(since: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(change__gte=least_id(since))
+
+
+def _unplanned_since(since: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(change=None, id__gte=least_id(since))
+
+
+def _plans_since(since: datetime) -> QuerySet[Plan]:
+    return Plan.objects.filter(change__gte=least_id(since))
+
+
+def _open_or_ended_since(since: datetime) -> QuerySet[Delivery]:
+    if since == EVER:
+        return Delivery.objects.all()
+    return Delivery.objects.filter(Q(next_at__isnull=False) | Q(finished_at__gte=since))
 
 
 # --- The rules ------------------------------------------------------------------------------------
-def _miscounted(now: datetime, overdue: timedelta) -> QuerySet:
+def _miscounted(span: Span) -> QuerySet:
     there = count_column(Delivery.objects.filter(change=OuterRef("change")))
-    return Plan.objects.annotate(there=there).exclude(planned=F("there") + F("purged"))
+    return _plans_since(span.since).annotate(there=there).exclude(planned=F("there") + F("purged"))
 
 
-def _planned_by_nobody(now: datetime, overdue: timedelta) -> QuerySet:
+def _planned_by_nobody(span: Span) -> QuerySet:
     plan = Plan.objects.filter(change=OuterRef("change"))
-    return Delivery.objects.filter(~Exists(plan), change__isnull=False)
+    return _planned_since(span.since).filter(~Exists(plan))
 
 
-def _not_ended(now: datetime, overdue: timedelta) -> QuerySet:
+def _not_ended(span: Span) -> QuerySet:
     traces = Q(finished_at=None) | Q(next_at__isnull=False) | Q(lease_token__isnull=False)
-    return Delivery.objects.filter(traces, state__in=FINAL)
+    return _open_or_ended_since(span.since).filter(traces, state__in=FINAL)
 
 
-def _not_open(now: datetime, overdue: timedelta) -> QuerySet:
+def _not_open(span: Span) -> QuerySet:
     traces = Q(next_at=None) | Q(finished_at__isnull=False)
     traces |= Q(state=Delivery.SCHEDULED, lease_token__isnull=False)
     traces |= Q(state=Delivery.SENDING, lease_token=None)
-    return Delivery.objects.filter(traces, state__in=Delivery.OPEN)
+    return _open_or_ended_since(span.since).filter(traces, state__in=Delivery.OPEN)
 
 
-def _delivered_without_success(now: datetime, overdue: timedelta) -> QuerySet:
+def _delivered_without_success(span: Span) -> QuerySet:
     success = Attempt.objects.filter(delivery=OuterRef("id"), error="")
-    return Delivery.objects.filter(~Exists(success), state=Delivery.DELIVERED)
+    rows = _open_or_ended_since(span.since)
+    return rows.filter(~Exists(success), state=Delivery.DELIVERED)
 
 
-def _lost(now: datetime, overdue: timedelta) -> QuerySet:
-    return Delivery.objects.filter(state=Delivery.SENDING, next_at__lt=now - LOST_AFTER)
+def _lost(span: Span) -> QuerySet:
+    return Delivery.objects.filter(state=Delivery.SENDING, next_at__lt=span.now - LOST_AFTER)
 
 
-def _overdue(now: datetime, overdue: timedelta) -> QuerySet:
-    rows = overdue_deliveries(now).filter(state=Delivery.SCHEDULED, next_at__lt=now - overdue)
-    return rows if overdue else rows.none()
+def _overdue(span: Span) -> QuerySet:
+    late = span.now - span.overdue
+    rows = overdue_deliveries(span.now).filter(state=Delivery.SCHEDULED, next_at__lt=late)
+    return rows if span.overdue else rows.none()
 
 
-def _with_unknown_state_or_type(now: datetime, overdue: timedelta) -> QuerySet:
-    return Delivery.objects.exclude(state__in=Delivery.STATES, type__in=Delivery.TYPES)
+def _with_unknown_state_or_type(span: Span) -> QuerySet:
+    rows = _open_or_ended_since(span.since)
+    return rows.exclude(state__in=Delivery.STATES, type__in=Delivery.TYPES)
 
 
 def _live_bookings() -> QuerySet:
@@ -122,7 +167,7 @@ def _reminders(booking: str, version: str) -> QuerySet:
     )
 
 
-def _calls_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+def _calls_not_once(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"))
     return (
         _live_bookings()
@@ -134,7 +179,7 @@ def _calls_not_once(now: datetime, overdue: timedelta) -> QuerySet:
     )
 
 
-def _owner_mails_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+def _owner_mails_not_once(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"), recipient=OWNER)
     there = _reminders("id", "reschedules").filter(type=Delivery.EMAIL, recipient=OWNER)
     return (
@@ -147,7 +192,7 @@ def _owner_mails_not_once(now: datetime, overdue: timedelta) -> QuerySet:
     )
 
 
-def _customer_mails_not_once(now: datetime, overdue: timedelta) -> QuerySet:
+def _customer_mails_not_once(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(
         booking=OuterRef("booking"), recipient=CUSTOMER, type=EventNotification.EMAIL
     )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import environ
-from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
@@ -466,11 +465,6 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"queue": "calendar", "expires": 5},
     },
-    "lay-out-calendars": {
-        "task": "external_calendars.tasks.lay_out_calendars",
-        "schedule": crontab(hour=2, minute=47),
-        "options": {"queue": "calendar", "expires": 3600},
-    },
     "complete-bookings": {
         "task": "bookings.tasks.complete_ended_bookings",
         "schedule": 30.0,
@@ -481,41 +475,26 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
-    "purge-idempotency-records": {
-        "task": "apps_config.tasks.purge_idempotency_records",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "merge-listing-tallies": {
-        "task": "apps_config.tasks.merge_listing_tallies",
-        "schedule": crontab(hour=4, minute=17),
-        "options": {"expires": 3600},
-    },
-    "purge-holds": {
-        "task": "availability.tasks.purge_holds",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "purge-unverified-bookings": {
-        "task": "bookings.tasks.purge_unverified_bookings",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
     "mark-beat": {
         "task": "notifications.tasks.mark_beat",
         "schedule": 30.0,
         "options": {"expires": 30},
     },
-    "purge-deliveries": {
-        "task": "notifications.tasks.purge_deliveries",
-        "schedule": crontab(hour=3, minute=17),
-        "options": {"expires": 3600},
+    "start-overdue-tasks": {
+        "task": "notifications.tasks.start_overdue_tasks",
+        "schedule": 30.0,
+        "options": {"expires": 30},
     },
-    "purge-people": {
-        "task": "notifications.tasks.purge_people",
-        "schedule": crontab(hour=3, minute=47),
-        "options": {"expires": 3600},
-    },
+}
+# Daily (UTC) and hourly tasks, with their queues: task -> (time, queue).
+PERIODIC_TASKS = {
+    "external_calendars.tasks.lay_out_calendars": ("02:47", "calendar"),
+    "notifications.tasks.purge_deliveries": ("03:17", "celery"),
+    "notifications.tasks.purge_people": ("03:47", "celery"),
+    "apps_config.tasks.merge_listing_tallies": ("04:17", "celery"),
+    "apps_config.tasks.purge_idempotency_records": (":07", "celery"),
+    "availability.tasks.purge_holds": (":27", "celery"),
+    "bookings.tasks.purge_unverified_bookings": (":47", "celery"),
 }
 
 # --- Deliveries -----------------------------------------------------------------------------------
@@ -532,6 +511,8 @@ DELIVERY_APP_CAP_MAX = env_int(
 )
 # Deliveries finished longer ago are deleted with their attempts.
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
+# The folder to which they are archived before; empty: they are not archived.
+DELIVERY_ARCHIVE_DIR = os.environ.get("DELIVERY_ARCHIVE_DIR", "")
 
 # --- Payments -------------------------------------------------------------------------------------
 # Seconds until an unpaid booking times out.

@@ -14,16 +14,22 @@ from common.errors import NotFound
 THIS, FOLLOWING, ALL = SCOPES = ("this", "following", "all")
 
 
-def lock_bookings(app: App, booking_ids: Collection[uuid.UUID]) -> list[Booking]:
+def lock_bookings(
+    app: App, booking_ids: Collection[uuid.UUID], *, skip_locked: bool = False
+) -> list[Booking]:
     """Lock the app's bookings of these ids that still exist; return them in order of id.
 
     Each comes with its event, the event's companions, its resource and its project. Three queries:
-    after waiting for a lock, rows joined in the locking query would be stale.
+    after waiting for a lock, rows joined in the locking query would be stale. skip_locked: leave
+    out bookings that another transaction has locked, instead of waiting.
     """
     bookings = Booking.objects.for_app(app).filter(id__in=booking_ids).order_by("id")
-    locked = list(bookings.select_for_update(no_key=True).values_list("id", flat=True))
+    locking = bookings.select_for_update(no_key=True, skip_locked=skip_locked)
+    locked = list(locking.values_list("id", flat=True))
     if not locked:
         return []
+    if skip_locked:
+        bookings = bookings.filter(id__in=locked)
     rows = bookings.select_related("event__calendar", "resource", "project", "app")
     return list(rows.prefetch_related("event__companions"))
 

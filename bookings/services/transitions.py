@@ -2,7 +2,8 @@
 
 import logging
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,7 +28,7 @@ from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
-from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
+from bookings.services.locks import THIS, lock_booking, lock_bookings, lock_seats, lock_together
 from bookings.services.transition_log import (
     TIMER,
     Actor,
@@ -38,13 +39,14 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from common.durations import DurationError, elapsed_seconds
-from common.errors import Invalid, NotFound, is_outage
+from common.errors import Invalid, is_outage
 from common.sql import update_rows
 from common.updated_since import transaction_start
 
 logger = logging.getLogger(__name__)
 
-BATCH = 500
+BATCH = 500  # due bookings that are read at once
+MAX_TOGETHER = 100  # of which so many change in one transaction
 
 
 def apply_action(
@@ -277,56 +279,93 @@ def hide_completed_booking(*, app: App, booking_id: uuid.UUID, now: datetime) ->
         booking.save(update_fields=["deleted_at", "updated_at"])
 
 
-def complete_ended(*, now: datetime) -> int:
-    """Complete live bookings that ended an hour ago; return their number."""
-    return _act_when_due("completes_at", "complete", now)
+def complete_ended(*, now: datetime, on_full_batch: Callable[[], object] | None = None) -> int:
+    """Complete live bookings that ended an hour ago; return their number.
+
+    on_full_batch: is called once if there may be enough work for another process.
+    """
+    return _act_when_due("completes_at", "complete", now, on_full_batch)
 
 
-def time_out_unpaid(*, now: datetime) -> int:
+def time_out_unpaid(*, now: datetime, on_full_batch: Callable[[], object] | None = None) -> int:
     """Time out bookings whose payment is overdue; return their number."""
-    return _act_when_due("expires_at", TIMEOUT, now)
+    return _act_when_due("expires_at", TIMEOUT, now, on_full_batch)
 
 
-def _act_when_due(column: str, action: str, now: datetime) -> int:
-    """Apply `action` to bookings that are due by `column`, one transaction each.
+def _act_when_due(
+    column: str, action: str, now: datetime, on_full_batch: Callable[[], object] | None
+) -> int:
+    """Apply `action` to bookings that are due by `column`.
 
-    Concurrent runs are safe: a booking handled by another run is no longer due under the lock. A
-    booking that fails does not stop the others: it stays due, and each run tries it once.
+    Concurrent runs share the work: each leaves out what another one has locked. A booking that
+    fails does not stop the others: it stays due, and each run tries it once.
     """
     done = 0
-    for booking in _due_bookings(column, now):
-        try:
-            done += _act_if_due(booking.app, booking.id, column, action, now)
-        except SoftTimeLimitExceeded:
-            raise
-        except Exception as error:
-            if is_outage(error):
-                raise  # an outage affects all bookings
-            logger.exception("booking %s can't do %s", booking.id, action)
+    for number, due in enumerate(_due_bookings(column, now)):
+        if number == 0 and len(due) == BATCH and on_full_batch:
+            on_full_batch()
+        done += sum(
+            _act_together(bookings, column, action, now) for bookings in _transaction_batches(due)
+        )
     return done
 
 
-def _due_bookings(column: str, now: datetime) -> Iterator[Booking]:
-    """Yield each due booking once, with its app, ordered by `column`; one query per batch."""
+def _due_bookings(column: str, now: datetime) -> Iterator[list[Booking]]:
+    """Yield batches of the due bookings with their apps, ordered by `column`."""
     due = Booking.objects.filter(**{f"{column}__lte": now}, deleted_at=None)
-    rows = due.select_related("app").only(column, "app").order_by(column, "id")
+    shown = (column, "app", "series", "max_seats")
+    rows = due.select_related("app").only(*shown).order_by(column, "id")
     found = list(rows[:BATCH])
     while found:
-        yield from found
+        yield found
         target = getattr(found[-1], column)
         passed = Q(**{column: target}, id__lte=found[-1].id)
         found = list(rows.filter(**{f"{column}__gte": target}).exclude(passed)[:BATCH])
 
 
-def _act_if_due(app: App, booking_id: uuid.UUID, column: str, action: str, now: datetime) -> bool:
-    """Apply `action` and return True if the booking is still due under its lock."""
+def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
+    """Yield the bookings of one transaction each.
+
+    They are of one app. A group is alone, because its seats are locked after it. Bookings of a
+    series are apart, because together they would get one mail.
+    """
+    together: dict[tuple[Any, ...], list[Booking]] = {}
+    occurrences: Counter[uuid.UUID] = Counter()
+    for booking in due:
+        group = booking.id if booking.max_seats is not None else None
+        number = occurrences[booking.series_id] if booking.series_id else 0
+        if booking.series_id:
+            occurrences[booking.series_id] += 1
+        together.setdefault((booking.app_id, group, number), []).append(booking)
+    for bookings in together.values():
+        for first in range(0, len(bookings), MAX_TOGETHER):
+            yield bookings[first : first + MAX_TOGETHER]
+
+
+def _act_together(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
+    """Apply `action` in one transaction; if that fails, to each booking in its own."""
+    try:
+        ids = [booking.id for booking in bookings]
+        return _act_if_due(bookings[0].app, ids, column, action, now)
+    except SoftTimeLimitExceeded:
+        raise
+    except Exception as error:
+        if is_outage(error):
+            raise  # an outage affects all bookings
+        if len(bookings) == 1:
+            logger.exception("booking %s can't do %s", bookings[0].id, action)
+            return 0
+    return sum(_act_together([booking], column, action, now) for booking in bookings)
+
+
+def _act_if_due(
+    app: App, booking_ids: Collection[uuid.UUID], column: str, action: str, now: datetime
+) -> int:
+    """Apply `action` to the bookings that are still due under their locks; return their number."""
     with transaction.atomic():
-        try:
-            booking = lock_booking(app, booking_id)
-        except NotFound:
-            return False  # deleted since the query
-        due_at = getattr(booking, column)
-        if due_at is None or due_at > now:
-            return False  # paid, cancelled or moved since the query
-        _apply_transition([booking], action, TIMER, now, wanted=[])
-        return True
+        locked = lock_bookings(app, booking_ids, skip_locked=True)
+        # The others were paid, cancelled, moved or deleted since the query.
+        due = [booking for booking in locked if (at := getattr(booking, column)) and at <= now]
+        if due:
+            _apply_transition(due, action, TIMER, now, wanted=[])
+        return len(due)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from apps_config.models import App
 from bookings import tasks
@@ -19,6 +20,7 @@ from bookings.services import (
     transitions,
 )
 from common.sql import database_now
+from notifications.models import Delivery
 from tests.bookings.booking_drafts import MONDAY, NINE, act, span, steps, taken, whole
 from tests.world import Tenant, at
 
@@ -123,13 +125,14 @@ def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
 def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
     tenant: Tenant, booking: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock_booking = transitions.lock_booking
+    lock_bookings = transitions.lock_bookings
 
-    def lock_late(app: App, booking_id: uuid.UUID) -> Booking:
+    def lock_late(app: App, ids: list[uuid.UUID], **options: bool) -> list[Booking]:
         tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
-        return lock_booking(app, booking_id)
+        monkeypatch.setattr(transitions, "lock_bookings", lock_bookings)
+        return lock_bookings(app, ids, **options)
 
-    monkeypatch.setattr(transitions, "lock_booking", lock_late)
+    monkeypatch.setattr(transitions, "lock_bookings", lock_late)
     clock.move_to(DUE)
 
     done = complete_ended(now=DUE)
@@ -188,6 +191,16 @@ def test_one_that_cannot_be_completed_holds_up_no_other(
     assert sorted(states()) == ["completed", "confirmed"]
 
 
+def test_bookings_of_a_series_time_out_with_a_mail_each(tenant: Tenant, ada: Any) -> None:
+    series = {"recurrence": "FREQ=DAILY;COUNT=3", "graph": "instant_payment"}
+    tenant.book(resource_id=ada["id"], **NINE, **series)
+
+    done = time_out_unpaid(now=DUE + timedelta(days=1))
+
+    mails = Delivery.objects.filter(type="email", kind="unpaid")
+    assert [done, mails.values("booking").distinct().count()] == [3, 3]
+
+
 def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +234,28 @@ def test_the_task_works_off_batch_after_batch(
     tasks.complete_ended_bookings()
 
     assert states() == ["completed"] * 4 + ["confirmed"]
+
+
+@pytest.mark.parametrize(("bookings", "asked"), [(1, 0), (2, 1), (5, 1)])
+def test_the_task_asks_another_worker_once_if_a_batch_is_full(
+    tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch, bookings: int, asked: int
+) -> None:
+    requests: list[dict[str, Any]] = []
+
+    def refuse(**options: Any) -> None:
+        requests.append(options)
+        raise OperationalError
+
+    monkeypatch.setattr(transitions, "BATCH", 2)
+    monkeypatch.setattr(tasks, "database_now", lambda: DUE)
+    monkeypatch.setattr(tasks.complete_ended_bookings, "apply_async", refuse)
+    for hour in range(1, bookings + 1):
+        tenant.book(resource_id=ada["id"], **span(f"0{hour}:00", f"0{hour}:30"))
+
+    tasks.complete_ended_bookings()
+
+    assert requests == [{"expires": 30, "retry": False}] * asked
+    assert states() == ["completed"] * bookings
 
 
 @pytest.mark.postgresql

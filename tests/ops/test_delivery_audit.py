@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from bookings.models import Booking, BookingNotification
 from common.instants import format_instant
-from notifications.models import Attempt, Delivery, Endpoint, Plan
+from notifications.models import Attempt, Delivery, Endpoint, Plan, TaskRun
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook, send_test
@@ -159,7 +159,55 @@ def test_queries_and_time_do_not_grow(booking: Booking) -> None:
     with Queries(connection) as broken:
         verify()
 
-    assert len(healthy) == len(broken) <= 20
+    assert len(broken) < len(healthy) <= 22  # the time of the audit is stored if it finds no fault
+
+
+# --- Since the last audit -------------------------------------------------------------------------
+def had_audit(**ago_span: float) -> None:
+    TaskRun.objects.update_or_create(
+        task="verify_deliveries", defaults={"succeeded_at": ago(**ago_span)}
+    )
+
+
+def test_only_what_changed_since_the_last_audit_is_counted(booking: Booking) -> None:
+    had_audit(days=-1)
+    out = io.StringIO()
+
+    call_command("verify_deliveries", stdout=out)
+
+    since = format_instant(ago(days=-1, hours=1))
+    assert out.getvalue().splitlines()[0] == f"Changes since {since}:"
+    assert out.getvalue().splitlines()[-2:] == [
+        "sum                   0 of 0 created (0 by changes, 0 others)",
+        "All deliveries are accounted for.",
+    ]
+
+
+def test_an_older_fault_is_found_in_all_rows(booking: Booking) -> None:
+    Delivery.objects.get(kind="confirmed", recipient="owner").delete()
+    had_audit(days=-1)
+
+    assert [verify()[0], verify(all=True)[0]] == [True, False]
+
+
+def test_open_deliveries_are_audited_however_old(booking: Booking) -> None:
+    row = Delivery.objects.get(kind="reminder", recipient="owner")
+    Delivery.objects.filter(id=row.id).update(lease_token=uuid.uuid4())
+    had_audit(days=-1)
+
+    assert [line.partition(":")[0] for line in faults()] == ["open, but without a next attempt"]
+
+
+def test_a_fault_is_reported_until_it_is_mended(booking: Booking) -> None:
+    verify()
+    mended = Delivery.objects.get(kind="confirmed", recipient="owner")
+    mended.delete()
+    reported = [verify()[0], verify()[0]]
+    before = TaskRun.objects.get(task="verify_deliveries").succeeded_at
+    Plan.objects.update(purged=1)
+
+    assert (reported, verify()[0]) == ([False, False], True)
+    assert TaskRun.objects.get(task="verify_deliveries").succeeded_at > before
 
 
 # --- Out of order ---------------------------------------------------------------------------------

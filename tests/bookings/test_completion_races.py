@@ -1,0 +1,110 @@
+"""Two processes complete the same bookings at once: each booking is completed once, and its
+webhook called once.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bookings.race_tenant import LiveTenant, span
+from tests.services import ROOT
+
+pytestmark = pytest.mark.both_databases
+
+BOOKINGS = 12
+# Small transactions, so that the processes meet in the middle of the work.
+COMPLETE = """
+import contextlib, sys, time
+from datetime import timedelta
+from pathlib import Path
+
+import django
+django.setup()
+from django.utils import timezone
+from bookings.models import Booking
+from bookings.services import complete_ended, transitions
+
+folder, number, is_locked = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "locked"
+
+def meet(place):
+    (folder / f"{place}{number}").touch()
+    ends = time.monotonic() + 30
+    while len(list(folder.glob(f"{place}?"))) < 2 and time.monotonic() < ends:
+        time.sleep(0.01)
+
+def read_without_lock(app, ids, **options):
+    rows = Booking.objects.filter(id__in=ids).order_by("id")
+    rows = rows.select_related("event__calendar", "resource", "project", "app")
+    found = list(rows.prefetch_related("event__companions"))
+    meet("read")
+    return found
+
+transitions.MAX_TOGETHER = 2
+if not is_locked:
+    transitions.MAX_TOGETHER = 100
+    transitions.lock_bookings = read_without_lock
+    transitions.transaction.atomic = contextlib.nullcontext
+meet("start")
+print(complete_ended(now=timezone.now() + timedelta(days=400)))
+"""
+
+
+def complete_twice(tenant: LiveTenant, folder: Path, lock: str) -> list[int]:
+    """Run two processes; return how many bookings each has completed."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", COMPLETE, str(folder), str(number), lock],
+            cwd=ROOT,
+            env=tenant.service.env,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in (1, 2)
+    ]
+    printed = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    return [int(text.split()[-1]) for text in printed]
+
+
+def book_all(tenant: LiveTenant) -> list[str]:
+    """Make bookings whose completion a webhook is told of."""
+    tenant.call("POST", "/webhooks", {"url": "https://example.com/", "states": ["completed"]})
+    (resource,) = tenant.make_resources(1)
+    return [tenant.book(resource_id=resource, **span(hour))["id"] for hour in range(BOOKINGS)]
+
+
+def calls_per_webhook(tenant: LiveTenant, booking: str) -> set[int]:
+    """How often each webhook is told of the booking's completion; tests share the app."""
+    key = booking.replace("-", "") if tenant.is_sqlite else booking
+    counted = "SELECT count(*) FROM notifications_delivery WHERE kind = 'completed'"
+    rows = tenant.rows(f"{counted} AND booking_id = '{key}' GROUP BY webhook_id")
+    return {count for (count,) in rows}
+
+
+CREATED, COMPLETED = ("initialized", "confirm", "confirmed"), ("confirmed", "complete", "completed")
+
+
+def test_each_booking_is_completed_by_one_process(live_tenant: LiveTenant, tmp_path: Path) -> None:
+    bookings = book_all(live_tenant)
+
+    done = complete_twice(live_tenant, tmp_path, "locked")
+
+    # SQLite's writers wait for each other, so one of them may find nothing left.
+    assert sum(done) >= BOOKINGS
+    for booking in bookings:
+        assert live_tenant.steps_of(booking) == [CREATED, COMPLETED]
+        assert calls_per_webhook(live_tenant, booking) == {1}
+
+
+def test_control_without_locks_bookings_are_completed_twice(
+    live_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    bookings = book_all(live_tenant)
+
+    complete_twice(live_tenant, tmp_path, "unlocked")
+
+    twice = [b for b in bookings if live_tenant.steps_of(b) == [CREATED, COMPLETED, COMPLETED]]
+    assert twice
+    assert [calls_per_webhook(live_tenant, booking) for booking in twice] == [{2}] * len(twice)

@@ -1,0 +1,177 @@
+"""Daily and hourly tasks that beat missed are made up for, each once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.conf import settings as django_settings
+from django.db import connection
+
+from notifications import periodic_tasks
+from notifications.models import TaskRun
+from notifications.periodic_tasks import RETRY_AFTER, due_time, start_overdue_tasks
+from scheduling.celery import app
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+
+DAILY, HOURLY = "notifications.tasks.mark_beat", "availability.tasks.purge_holds"
+NOW = datetime(2026, 11, 23, 10, 30, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[tuple[str, str]]:
+    """(task, queue) of what was published, of two tasks."""
+    settings.PERIODIC_TASKS = {DAILY: ("03:17", "celery"), HOURLY: (":07", "calendar")}
+    found: list[tuple[str, str]] = []
+
+    def send_task(name: str, *, queue: str, **options: Any) -> None:
+        found.append((name, queue))
+
+    monkeypatch.setattr(current_app, "send_task", send_task)
+    return found
+
+
+def succeed(at: datetime) -> None:
+    TaskRun.objects.update(succeeded_at=at)
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "due"),
+    [
+        ("03:17", "2026-11-23 03:17:00", "2026-11-23 03:17:00"),
+        ("03:17", "2026-11-23 03:16:59", "2026-11-22 03:17:00"),
+        ("03:17", "2026-03-01 00:00:00", "2026-02-28 03:17:00"),
+        (":07", "2026-11-23 03:07:00", "2026-11-23 03:07:00"),
+        (":07", "2026-11-23 00:06:59", "2026-11-22 23:07:00"),
+    ],
+)
+def test_when_a_task_is_due(at: str, now: str, due: str) -> None:
+    assert due_time(at, datetime.fromisoformat(now)) == datetime.fromisoformat(due)
+
+
+def test_a_task_that_never_ran_is_started_in_its_queue(published: list) -> None:
+    assert start_overdue_tasks(NOW) == [DAILY, HOURLY]
+    assert published == [(DAILY, "celery"), (HOURLY, "calendar")]
+
+
+def test_a_second_beat_starts_nothing(published: list) -> None:
+    assert [start_overdue_tasks(NOW), start_overdue_tasks(NOW)] == [[DAILY, HOURLY], []]
+
+
+def test_each_is_started_when_it_is_due_again(published: list) -> None:
+    start_overdue_tasks(NOW)
+    succeed(NOW)
+
+    soon = [start_overdue_tasks(NOW + timedelta(minutes=minutes)) for minutes in (36, 37)]
+    succeed(NOW + HOUR)
+    next_day = start_overdue_tasks(NOW + timedelta(days=1))
+
+    assert (soon, next_day) == ([[], [HOURLY]], [DAILY, HOURLY])
+
+
+def test_what_was_missed_for_days_is_started_once(published: list) -> None:
+    start_overdue_tasks(NOW)
+    succeed(NOW)
+    late = NOW + timedelta(days=5)
+
+    assert [start_overdue_tasks(late), start_overdue_tasks(late)] == [[DAILY, HOURLY], []]
+
+
+def test_a_task_that_did_not_succeed_is_started_again(published: list) -> None:
+    start_overdue_tasks(NOW)
+    TaskRun.objects.filter(task=HOURLY).update(succeeded_at=NOW + HOUR)
+
+    again = [start_overdue_tasks(NOW + wait) for wait in (RETRY_AFTER, RETRY_AFTER * 1.01)]
+
+    assert again == [[], [DAILY]]
+
+
+def test_a_broker_that_is_down_delays_to_the_next_tick(
+    published: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(current_app, "send_task", _refuse)
+        with pytest.raises(ConnectionError):
+            start_overdue_tasks(NOW)
+
+    assert start_overdue_tasks(NOW) == [DAILY, HOURLY]
+
+
+def _refuse(*args: Any, **options: Any) -> None:
+    raise ConnectionError
+
+
+def test_success_is_recorded_and_failure_is_not(
+    published: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.loader.import_default_modules()
+    start_overdue_tasks(NOW)
+    app.tasks[DAILY].apply()
+    monkeypatch.setattr("availability.hold_lifecycle.purge_lapsed", _refuse)
+    app.tasks[HOURLY].apply()
+
+    ended = dict(TaskRun.objects.values_list("task", "succeeded_at"))
+
+    assert [task for task, at in ended.items() if at] == [DAILY]
+
+
+def test_every_periodic_task_exists() -> None:
+    app.loader.import_default_modules()
+
+    assert django_settings.PERIODIC_TASKS.keys() <= app.tasks.keys()
+    queues = {queue for _, queue in django_settings.PERIODIC_TASKS.values()}
+    assert queues <= django_settings.CELERY_TASK_QUEUES.keys()
+
+
+# --- Two beats at once ----------------------------------------------------------------------------
+def start_twice_at_once() -> list[list[str]]:
+    def start() -> list[str]:
+        try:
+            return start_overdue_tasks(NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        return [found.result() for found in [pool.submit(start) for _ in range(2)]]
+
+
+def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> None:
+    barrier = Barrier(2, timeout=30)
+
+    def claim_together(*args: Any) -> bool:
+        barrier.wait()
+        return claim(*args)
+
+    monkeypatch.setattr(periodic_tasks, "_claim", claim_together)
+
+
+def test_two_beats_at_once_start_each_task_once(
+    published: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meet_before_claims(monkeypatch, periodic_tasks._claim)
+
+    start_twice_at_once()
+
+    assert sorted(published) == [(HOURLY, "calendar"), (DAILY, "celery")]
+
+
+def test_control_a_claim_that_reads_first_starts_twice(
+    published: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Barrier(2, timeout=30)
+
+    def claim(name: str, due: datetime, now: datetime) -> bool:
+        is_idle = TaskRun.objects.get(task=name).started_at is None
+        read.wait()
+        TaskRun.objects.filter(task=name).update(started_at=now)
+        return is_idle
+
+    meet_before_claims(monkeypatch, claim)
+
+    start_twice_at_once()
+
+    assert len(published) == 4
