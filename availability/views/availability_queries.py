@@ -128,7 +128,8 @@ class DatesView(QueryView):
 
     @describe_query(
         "List dates with slots and their resources",
-        "A short form of POST /v2/availability.",
+        "A short form of POST /v2/availability. In round robin, a date lists every resource with a"
+        " slot. 422 on `to` for more than 100,000 pairs of date and resource.",
         DateRecord,
     )
     def post(self, request: ApiRequest) -> Response:
