@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
-
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.event_reservations import EVENT_WORDS, EventDetails
 from availability.holds import find_hold, with_companions
-from availability.models import Calendar, Hold, Project, ProjectResource
+from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
     check_in_no_project,
@@ -125,8 +123,8 @@ def _find_calendar(
     only = caller.resource_id
     if calendar_id:
         name, calendar = "calendar", _find_app_calendar(app, calendar_id)
-    elif resource_id or only:
-        name, calendar = "resource", target_calendar(app, resource_id or only)
+    elif wanted := resource_id or only:
+        name, calendar = "resource", target_calendar(app, wanted)
     else:
         return None
     if calendar is None or only not in (None, calendar.resource_id):
@@ -160,7 +158,7 @@ def _find_app_calendar(app: App, calendar_id: uuid.UUID) -> Calendar | None:
     return next(iter(_CALENDAR(app.id, calendar_id)), None)
 
 
-def _calendars_with_resource(app_id: uuid.UUID) -> QuerySet[Calendar]:
+def _calendars_with_resource(app_id: uuid.UUID) -> CalendarQuerySet:
     return Calendar.objects.for_app(app_id).select_related("resource")
 
 

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from django.db import OperationalError, connection, connections, models
@@ -106,15 +107,14 @@ def insert_rows(*sets: Sequence[models.Model]) -> None:
 def _insert_together(sets: Sequence[Sequence[models.Model]]) -> None:
     if not sets:
         return
-    statements, values = [], []
+    statements: list[str] = []
+    values: list[Any] = []
     for rows in sets:
         at_once = len(rows) > 1 and connection.vendor == "postgresql"
         statement, fields = _insert_statement(rows[0].__class__, 0 if at_once else len(rows))
         columns = [_column_values(field, rows) for field in fields]
         statements.append(statement)
-        values += (
-            columns if at_once else [value for row in zip(*columns, strict=True) for value in row]
-        )
+        values += columns if at_once else chain.from_iterable(zip(*columns, strict=True))
     *others, last = statements
     named = ", ".join(f"set_{number} AS ({other})" for number, other in enumerate(others))
     with connection.cursor() as cursor:
