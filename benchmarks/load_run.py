@@ -90,16 +90,16 @@ def measure() -> Iterator[Goal]:
             stage.start(workers=2)
             stage.service.start_worker(concurrency=2)
             stage.service.start_beat()
-            many = stage.script("benchmarks.fill", "many")
+            filled = stage.script("benchmarks.fill", "load")
             hook = {"url": f"http://127.0.0.1:{port}/"}
-            stage.client(many["key"]).call("POST", "/webhooks", hook, status=201)
-            yield from measure_minutes(stage, many, minutes, length)
+            stage.client(filled["key"]).call("POST", "/webhooks", hook, status=201)
+            yield from measure_minutes(stage, filled, minutes, length)
         finally:
             stage.stop()
 
 
-def measure_minutes(stage: Stage, many: dict, minutes: int, length: int) -> Iterator[Goal]:
-    load = Load(stage, many["key"], many["resources"])
+def measure_minutes(stage: Stage, filled: dict, minutes: int, length: int) -> Iterator[Goal]:
+    load = Load(stage, filled["key"], filled["resources"])
     everything: list[float] = []
     memory: list[float] = []
     failed = 0
