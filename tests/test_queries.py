@@ -182,7 +182,10 @@ LISTINGS = {
 
 @pytest.mark.postgresql
 def test_a_booking_takes_ten_statements(tenant: Tenant) -> None:
-    """Key, calendar, lock, conflicts, event, booking, its rows, webhooks, calendars, deliveries."""
+    """Key, calendar, lock, conflicts, event, booking, its rows, webhooks, calendars, deliveries.
+
+    A booking with the app's reminders takes one more, which reads them.
+    """
     resource = tenant.make_resource()
     body = {
         "resource_id": resource["id"],
@@ -190,6 +193,7 @@ def test_a_booking_takes_ten_statements(tenant: Tenant) -> None:
         "end": "2030-01-07T10:00:00Z",
         "what": "Check-up",
         "customer": {"name": "Marty", "email": "marty@example.com"},
+        "event_notifications": [],
     }
 
     with Queries(connection) as queries:
