@@ -4,6 +4,7 @@ Processes, threads and keep-alive are settings: docs/operations.md. The access l
 own (common/observability/request_log.py), with route, app and request id.
 """
 
+import gc
 from typing import Any
 
 from scheduling import settings  # first: it sets what prometheus_client reads when it is imported
@@ -23,6 +24,14 @@ access_log_format = '%(h)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
 
 # The most that it takes: a listing may be asked for with many names at once. Beyond it answers 414.
 limit_request_line = 8190
+
+
+def when_ready(server: Any) -> None:
+    """Before the workers are forked. A garbage collection in a worker would otherwise write to
+    every object of the loaded service, and so copy its page.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def on_starting(server: Any) -> None:

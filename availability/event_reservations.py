@@ -25,7 +25,7 @@ from availability.search_queries import TimeSpan, busy_sql
 from common.errors import Refusal
 from common.instants import LAST_YEAR, format_instant, to_aware, to_datetime
 from common.sql import id_in_sql, id_param, insert_rows, parse_id, update_rows
-from common.updated_since import transaction_start
+from common.updated_since import remember_start, transaction_start
 
 CONFLICTS_NAMED = 10
 ALTERNATIVES = 3
@@ -106,7 +106,7 @@ ORDER BY id FOR NO KEY UPDATE
 """
 _FIND = "SELECT id FROM availability_resource WHERE id {among} AND deleted_at IS NULL"
 _FIND_CALENDARS = """
-SELECT calendar.id FROM availability_resource AS resource
+SELECT {start} FROM availability_resource AS resource
 JOIN availability_calendar AS calendar ON calendar.resource_id = resource.id
 WHERE calendar.id {among} AND calendar.deleted_at IS NULL AND resource.deleted_at IS NULL
 ORDER BY resource.id
@@ -136,10 +136,15 @@ def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
     """
     ids = {calendar.id for calendar in calendars}
     sql, params = id_in_sql(ids)
-    statement = _LOCK_CALENDARS if connection.vendor == "postgresql" else _FIND_CALENDARS
     with connection.cursor() as cursor:
-        cursor.execute(statement.format(among=sql), params)
-        return len(cursor.fetchall()) == len(ids)
+        if connection.vendor != "postgresql":
+            cursor.execute(_FIND_CALENDARS.format(start="NULL", among=sql), params)
+            return len(cursor.fetchall()) == len(ids)
+        cursor.execute(_LOCK_CALENDARS.format(start="transaction_timestamp()", among=sql), params)
+        found = cursor.fetchall()
+    if found:
+        remember_start(found[0][0])  # every caller writes rows with this stamp
+    return len(found) == len(ids)
 
 
 _FIND_PROJECT = "SELECT 1 FROM availability_project WHERE id = %s AND deleted_at IS NULL"

@@ -41,8 +41,10 @@ def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | Non
 
 def check_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:
     """Raise Forbidden if a public caller names resources of a project without the project."""
+    if not caller.is_widget:
+        return
     rows = ProjectResource.objects.filter(resource__in=resource_ids, project__deleted_at=None)
-    if caller.is_widget and rows.exists():
+    if rows.exists():
         raise Forbidden(IN_PROJECT)
 
 

@@ -2,10 +2,11 @@
 
 import random
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import cached_property, lru_cache
+from datetime import date, datetime
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from apps_config.models import App
@@ -13,6 +14,8 @@ from availability.core.constraints import ConstraintRule, open_windows, parse_co
 from availability.core.explain import BusyItem, Reason, Segment, explain, never_open
 from availability.core.intervals import complement
 from availability.core.slots import (
+    MAX_SLOTS,
+    MAX_STARTS_PER_SLOT,
     FirstFreeSlots,
     ResourceTimeline,
     Slot,
@@ -20,9 +23,11 @@ from availability.core.slots import (
     TooManySlots,
     TooManyStarts,
     find_slots,
+    find_starts,
     free_intervals,
     starts_on_grid,
 )
+from availability.core.zones import local_day
 from availability.models import Constraint, Project
 from availability.parameters import SlotParameters, is_too_long
 from availability.search_queries import (
@@ -305,15 +310,56 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
     if not query.resources:
         return []
     mode = mode or query.terms.mode
-    try:
+    with _refuse_too_many_slots():
         if mode in ("mutual", "exclusive") or len(query.resources) == 1:
             return find_slots(mode, *prepare_search(query))
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
+
+
+@contextmanager
+def _refuse_too_many_slots() -> Iterator[None]:
+    """Raise Invalid for the errors of the core."""
+    try:
+        yield
     except TooManyStarts as error:
         text = "Too many starts for so many resources: request a shorter range."
         raise Invalid.at("to", text) from error
     except TooManySlots as error:
         raise Invalid.at("to", "More than 100,000 slots: request a shorter range.") from error
+
+
+def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchResource]]:
+    """Return, by date in `zone`, every resource with a slot that starts on it, first slots first.
+
+    In round robin too, where a slot has only one resource. Raises Invalid on `to` for more than
+    100,000 pairs of date and resource, or if the resources together have more than five million
+    starts; in the mode mutual as `search_slots`.
+    """
+    if not query.resources:
+        return {}
+    date_of = lru_cache(maxsize=None)(partial(local_day, zone=zone))
+    if query.terms.mode == "mutual":
+        days = {date_of(start) for start, _, _ in search_slots(query)}
+        return {day: list(query.resources) for day in sorted(days)}
+    timelines, slot_request = prepare_search(query)
+    first_starts: dict[date, list[tuple[int, int]]] = {}
+    starts_left, pairs_left = MAX_SLOTS * MAX_STARTS_PER_SLOT, MAX_SLOTS
+    with _refuse_too_many_slots():
+        for position, timeline in enumerate(timelines):
+            starts = find_starts(timeline, slot_request)
+            firsts = {date_of(start): start for start in reversed(starts)}
+            for day, start in firsts.items():
+                first_starts.setdefault(day, []).append((start, position))
+            starts_left -= len(starts)
+            pairs_left -= len(firsts)
+            if pairs_left < 0:
+                raise TooManySlots
+            if starts_left < 0:
+                raise TooManyStarts
+    return {
+        day: [timelines[position].key for _, position in sorted(first_starts[day])]
+        for day in sorted(first_starts)
+    }
 
 
 FIRST_BATCH = 32

@@ -193,16 +193,10 @@ def slots_by_date(slots: Sequence[Slot], zone: str) -> dict[str, list[Slot]]:
     return days
 
 
-def date_records(slots: Sequence[Slot], zone: str) -> list[Json]:
-    """Each local date that has slots, with the ids of the resources that have one."""
+def date_records(resources_by_date: Mapping[date, Sequence[SearchResource]]) -> list[Json]:
     return [
-        {
-            "date": day,
-            "resources": list(
-                dict.fromkeys(str(resource.id) for slot in found for resource in slot[2])
-            ),
-        }
-        for day, found in slots_by_date(slots, zone).items()
+        {"date": day.isoformat(), "resources": [str(resource.id) for resource in resources]}
+        for day, resources in resources_by_date.items()
     ]
 
 

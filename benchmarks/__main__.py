@@ -1,5 +1,6 @@
 """All benchmarks: python -m benchmarks [--small] [core|endpoints|creation|listings|...]...
 
+load: ten minutes of 32 clients; runs only when it is named.
 --small: all of them in some minutes, with a tenth of the rows and fewer rounds.
 Prints each goal with its target and the measured figure; both parts of a ratio come from the same
 run. Nothing is asserted: a busy machine is not a failure.
@@ -20,7 +21,9 @@ from benchmarks import (
     deliveries,
     endpoints,
     listings,
+    load_run,
     many_resources,
+    memory,
     office,
     public_limits,
     startup,
@@ -49,7 +52,10 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "completions": completions.measure,
     "office": office.measure,
     "startup": startup.measure,
+    "memory": memory.measure,
+    "load": load_run.measure,
 }
+ALONE = frozenset({"load"})  # only when it is named
 SIGNS = {True: "reached", False: "MISSED", None: ""}
 
 
@@ -65,7 +71,7 @@ def main() -> None:
     names = [name for name in sys.argv[1:] if name != "--small"]
     if "--small" in sys.argv:
         os.environ["BENCH_SMALL"] = "1"
-    chosen = names or list(PARTS)
+    chosen = names or [name for name in PARTS if name not in ALONE]
     unknown = [name for name in chosen if name not in PARTS]
     if unknown:
         sys.exit(f"Unknown: {' '.join(unknown)}. There are: {' '.join(PARTS)}.")

@@ -1,15 +1,17 @@
-"""One booking as bare INSERTs and through create_booking, alternating, each on one connection.
+"""One booking as bare INSERTs, through create_booking and by POST /bookings, in turn.
 
-python -m benchmarks.create_booking_vs_inserts, in the service's environment: prints seconds per
-booking.
+python -m benchmarks.create_booking_vs_inserts PORT, in the environment of the service that answers
+on this port: prints seconds per booking.
 """
 
 import json
 import sqlite3
+import sys
 import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from statistics import median
 from typing import Any
@@ -25,7 +27,9 @@ from django.db import connection  # noqa: E402
 from apps_config.models import App  # noqa: E402
 from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
+from benchmarks.creation import body_of  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
+from benchmarks.stage import HttpClient  # noqa: E402
 from bookings.booking_target import BookingTarget  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402
 from bookings.models import Booking, BookingNotification, Customer, StateChange  # noqa: E402
@@ -127,6 +131,11 @@ class Bare:
         return fresh.get(value, value) if isinstance(value, (str, uuid.UUID, datetime)) else value
 
 
+def post_booking(client: HttpClient, filled: dict[str, Any], number: int) -> None:
+    body = body_of(filled["resources"][0], number)
+    client.call("POST", "/bookings", body, status=201)
+
+
 def time_round(make: Callable[[int], None], numbers: Any) -> float:
     start = time.perf_counter()
     for _ in range(PER_ROUND):
@@ -144,6 +153,7 @@ def main() -> None:
     runs: dict[str, Callable[[int], None]] = {
         "bare": bare.make,
         "service": lambda number: make_with_service(calendar, app, number),
+        "http": partial(post_booking, HttpClient(int(sys.argv[1]), filled["key"]), filled),
     }
     times: dict[str, list[float]] = {name: [] for name in runs}
     for make in runs.values():

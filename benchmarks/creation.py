@@ -22,7 +22,6 @@ from benchmarks.stage import Goal, Stage, milliseconds, own_postgres
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-ROUNDS, PER_ROUND = 9, 60
 
 
 def body_of(resource_id: str, number: int) -> dict[str, Any]:
@@ -43,17 +42,6 @@ def reminder(minutes: int) -> dict[str, Any]:
         "settings": {"recipient": "customer"},
         "when": {"type": "before", "unit": "mins", "time": minutes},
     }
-
-
-def measure_http(stage: Stage, key: str, resource_id: str, numbers: Any) -> float:
-    client = stage.client(key)
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        for _ in range(PER_ROUND):
-            client.call("POST", "/bookings", body_of(resource_id, next(numbers)), status=201)
-        times.append((time.perf_counter() - start) / PER_ROUND)
-    return median(times)
 
 
 def measure_series(stage: Stage, key: str, resource_id: str) -> float:
@@ -152,7 +140,8 @@ def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) 
 def measure_database(url: str, folder: Path, name: str, target: float) -> list[Goal]:
     stage = Stage(url, folder)
     try:
-        rates = stage.script("benchmarks.create_booking_vs_inserts")
+        stage.start(workers=2)
+        rates = stage.script("benchmarks.create_booking_vs_inserts", str(stage.service.port))
         ratio = rates["bare"] / rates["service"]
         found = [
             Goal(
@@ -163,7 +152,6 @@ def measure_database(url: str, folder: Path, name: str, target: float) -> list[G
                 ratio >= target,
             )
         ]
-        stage.start(workers=2)
         return found + measure_served(stage, rates, name)
     finally:
         stage.stop()
@@ -172,16 +160,25 @@ def measure_database(url: str, folder: Path, name: str, target: float) -> list[G
 def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]:
     numbers = count(100_000)
     key, resources = rates["key"], rates["resources"]
-    posted = measure_http(stage, key, resources[0], numbers)
-    share = rates["service"] / posted
+    posted = rates["http"]
+    of_service, of_inserts = rates["service"] / posted, rates["bare"] / posted
+    note = f"{milliseconds(posted)} against {milliseconds(rates['service'])}"
+    bare_note = f"{milliseconds(posted)} against {milliseconds(rates['bare'])}"
     found = [
         Goal(
             f"P6 POST /bookings, {name}",
             "at least 0.6 of create_booking's rate",
-            share,
-            f"{milliseconds(posted)} against {milliseconds(rates['service'])}",
-            share >= 0.6,
-        )
+            of_service,
+            note,
+            of_service >= 0.6,
+        ),
+        Goal(
+            f"P6' POST /bookings, {name}",
+            "at least 0.4 of bare INSERTs",
+            of_inserts,
+            bare_note,
+            of_inserts >= 0.4,
+        ),
     ]
     series = measure_series(stage, key, resources[-1])
     found.append(

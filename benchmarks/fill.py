@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited.
+"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited|load.
 
 Prints keys and ids as JSON.
 """
@@ -144,12 +144,13 @@ def fill_connected() -> dict[str, Any]:
     return found
 
 
-def fill_app(slug: str) -> dict[str, Any]:
-    """An app of that slug, without anything in it."""
-    return make_app(slug, 0)[0]
+def fill_app(slug: str, resources: int = 0) -> dict[str, Any]:
+    """An app of that slug, with free resources and nothing else."""
+    return make_app(slug, resources)[0]
 
 
 if __name__ == "__main__":
     fills = {"small": fill_small, "many": fill_many, "connected": fill_connected}
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
+    fills["load"] = partial(fill_app, "load", 32)
     print(json.dumps(fills[sys.argv[1]]()))

@@ -9,7 +9,7 @@ from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.event_reservations import EVENT_WORDS, EventDetails
 from availability.hold_lifecycle import find_hold, with_companions
-from availability.models import Calendar, Hold, Project, ProjectResource
+from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
     check_in_no_project,
@@ -31,6 +31,7 @@ from bookings.serializers import (
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
 from bookings.services.seats import OWNER_PATH
+from common.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 
@@ -121,12 +122,11 @@ def _find_calendar(
     calendar_id, resource_id = target.get("calendar_id"), target.get("resource_id")
     only = caller.resource_id
     if calendar_id:
-        name, wanted = "calendar", {"id": calendar_id}
-    elif resource_id or only:
-        name, wanted = "resource", {"resource_id": resource_id or only}
+        name, calendar = "calendar", _find_app_calendar(app, calendar_id)
+    elif wanted := resource_id or only:
+        name, calendar = "resource", target_calendar(app, wanted)
     else:
         return None
-    calendar = target_calendar(app, **wanted)
     if calendar is None or only not in (None, calendar.resource_id):
         raise Invalid.at(flat.path(f"{name}_id"), f"There is no such {name}.")
     if resource_id and calendar.resource_id != resource_id:
@@ -149,12 +149,25 @@ def check_is_of_project(project_id: uuid.UUID, calendar: Calendar) -> None:
         raise Invalid.at("resource_id", "There is no such resource.")
 
 
-def target_calendar(app: App, **wanted: Any) -> Calendar | None:
-    """Return the app's calendar of that id, or the resource's first own one, with its resource."""
-    calendars = Calendar.objects.for_app(app).select_related("resource").filter(**wanted)
-    if "id" not in wanted:
-        calendars = calendars.own()
-    return calendars.order_by("created_at", "id").first()
+def target_calendar(app: App, resource_id: uuid.UUID) -> Calendar | None:
+    """Return the first own calendar of the app's resource, with the resource."""
+    return next(iter(_OWN_CALENDARS(app.id, resource_id)), None)
+
+
+def _find_app_calendar(app: App, calendar_id: uuid.UUID) -> Calendar | None:
+    return next(iter(_CALENDAR(app.id, calendar_id)), None)
+
+
+def _calendars_with_resource(app_id: uuid.UUID) -> CalendarQuerySet:
+    return Calendar.objects.for_app(app_id).select_related("resource")
+
+
+_CALENDAR = FixedQuery(lambda app, calendar: _calendars_with_resource(app).filter(id=calendar))
+_OWN_CALENDARS = FixedQuery(
+    lambda app, resource: (
+        _calendars_with_resource(app).own().filter(resource=resource).order_by("created_at", "id")
+    )
+)
 
 
 def _find_holds(

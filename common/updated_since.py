@@ -38,10 +38,15 @@ def start_on_postgresql() -> datetime:
     for entry in connection.run_on_commit:
         if isinstance(entry[1], _Start):
             return entry[1].moment
-    start = _Start(_read_start())
+    moment = _read_start()
+    remember_start(moment)
+    return moment
+
+
+def remember_start(moment: datetime) -> None:
+    """Save the query of `transaction_start`: a statement of the transaction has read it already."""
     if connection.in_atomic_block:
-        connection.on_commit(start)
-    return start.moment
+        connection.on_commit(_Start(moment.astimezone(UTC)))
 
 
 class _Start:

@@ -84,8 +84,7 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
             plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
     if rows:
-        insert_rows(plans)
-        insert_rows(rows)
+        insert_rows(plans, rows)
         wake_dispatchers_after_commit(rows)
 
 

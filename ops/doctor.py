@@ -246,7 +246,7 @@ def _check_folder(folder: Path) -> Finding:
 
 def check_beat() -> Finding:
     seen_at = last_heartbeat()
-    fix = "Start one beat (celery -A scheduling beat) and a worker for the queue celery."
+    fix = "Start one beat (celery -A scheduling.beat beat) and a worker for the queue celery."
     if seen_at is None:
         return Finding(FAIL, "never seen", f"{fix} The first heartbeat takes 30 seconds.")
     age = seconds_since(seen_at, database_now())

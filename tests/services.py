@@ -689,7 +689,7 @@ class Service:
         self.wait_for_log(name, "ready.")
 
     def start_beat(self) -> None:
-        self.start("beat", "celery", "--app", "scheduling", "beat", "--loglevel", "info")
+        self.start("beat", "celery", "--app", "scheduling.beat", "beat", "--loglevel", "info")
 
     def start(self, name: str, module: str, *args: str) -> None:
         with open(self.folder / f"{name}.log", "ab") as log:

@@ -180,6 +180,31 @@ LISTINGS = {
 }
 
 
+@pytest.mark.postgresql
+def test_a_booking_takes_ten_statements(tenant: Tenant) -> None:
+    """Key, calendar, lock, conflicts, event, booking, its rows, webhooks, calendars, deliveries.
+
+    A booking with the app's reminders takes one more, which reads them.
+    """
+    resource = tenant.make_resource()
+    body = {
+        "resource_id": resource["id"],
+        "start": "2030-01-07T09:00:00Z",
+        "end": "2030-01-07T10:00:00Z",
+        "what": "Check-up",
+        "customer": {"name": "Marty", "email": "marty@example.com"},
+        "event_notifications": [],
+    }
+
+    with Queries(connection) as queries:
+        answer = tenant.post("/bookings", body)
+
+    control = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+    sent = [query["sql"] for query in queries.captured_queries]
+    assert answer.status == 201
+    assert len([sql for sql in sent if not sql.startswith(control)]) == 10
+
+
 @pytest.mark.parametrize("make", LISTINGS)
 def test_listings_take_as_many_queries_for_many_rows(
     fill_tenant: Callable[..., Tenant], make: Callable[[Tenant, int], Any]

@@ -59,6 +59,14 @@ class TooManyStarts(TooManySlots):
     """The result may be within the limit, but too many equal slots must be merged for it."""
 
 
+def find_starts(
+    timeline: ResourceTimeline, slot_request: SlotRequest, *, limit: int = MAX_SLOTS
+) -> list[int]:
+    """Return the sorted starts of one timeline's slots. Raises TooManySlots."""
+    candidates = _candidates_of(timeline, slot_request, limit)
+    return candidates if slot_request.length is not None else [start for start, _ in candidates]
+
+
 def free_intervals(timeline: ResourceTimeline, slot_request: SlotRequest) -> Intervals:
     """Return the free time in the range, from `not_before` on; a slot inside it is free."""
     return _clip_past(_gaps(timeline, slot_request), slot_request)

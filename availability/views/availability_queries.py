@@ -19,7 +19,13 @@ from availability.legacy_findtime import (
 from availability.models import Calendar
 from availability.query_input import common_zone, parse_availability_query
 from availability.records import RESOURCE_EXAMPLE
-from availability.search import AvailabilityQuery, explain_query, search_slots, search_unavailable
+from availability.search import (
+    AvailabilityQuery,
+    explain_query,
+    search_dates,
+    search_slots,
+    search_unavailable,
+)
 from availability.serializers.queries import FindtimeSerializer, QuerySerializer
 from availability.slot_rendering import (
     CountRecord,
@@ -122,14 +128,13 @@ class DatesView(QueryView):
 
     @describe_query(
         "List dates with slots and their resources",
-        "A short form of POST /v2/availability.",
+        "A short form of POST /v2/availability. In round robin, a date lists every resource with a"
+        " slot. 422 on `to` for more than 100,000 pairs of date and resource.",
         DateRecord,
     )
     def post(self, request: ApiRequest) -> Response:
         query, zone = self.read_query(request)
-        # Round robin returns one resource per slot; this endpoint lists every free one.
-        mode = "mutual" if query.terms.mode == "mutual" else "exclusive"
-        records = date_records(search_slots(query, mode=mode), zone)
+        records = date_records(search_dates(query, zone))
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
 

@@ -18,7 +18,7 @@ from bookings.services.transition_log import (
     completes_at_of,
     expires_at_of,
     new_change,
-    write_transitions,
+    write_first_transitions,
 )
 from common.sql import insert_rows
 from common.updated_since import transaction_start
@@ -134,33 +134,21 @@ def write_bookings(
 ) -> None:
     """Insert new bookings of one draft with their customers, notifications and log entries."""
     insert_rows(bookings)
-    customers = {
-        booking.id: [
-            Customer(app_id=booking.app_id, booking=booking, position=position, **customer)
-            for position, customer in enumerate(new.customers)
-        ]
-        for booking in bookings
-    }
-    insert_rows([customer for rows in customers.values() for customer in rows])
     wanted = _notifications_of(new, target)
-    notifications = {
-        booking.id: [BookingNotification(booking=booking, **values) for values in wanted]
+    transitions = [
+        Transition(
+            booking,
+            new_change(booking, new.action, INITIALIZED, actor, now),
+            suppress_mail_to=new.suppress_mail_to,
+            customers=[
+                Customer(app_id=booking.app_id, booking=booking, position=position, **customer)
+                for position, customer in enumerate(new.customers)
+            ],
+            notifications=[BookingNotification(booking=booking, **values) for values in wanted],
+        )
         for booking in bookings
-    }
-    insert_rows([notification for rows in notifications.values() for notification in rows])
-    write_transitions(
-        [
-            Transition(
-                booking,
-                new_change(booking, new.action, INITIALIZED, actor, now),
-                suppress_mail_to=new.suppress_mail_to,
-                customers=customers[booking.id],
-                notifications=notifications[booking.id],
-            )
-            for booking in bookings
-        ],
-        are_new=True,
-    )
+    ]
+    write_first_transitions(transitions)
 
 
 def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[str, Any]]:

@@ -2,9 +2,10 @@
 
 import random
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any
 
 from django.db import transaction
@@ -32,6 +33,7 @@ from bookings.booking_target import BookingTarget
 from bookings.models import Booking, Series
 from bookings.services.create import NewBooking, new_row, write_bookings
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
+from bookings.services.resource_assignment import FIRST_BATCH
 from bookings.services.transition_log import Actor
 from common.errors import Invalid
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
@@ -91,36 +93,84 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
 
 
 def _live_busy(
-    choices: Sequence[_ResourceChoice], new: NewSeries, target: BookingTarget
+    choices: Iterable[_ResourceChoice], new: NewSeries, target: BookingTarget
 ) -> ExternalBusy:
     """Return the live busy times of the connected calendars at the occurrences."""
-    time_request = _time_request(new, target, (new.start, new.end))
-    if not choices or not needs_live_check(time_request, target):
+    if not _needs_live_check(new, target):
         return {}
-    resource_ids = {resource.id for choice in choices for resource in choice.resources}
-    times = _expand(new, choices[0].resources[0].zone)
-    return fetch_live_busy_for([_time_request(new, target, time) for time in times], resource_ids)
+    resources = [resource for choice in choices for resource in choice.resources]
+    if not resources:
+        return {}
+    times = _expand(new, resources[0].zone)
+    return fetch_live_busy_for(
+        [_time_request(new, target, time) for time in times],
+        {resource.id for resource in resources},
+    )
+
+
+def _needs_live_check(new: NewSeries, target: BookingTarget) -> bool:
+    return needs_live_check(_time_request(new, target, (new.start, new.end)), target)
 
 
 def _resource_choices(
     new: NewSeries, target: BookingTarget, candidates: AvailabilityQuery
-) -> list[_ResourceChoice]:
-    """Return the choices of resources, best first; checked without a lock."""
+) -> Iterable[_ResourceChoice]:
+    """Return the choices of resources, best first; checked without a lock.
+
+    Those after the first batch with a free one are read when the iteration reaches them, but at
+    once for a live check.
+    """
     resources = list(candidates.resources)
     if not resources:
         return []
-    groups = [resources] if target.mode == "mutual" else [[resource] for resource in resources]
+    if target.mode == "mutual" or len(resources) == 1:
+        return [_ResourceChoice(resources, (), ())]  # a single choice: checked under its lock
     if target.mode == "roundrobin_random":
-        random.shuffle(groups)
-    if len(groups) == 1:
-        return [_ResourceChoice(groups[0], (), ())]  # a single choice: checked under its lock
-    choices = [_check_occurrences(group, candidates, new, target) for group in groups]
-    choices.sort(key=lambda choice: choice.conflicts)
-    free = [choice for choice in choices if not choice.conflicts]
-    return free or choices[:1]
+        random.shuffle(resources)
+    choices = _free_choices(resources, candidates, new, target)
+    first = next(choices)
+    return [first, *choices] if _needs_live_check(new, target) else chain([first], choices)
 
 
-def _check_occurrences(
+def _free_choices(
+    resources: Sequence[SearchResource],
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+) -> Iterator[_ResourceChoice]:
+    """Yield the resources that are free for all occurrences, else the one with least conflicts."""
+    upcoming, size, some_free, conflicting = iter(resources), FIRST_BATCH, False, []
+    while batch := list(islice(upcoming, size)):
+        for choice in _check_each(batch, candidates, new, target):
+            if choice.conflicts:
+                conflicting.append(choice)
+            else:
+                some_free = True
+                yield choice
+        size *= 4
+    if not some_free:
+        yield min(conflicting, key=lambda choice: choice.conflicts)
+
+
+def _check_each(
+    resources: Sequence[SearchResource],
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+) -> list[_ResourceChoice]:
+    """Check the occurrences for each resource alone; at most two queries per time zone."""
+    times = {zone: _expand(new, zone) for zone in {resource.zone for resource in resources}}
+    judged: dict[uuid.UUID, list[RequestRefusal]] = {}
+    for zone in times:
+        alike = [resource for resource in resources if resource.zone == zone]
+        judged |= _judge_occurrences(alike, times[zone], candidates, new, target)
+    return [
+        _ResourceChoice([resource], times[resource.zone], judged[resource.id])
+        for resource in resources
+    ]
+
+
+def _check_together(
     resources: Sequence[SearchResource],
     candidates: AvailabilityQuery,
     new: NewSeries,
@@ -128,15 +178,25 @@ def _check_occurrences(
 ) -> _ResourceChoice:
     """Check the occurrences in the first resource's zone; keep the first refusal of each."""
     times = _expand(new, resources[0].zone)
-    claims = [_time_request(new, target, time) for time in times]
-    judged = check_requests(
-        claims, restrict_to_resources(candidates, [resource.id for resource in resources])
-    )
+    judged = _judge_occurrences(resources, times, candidates, new, target)
     verdicts = [
         next((verdict for verdict in column if verdict), None)
         for column in zip(*judged.values(), strict=True)
     ]
     return _ResourceChoice(resources, times, verdicts)
+
+
+def _judge_occurrences(
+    resources: Sequence[SearchResource],
+    times: Sequence[Times],
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+) -> dict[uuid.UUID, list[RequestRefusal]]:
+    """Return, by resource, the refusal of each occurrence; None if it is free."""
+    claims = [_time_request(new, target, time) for time in times]
+    ids = [resource.id for resource in resources]
+    return check_requests(claims, restrict_to_resources(candidates, ids))
 
 
 def _expand(new: NewSeries, zone: str) -> list[Times]:
@@ -166,7 +226,7 @@ def _create_at(
     calendars = _calendars_of(target, choice.resources)
     if not calendars or not lock_resources_of_calendars(calendars):
         raise Invalid.at("resource_id", "The resource no longer exists.")
-    choice = _check_occurrences(choice.resources, candidates, new, target)
+    choice = _check_together(choice.resources, candidates, new, target)
     made = [
         times for times, verdict in zip(choice.times, choice.verdicts, strict=True) if not verdict
     ]

@@ -129,14 +129,26 @@ def new_change(
     )
 
 
-def write_transitions(transitions: Sequence[Transition], *, are_new: bool = False) -> None:
-    """Insert the log entries and call every listener, after all other rows are written.
-
-    are_new: the bookings are made in this transaction, and have no earlier entries.
+def write_first_transitions(transitions: Sequence[Transition]) -> None:
+    """Insert the first log entries of new bookings, their customers and their notifications, and
+    call every listener. The bookings are inserted in this transaction.
     """
-    if not are_new:
-        _order_ids([transition.change for transition in transitions])
+    insert_rows(
+        [customer for transition in transitions for customer in transition.customers],
+        [row for transition in transitions for row in transition.notifications],
+        [transition.change for transition in transitions],
+    )
+    _notify_listeners(transitions)
+
+
+def write_transitions(transitions: Sequence[Transition]) -> None:
+    """Insert the log entries and call every listener, after all other rows are written."""
+    _order_ids([transition.change for transition in transitions])
     insert_rows([transition.change for transition in transitions])
+    _notify_listeners(transitions)
+
+
+def _notify_listeners(transitions: Sequence[Transition]) -> None:
     for transition in transitions:
         transition.take_with(transitions)
     for listener in on_transition:

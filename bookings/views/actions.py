@@ -168,7 +168,7 @@ class RescheduleView(BookingScopedView):
         """Return the first calendar of the new resource; None: the resource does not change."""
         if resource_id is None or resource_id == booking.resource_id:
             return None
-        calendar = target_calendar(self.app, resource_id=resource_id)
+        calendar = target_calendar(self.app, resource_id)
         if calendar is None or self.caller.resource_id:
             raise Invalid.at("resource_id", "There is no such resource.")
         if booking.project_id and self.caller.is_widget:

@@ -237,7 +237,7 @@ def _find_calendar(booking: Booking, resource_id: object) -> Calendar | None:
         wanted = uuid.UUID(str(resource_id))
     except ValueError:
         wanted = uuid.UUID(int=0)
-    calendar = target_calendar(booking.app, resource_id=wanted)
+    calendar = target_calendar(booking.app, wanted)
     if calendar is None:
         raise Invalid.at("resource_id", "There is no such resource.")
     return calendar

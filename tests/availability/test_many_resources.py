@@ -179,6 +179,36 @@ def test_round_robin_counts_each_slot_once(tenant: Tenant) -> None:
     assert answers["exclusive"].error == refusal(to=many)
 
 
+def test_dates_count_pairs_of_date_and_resource(tenant: Tenant) -> None:
+    """13 resources have more than 100,000 free times, on 13 times as many dates."""
+    ids = [resource["id"] for resource in make_resources(tenant, *[{}] * 13)]
+
+    answers = [
+        tenant.post("/availability/dates", {"resources": ids, **MANY_STARTS, "mode": mode})
+        for mode in ("roundrobin_random", "roundrobin_prioritized", "exclusive")
+    ]
+
+    slots = ask(tenant, ids[0], **MANY_STARTS).data
+    expected = [{"date": day, "resources": ids} for day in sorted({s["start"][:10] for s in slots})]
+    assert [answer.data for answer in answers] == [expected] * 3
+
+
+def test_too_many_pairs_of_date_and_resource_are_refused(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MAX_SLOTS", 11)
+    ids = [resource["id"] for resource in make_resources(tenant, {}, {})]
+
+    answers = [
+        tenant.post("/availability/dates", {"resources": ids, "to": to})
+        for to in ("4 days", "8 days")
+    ]
+
+    many = "More than 100,000 slots: request a shorter range."
+    assert answers[0].status == 200
+    assert answers[1].error == refusal(to=many)
+
+
 def test_too_many_starts_are_refused(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer would be small enough, but every resource has to be looked at for it."""
     monkeypatch.setattr(slots, "MAX_STARTS_PER_SLOT", 0.16)  # 16,000 starts

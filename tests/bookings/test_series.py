@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from tests.availability.queries import refusal
 from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, entry, shown, span, taken
+from tests.queries import Queries
 from tests.world import BERLIN, Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -246,6 +248,30 @@ def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -
 
     assert answer.status == 201
     assert [taken(tenant, bob["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
+
+
+def test_choosing_takes_as_many_queries_for_many_resources(tenant: Tenant) -> None:
+    """The first batch is taken; only the last of the project's resources is free."""
+    counts = {}
+    for number in (2, 7, 9):
+        resources = [tenant.make_resource(f"R{number}") for _ in range(number)]
+        for resource in resources[:-1]:
+            tenant.book(resource_id=resource["id"], **span("09:30", "10:30", DAYS[2]))
+        project = tenant.make_project(
+            *[resource["id"] for resource in resources],
+            availability={"mode": "roundrobin_prioritized", "length": "1 hour", "to": "12 months"},
+        )
+
+        with Queries(connection) as queries:
+            tenant.book(project_id=project["id"], **WEEKLY)
+
+        counts[number] = len(queries)
+        assert [taken(tenant, resources[-1]["id"], day=day) for day in DAYS] == [
+            ["09:00-10:00"]
+        ] * 3
+
+    # Nine resources are two batches: one more query for busy times.
+    assert counts == {2: counts[2], 7: counts[2], 9: counts[2] + 1}
 
 
 def test_a_mutual_series_takes_the_time_of_all(tenant: Tenant, ada: Any) -> None:

@@ -228,7 +228,7 @@ def test_the_beat(db: None) -> None:
     assert late == Finding(
         "FAIL",
         "last seen 5 min ago",
-        "Start one beat (celery -A scheduling beat) and a worker for the queue celery.",
+        "Start one beat (celery -A scheduling.beat beat) and a worker for the queue celery.",
     )
 
 

@@ -6,38 +6,21 @@ or when one ends. In production, docker compose or systemd runs the same three c
 
 import contextlib
 import fcntl
-import http.client
 import ipaddress
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
-import threading
-import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
-
-# Outlives a killed supervisor: its standard input then ends, and it stops the processes named on
-# it. It signals the leaders first, so that the worker can finish its tasks, then whole groups.
-WATCHDOG = """
-trap '' INT TERM HUP
-while read -r pid; do leaders="$leaders $pid"; done
-alive() { for pid in $leaders; do kill -s 0 -- "-$pid" && return; done; }
-for pid in $leaders; do kill -s TERM -- "$pid"; done
-left=$1
-while alive && [ "$left" -gt 0 ]; do sleep 1; left=$((left - 1)); done
-for pid in $leaders; do kill -s KILL -- "-$pid"; done
-"""
 
 
 class Command(BaseCommand):
@@ -59,12 +42,13 @@ class Command(BaseCommand):
             clear_queue()
             prepare_database(demo=not options["no_demo"])
             url = f"http://{reachable_address(listener)}:{port}"
-            supervisor = Supervisor(options["grace"], lock, verbose=options["verbose"])
-            supervisor.run(
-                listener,
-                process_commands(listener, verbose=options["verbose"]),
-                url,
-                when_ready=lambda: say(welcome_text(url, demo=not options["no_demo"])),
+            become_supervisor(
+                commands=process_commands(listener, verbose=options["verbose"]),
+                environment=process_environment(url, verbose=options["verbose"]),
+                listener=listener.fileno(),
+                lock=lock.fileno(),
+                grace=options["grace"],
+                welcome=welcome_text(url, demo=not options["no_demo"]),
             )
 
 
@@ -152,7 +136,46 @@ def process_commands(listener: socket.socket, *, verbose: bool) -> dict[str, lis
     worker = [*celery, "worker", "--loglevel", level, "--concurrency", "2", "-O", "fair"]
     # A single worker needs no gossip; mingle would take a second.
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return {"web": web, "worker": worker, "beat": [*celery, "beat", "--loglevel", level]}
+    beat = [sys.executable, "-m", "celery", "--quiet", "--app", "scheduling.beat", "beat"]
+    return {"web": web, "worker": worker, "beat": [*beat, "--loglevel", level]}
+
+
+def process_environment(url: str, *, verbose: bool) -> dict[str, str]:
+    """Return the variables to add to those of this process."""
+    defaults = {
+        "PUBLIC_URL": url,
+        # During set-up, webhook receivers usually run on the same machine.
+        "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        # Celery warns about root, which is often the only user in a container.
+        "PYTHONWARNINGS": "ignore:You're running the worker with superuser",
+        "LOG_LEVEL": "INFO" if verbose else "WARNING",
+        "WEB_THREADS": "4",
+        # glibc keeps freed memory for each thread that has used some.
+        "MALLOC_ARENA_MAX": "2",
+    }
+    added = {name: value for name, value in defaults.items() if name not in os.environ}
+    if not settings.REDIS_URL:
+        # The file broker moves each message into the temporary folder before it reads it.
+        added["TMPDIR"] = str(settings.QUEUE_DIR / "tmp")
+    return added | {"PYTHONUNBUFFERED": "1"}
+
+
+def become_supervisor(*, listener: int, lock: int, **plan: Any) -> NoReturn:
+    """Replace this process, with Django in its memory, by the supervisor.
+
+    Both numbers are open files, which stay open. The plan has the demo's key and password, which
+    arguments of a process would show to other users.
+    """
+    read, write = os.pipe()
+    for number in (listener, lock, read):
+        os.set_inheritable(number, True)
+    content = json.dumps({**plan, "listener": listener, "lock": lock}).encode()
+    os.write(write, content)
+    os.close(write)
+    sys.stdout.flush()
+    os.chdir(settings.BASE_DIR)
+    command = [sys.executable, "-m", "ops.process_supervisor", str(read)]
+    os.execv(command[0], command)  # noqa: S606 # nosec B606
 
 
 def welcome_text(url: str, *, demo: bool) -> str:
@@ -181,139 +204,3 @@ def welcome_text(url: str, *, demo: bool) -> str:
             f"  {call} -d '{json.dumps(booking)}' {url}/v2/bookings",
         ]
     return "\n".join([*lines, ""])
-
-
-class Supervisor:
-    """Starts the children, forwards their output, and makes sure that all of them end."""
-
-    def __init__(self, grace: int, lock: IO[str], *, verbose: bool) -> None:
-        self.grace, self.lock, self.verbose = grace, lock, verbose
-        self.children: dict[str, subprocess.Popen[bytes]] = {}
-        self.readers: list[threading.Thread] = []
-        self.stop_asked = False
-
-    def run(
-        self,
-        listener: socket.socket,
-        commands: dict[str, list[str]],
-        url: str,
-        when_ready: Callable[[], None],
-    ) -> None:
-        """Run until a stop is requested (returns) or a child exits (raises CommandError)."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self.ask_to_stop)
-        heard, told = os.pipe()
-        watchdog = self.start_watchdog(heard)
-        try:
-            for name, command in commands.items():
-                self.start(name, command, listener, url)
-                os.write(told, b"%d\n" % self.children[name].pid)
-            address = listener.getsockname()[:2]
-            listener.close()
-            if self.answers(address):
-                when_ready()
-            while not self.stop_asked:
-                self.check_children()
-                time.sleep(0.2)
-            say("Stopping ...")
-        finally:
-            self.stop_children()
-            watchdog.kill()
-            watchdog.wait()
-
-    def ask_to_stop(self, number: int, frame: object) -> None:
-        if self.stop_asked:  # a second request kills at once
-            self.signal_groups(signal.SIGKILL)
-        self.stop_asked = True
-
-    def start_watchdog(self, heard: int) -> subprocess.Popen[bytes]:
-        """Start the watchdog; it holds the folder's lock, so no service starts before it ends."""
-        return subprocess.Popen(
-            ["/bin/sh", "-c", WATCHDOG, "watchdog", str(self.grace)],
-            stdin=heard,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[self.lock.fileno()],
-            start_new_session=True,
-        )
-
-    def start(self, name: str, command: list[str], listener: socket.socket, url: str) -> None:
-        env = os.environ | {"PYTHONUNBUFFERED": "1"}
-        env.setdefault("PUBLIC_URL", url)
-        # During set-up, webhook receivers usually run on the same machine.
-        env.setdefault("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8,::1/128")
-        # Celery warns about root, which is often the only user in a container.
-        env.setdefault("PYTHONWARNINGS", "ignore:You're running the worker with superuser")
-        env.setdefault("LOG_LEVEL", "INFO" if self.verbose else "WARNING")
-        env.setdefault("WEB_THREADS", "4")
-        if not settings.REDIS_URL:
-            # The file broker moves each message into the temporary folder before it reads it.
-            env["TMPDIR"] = str(settings.QUEUE_DIR / "tmp")
-        # A session of its own: Ctrl-C reaches only the supervisor, which signals only the leader.
-        # Signalling the worker's pool too would lose running tasks.
-        child = subprocess.Popen(
-            command,
-            cwd=settings.BASE_DIR,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=[listener.fileno()] if name == "web" else [],
-            start_new_session=True,
-        )
-        self.children[name] = child
-        reader = threading.Thread(target=forward_output, args=(name, child.stdout), daemon=True)
-        reader.start()
-        self.readers.append(reader)
-
-    def answers(self, address: tuple[str, int], seconds: float = 60) -> bool:
-        """Return True as soon as web answers; False if a stop is requested first."""
-        deadline = time.monotonic() + seconds
-        while not self.stop_asked:
-            self.check_children()
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                web = http.client.HTTPConnection(*address, timeout=1)
-                web.request("GET", "/healthz")
-                if web.getresponse().status == 200:
-                    return True
-            if time.monotonic() > deadline:
-                raise CommandError(f"/healthz did not answer 200 within {seconds:.0f} seconds")
-            time.sleep(0.1)
-        return False
-
-    def check_children(self) -> None:
-        for name, child in self.children.items():
-            if child.poll() is not None:
-                raise CommandError(f"{name} ended by itself (exit code {child.returncode})")
-
-    def stop_children(self) -> None:
-        """Terminate the leaders; after the grace period, kill the remaining process groups."""
-        self.stop_asked = True
-        for child in self.children.values():
-            child.terminate()  # no effect on an ended process
-        deadline = time.monotonic() + self.grace
-        for child in self.children.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(max(0, deadline - time.monotonic()))
-        self.signal_groups(signal.SIGKILL)
-        for child in self.children.values():
-            child.wait()
-        for reader in self.readers:
-            reader.join(1)
-
-    def signal_groups(self, number: int) -> None:
-        for child in self.children.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, number)
-
-
-def forward_output(name: str, stream: IO[bytes]) -> None:
-    for line in stream:
-        say(f"{name:<6} | {line.decode(errors='replace').rstrip()}")
-
-
-def say(text: str) -> None:
-    """Print a line; ignore a closed terminal or a broken pipe."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()

@@ -1,0 +1,122 @@
+"""Ten minutes of load: availability, bookings, lists and webhooks at once, from 32 clients.
+
+Prints requests, answers 5xx, p50, p99 and memory of every minute. Meant for a quiet machine.
+"""
+
+import contextlib
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from statistics import quantiles
+
+import psutil
+
+from benchmarks.deliveries import sink
+from benchmarks.endpoints import WEEKS
+from benchmarks.many_resources import Call, make_booker
+from benchmarks.stage import Goal, HttpClient, Stage, is_small, milliseconds, own_postgres
+
+CLIENTS = 32
+
+
+def calls_of(resource_id: str) -> list[Call]:
+    """Return the calls of one client, in turn; its bookings are of its own resource."""
+    search = {"resources": [resource_id], **WEEKS}
+    return [
+        lambda client: client.call("POST", "/availability", search),
+        make_booker(resource_id=resource_id),
+        lambda client: client.call("GET", "/bookings?limit=20"),
+        lambda client: client.call("GET", "/customers?limit=20"),
+    ]
+
+
+class Load:
+    """32 clients that call until the end of the block; `take` returns what they did since."""
+
+    def __init__(self, stage: Stage, key: str, resources: list[str]) -> None:
+        self.over = threading.Event()
+        self.times: list[float] = []
+        self.failures: list[str] = []
+        self.threads = [
+            threading.Thread(target=self._work, args=(stage.client(key), calls_of(resource)))
+            for resource in resources[:CLIENTS]
+        ]
+
+    def _work(self, client: HttpClient, calls: list[Call]) -> None:
+        for call in cycle(calls):
+            if self.over.is_set():
+                return
+            start = time.perf_counter()
+            try:
+                call(client)
+            except (RuntimeError, OSError) as error:
+                self.failures.append(str(error))
+                client.connection.close()
+            self.times.append(time.perf_counter() - start)
+
+    def take(self) -> tuple[list[float], list[str]]:
+        times, self.times = self.times, []
+        failures, self.failures = self.failures, []
+        return times, failures
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        for thread in self.threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.over.set()
+            for thread in self.threads:
+                thread.join()
+
+
+def memory_of(stage: Stage) -> float:
+    """Return the proportional memory of web, worker and beat in MB."""
+    found = [psutil.Process(process.pid) for process in stage.service.processes.values()]
+    family = {child for process in found for child in [process, *process.children(recursive=True)]}
+    return sum(process.memory_full_info().pss for process in family) / 1e6
+
+
+def measure() -> Iterator[Goal]:
+    minutes, length = (3, 10) if is_small() else (10, 60)
+    with own_postgres() as url, tempfile.TemporaryDirectory() as folder, sink(0) as port:
+        stage = Stage(url, Path(folder))
+        stage.env["WEBHOOK_ALLOWED_NETWORKS"] = "127.0.0.0/8"
+        try:
+            stage.start(workers=2)
+            stage.service.start_worker(concurrency=2)
+            stage.service.start_beat()
+            filled = stage.script("benchmarks.fill", "load")
+            hook = {"url": f"http://127.0.0.1:{port}/"}
+            stage.client(filled["key"]).call("POST", "/webhooks", hook, status=201)
+            yield from measure_minutes(stage, filled, minutes, length)
+        finally:
+            stage.stop()
+
+
+def measure_minutes(stage: Stage, filled: dict, minutes: int, length: int) -> Iterator[Goal]:
+    load = Load(stage, filled["key"], filled["resources"])
+    everything: list[float] = []
+    memory: list[float] = []
+    failed = 0
+    with load.running():
+        for minute in range(1, minutes + 1):
+            time.sleep(length)
+            times, failures = load.take()
+            everything += times
+            failed += len(failures)
+            memory.append(memory_of(stage))
+            cuts = quantiles(times, n=100)
+            note = f"{len(times) / length:.0f} requests a second, p50 {milliseconds(cuts[49])},"
+            note += f" p99 {milliseconds(cuts[98])}, {memory[-1]:.0f} MB"
+            note += f"; {failures[0]}" if failures else ""
+            yield Goal(f"Load, minute {minute}: failures", "0", len(failures), note, not failures)
+    cuts = quantiles(everything, n=100)
+    yield Goal("Load: failures in all", "0", failed, f"of {len(everything)} requests", not failed)
+    yield Goal("Load: p99 / p50", "at most 3", cuts[98] / cuts[49], "", cuts[98] <= 3 * cuts[49])
+    growth = memory[-1] / memory[min(1, len(memory) - 1)]
+    yield Goal("Load: memory after the second minute", "flat", growth, "times", growth <= 1.1)
