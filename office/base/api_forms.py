@@ -230,7 +230,7 @@ def write_path(body: dict[str, Any], path: str, value: Any) -> None:
 
 
 def shown_value(field: forms.Field, stored: Any) -> Any:
-    """Return the form's value of a stored one; values of another type, by clients, are not shown."""
+    """Return the form's value of a stored one; None for values of another type."""
     if isinstance(field, ShownField):
         return field.shown_value(stored)
     if isinstance(stored, bool):

@@ -19,7 +19,6 @@ from office.base.api_forms import JsonField, ShownField
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
 ELAPSED = ("minutes", "hours", "days")
-ELAPSED_OR_DATES = ("minutes", "hours", "days", "weeks", "months")
 
 
 class TemplateWidget(forms.Widget):

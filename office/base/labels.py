@@ -63,6 +63,45 @@ RULE_WORDS: Mapping[str, str] = {
 }
 
 
+ACTION_WORDS: Mapping[str, str] = {
+    "create": "Create",
+    "confirm": "Confirm",
+    "decline": "Decline",
+    "pay": "Mark as paid",
+    "complete": "Mark as completed",
+    "cancel": "Cancel",
+    "cancel_by_customer": "Cancel on the customer's behalf",
+    "cancel_by_owner": "Cancel on the owner's behalf",
+}
+MAIL_WORDS: Mapping[str, str] = {
+    "tentative": "“Request received” e-mail",
+    "confirmed": "Confirmation e-mail",
+    "paid": "Payment confirmation e-mail",
+    "declined": "“Request declined” e-mail",
+    "cancelled": "Cancellation e-mail",
+    "cancelled_by_customer": "Cancellation e-mail",
+    "cancelled_by_owner": "Cancellation e-mail",
+    "unpaid": "“Not paid in time” e-mail",
+    "rescheduled": "Rescheduling e-mail",
+    "updated": "“Booking changed” e-mail",
+    "reminder": "Reminder e-mail",
+}
+DELIVERY_STATE_WORDS: Mapping[str, str] = {
+    "scheduled": "queued",
+    "sending": "being sent",
+    "delivered": "delivered",
+    "failed": "failed",
+    "expired": "not sent in time",
+    "cancelled": "cancelled",
+    "skipped": "skipped",
+}
+
+
+def mail_words(kind: str) -> str:
+    """Return `Cancellation e-mail` for the kind of an e-mail."""
+    return MAIL_WORDS.get(kind, f"“{state_words(kind).capitalize()}” e-mail")
+
+
 def language_names() -> dict[str, str]:
     """Return the shipped languages: code -> name."""
     names = {code.lower(): name for code, name in settings.LANGUAGES}

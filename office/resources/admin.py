@@ -7,7 +7,7 @@ from urllib.parse import quote
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.db.models import ForeignKey, QuerySet
+from django.db.models import Field, ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -91,7 +91,7 @@ class DateRuleInline(ConstraintInline):
     """The rules of a resource that its weekly hours can't say."""
 
     form = DateRuleForm
-    verbose_name = "dates"
+    verbose_name = "date"
     verbose_name_plural = "Dates off and other dates"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Constraint]:
@@ -116,6 +116,14 @@ class CalendarInline(OfficeInline[Calendar]):
     fields = ("name", "description", "provider", "synced_at")
     readonly_fields = ("provider", "synced_at")
     show_change_link = True
+
+    def formfield_for_dbfield(
+        self, db_field: Field, request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field and db_field.name == "description":
+            field.widget.attrs["rows"] = 1
+        return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
         return super().get_queryset(request).filter(deleted_at=None)
@@ -220,8 +228,15 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
             "Advanced",
             {
                 "classes": ("collapse",),
-                "fields": ("first_name", "last_name", "meta", "id")
-                + ("created_at", "updated_at", "deleted_at"),
+                "fields": (
+                    "first_name",
+                    "last_name",
+                    "meta",
+                    "id",
+                    "created_at",
+                    "updated_at",
+                    "deleted_at",
+                ),
             },
         ),
     )
@@ -298,7 +313,7 @@ def checked(rules: list[dict[str, Any]]) -> ConstraintRules:
     try:
         return parse_constraints(rules)
     except ConstraintError as error:
-        raise Invalid({"availability_constraints": list(error.errors.values())[0]}) from error
+        raise Invalid({"availability_constraints": next(iter(error.errors.values()))}) from error
 
 
 @admin.register(Event)
@@ -370,8 +385,16 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         (
             "Times",
             {
-                "fields": ("length", "timeslot_increments", "buffer", "notice", "horizon")
-                + ("max_per_day", "ignore_all_day_events", "check_external")
+                "fields": (
+                    "length",
+                    "timeslot_increments",
+                    "buffer",
+                    "notice",
+                    "horizon",
+                    "max_per_day",
+                    "ignore_all_day_events",
+                    "check_external",
+                )
             },
         ),
         ("Who", {"fields": ("mode",)}),
@@ -379,16 +402,31 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         (
             "Policies",
             {
-                "fields": ("min_cancel_time", "min_reschedule_time", "max_reschedules")
-                + ("public_reschedule", "rescheduling_url", "pending_blocks")
-                + ("allow_double_bookings", "enforce_availability")
+                "fields": (
+                    "min_cancel_time",
+                    "min_reschedule_time",
+                    "max_reschedules",
+                    "public_reschedule",
+                    "rescheduling_url",
+                    "pending_blocks",
+                    "allow_double_bookings",
+                    "enforce_availability",
+                )
             },
         ),
         (
             "Booking page",
             {
-                "fields": ("page_address", "published", "slug", "submit_button", "success_message")
-                + ("verify_email", "language", "reservation_time")
+                "fields": (
+                    "page_address",
+                    "published",
+                    "slug",
+                    "submit_button",
+                    "success_message",
+                    "verify_email",
+                    "language",
+                    "reservation_time",
+                )
             },
         ),
         ("Reminders", {"fields": ("replaces_notifications",)}),
@@ -396,8 +434,15 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             "Advanced",
             {
                 "classes": ("collapse",),
-                "fields": ("round_to_nearest_hour", "other_ui", "meta", "id")
-                + ("created_at", "updated_at", "deleted_at"),
+                "fields": (
+                    "round_to_nearest_hour",
+                    "other_ui",
+                    "meta",
+                    "id",
+                    "created_at",
+                    "updated_at",
+                    "deleted_at",
+                ),
             },
         ),
     )
@@ -437,7 +482,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Preselect `?resources=`, or the only resource."""
         initial = super().get_changeform_initial_data(request)
-        chosen = [text for text in [initial.get("resources")] if text]
+        chosen = initial.get("resources")
         rows = visible_resources(request, least=Membership.EDITOR)
         if not chosen:
             ids = list(rows.values_list("pk", flat=True)[:2])

@@ -21,11 +21,15 @@ from availability.serializers.projects import (
     ProjectSerializer,
 )
 from office.base.api_forms import ApiForm, choice_field, switch_field
-from office.base.form_fields import ELAPSED_OR_DATES, DurationField, json_field
+from office.base.form_fields import DurationField, json_field
 from office.base.labels import GRAPH_WORDS, language_names
 from office.resources.questions import QuestionsField, questions_of, rows_of
 
 USUAL_LENGTH = "1 hour"
+# The first unit is that of an empty field.
+POLICY_UNITS = ("hours", "days", "minutes")
+NOTICE_UNITS = ("hours", "days", "weeks", "months", "minutes")
+HORIZON_UNITS = ("weeks", "days", "months", "hours", "minutes")
 WHOLE = "whole"
 DEFAULT_GRAPH, DEFAULT_MODE = "instant", "roundrobin_random"
 GRAPH_HELP: Mapping[str, str] = {
@@ -37,7 +41,7 @@ GRAPH_HELP: Mapping[str, str] = {
     "group_customer_payment": "A seat in a group session, which the customer pays for.",
 }
 MODE_WORDS: Mapping[str, str] = {
-    "roundrobin_random": "Anyone who is free: each booking goes to one of them, at random (default)",
+    "roundrobin_random": "Anyone who is free: each booking goes to one of them at random (default)",
     "roundrobin_prioritized": "In order: each booking goes to the first who is free",
     "mutual": "Everyone together: only times when all are free, and all are booked",
     "exclusive": "One of several: times when at least one is free, each with all who are free",
@@ -47,7 +51,9 @@ PAGE_TEXTS = ("submit_button", "success_message")
 
 
 def text_field(
-    label: str, help_text: str, widget: type[forms.Widget] = UnfoldAdminTextInputWidget
+    label: str,
+    help_text: str,
+    widget: forms.Widget | type[forms.Widget] = UnfoldAdminTextInputWidget,
 ) -> forms.CharField:
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
@@ -136,13 +142,13 @@ class ProjectForm(ApiForm):
     description = text_field(
         "Description",
         "Shown on the booking page, in e-mails and calendars. Default: none.",
-        UnfoldAdminTextareaWidget,
+        UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
     where = text_field("Place", "An address, a room or a link. Default: none.")
     payment_url = text_field(
         "Payment link",
-        "For “Pay first”: customers pay there; the booking's id is added to the address. Without it,"
-        " the booking page takes no bookings.",
+        "For “Pay first”: customers pay there; the booking's id is added to the address. Without a"
+        " link, the booking page takes no bookings.",
     )
 
     # Times
@@ -163,13 +169,13 @@ class ProjectForm(ApiForm):
     notice = DurationField(
         label="Minimum notice",
         help_text="How long before the start customers must book. Default: none.",
-        units=ELAPSED_OR_DATES,
+        units=NOTICE_UNITS,
         more={"tomorrow": "from tomorrow on"},
     )
     horizon = DurationField(
         label="How far ahead",
         help_text="How far in the future customers can book. Default: 4 weeks.",
-        units=ELAPSED_OR_DATES,
+        units=HORIZON_UNITS,
     )
     max_per_day = number_field(
         "Bookings per day", "For each resource, through this project. Default: no limit."
@@ -202,12 +208,14 @@ class ProjectForm(ApiForm):
     # Policies
     min_cancel_time = DurationField(
         label="Cancel until",
+        units=POLICY_UNITS,
         help_text="How long before the start customers can still cancel. Default: until the start.",
     )
     min_reschedule_time = DurationField(
         label="Reschedule until",
-        help_text="How long before the start customers can still choose another time. Default: until"
-        " the start.",
+        units=POLICY_UNITS,
+        help_text="How long before the start customers can still choose another time. Default:"
+        " until the start.",
     )
     max_reschedules = number_field(
         "Reschedules", "How often customers can move a booking. Default: 20. 0: never."
@@ -223,7 +231,7 @@ class ProjectForm(ApiForm):
     )
     pending_blocks = switch_field(
         "Requests block their time",
-        "For “Needs approval”: nobody else can book a requested time. Default: the time stays open.",
+        "For “Needs approval”: nobody else can book a requested time. Default: it stays open.",
     )
     allow_double_bookings = switch_field(
         "Allow overlapping bookings", "Several bookings can take place at once. Default: off."
@@ -269,10 +277,10 @@ class ProjectForm(ApiForm):
         }
         help_texts = {
             "name": "The heading of the booking page.",
-            "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old links"
-            " stop working if you change it.",
-            "reservation_time": "Seconds for which a chosen time is held while the customer fills in"
-            " the form. Default: 120 on the booking page, 30 for the API.",
+            "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
+            " links stop working if you change it.",
+            "reservation_time": "Seconds for which a chosen time is held while the customer fills"
+            " in the form. Default: 120 on the booking page, 30 for the API.",
             "replaces_notifications": "Off: the reminders of the app are used (default).",
         }
 

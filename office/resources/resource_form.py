@@ -26,7 +26,9 @@ class ResourceForm(ApiForm):
         label="Weekly hours",
         help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed.",
     )
-    tags = LinesField(label="Tags", help_text="Your own words, to group resources. One per line.")
+    tags = LinesField(
+        label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
+    )
     meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
 
     class Meta:
