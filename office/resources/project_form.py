@@ -280,7 +280,7 @@ class ProjectForm(ApiForm):
             "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
             " links stop working if you change it.",
             "reservation_time": "Seconds for which a chosen time is held while the customer fills"
-            " in the form. Default: 120 on the booking page, 30 for the API.",
+            " in the form. The booking page holds times from 120 on. Default: 30.",
             "replaces_notifications": "Off: the reminders of the app are used (default).",
         }
 
