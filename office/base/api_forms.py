@@ -126,6 +126,9 @@ class ApiForm(CheckedForm, forms.ModelForm):
     def is_new(self) -> bool:
         return self.instance._state.adding
 
+    def serializer_context(self) -> dict[str, Any]:
+        return {}
+
     def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return a free object of the body from the values of its fields."""
         raise NotImplementedError
@@ -138,7 +141,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
             if name in values and self._is_sent(name, values[name]):
                 write_path(body, path, self.api_value(name, values[name]))
         shown = self._changed_documents(values, body)
-        serializer = self.serializer_class(data=body, context={"project": self.instance})
+        serializer = self.serializer_class(data=body, context=self.serializer_context())
         self.given = {}
         if serializer.is_valid():
             patches = {name: patch_of(shown[name], body[name]) for name in shown}

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.template.loader import render_to_string
@@ -23,6 +23,8 @@ ELAPSED = ("minutes", "hours", "days")
 
 class TemplateWidget(forms.Widget):
     """A widget drawn by one of the back office's templates."""
+
+    template_name: str
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         return render_to_string(self.template_name, self.get_context(name, value, attrs))
@@ -125,7 +127,7 @@ class ZoneField(forms.CharField):
         super().__init__(widget=ZoneWidget, **kwargs)
 
     def to_python(self, value: Any) -> str:
-        text = super().to_python(value)
+        text = super().to_python(value) or ""
         return text if text in ZONES else zone_of_city(text) or text
 
 
@@ -168,7 +170,7 @@ class LinesField(ShownField, forms.CharField):
         return "\n".join(map(str, stored)) if isinstance(stored, list) else ""
 
     def to_python(self, value: Any) -> str:
-        lines = [line.strip() for line in super().to_python(value).splitlines()]
+        lines = [line.strip() for line in (super().to_python(value) or "").splitlines()]
         return "\n".join(line for line in lines if line)
 
     def sent_value(self, value: str) -> list[str]:
@@ -189,7 +191,10 @@ def value_words(field: forms.Field, value: Any) -> str:
     if isinstance(field, forms.BooleanField):
         return "yes" if value else "no"
     if isinstance(field, forms.ChoiceField):
-        return str(dict(field.choices).get(value or "", "")) or str(value or "")
+        words = dict(cast(Iterable[tuple[str, str]], field.choices))
+        return str(words.get(value or "", value or ""))
+    if isinstance(field.widget, DurationWidget):
+        return field.widget.more.get(value or "", value or "")
     if isinstance(value, list):
         return "\n".join(str(row.get("title", row)) for row in value)
     if isinstance(value, dict):

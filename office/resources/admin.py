@@ -1,7 +1,8 @@
 """Admins of resources, projects, events, holds and rules."""
 
+import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 from django import forms
@@ -40,7 +41,8 @@ from common.errors import Invalid
 from office.base.api_forms import ApiForm
 from office.base.dates import moment_words, office_zone
 from office.base.event_notification_forms import EventNotificationForm, EventNotificationInline
-from office.base.form_fields import value_words
+from office.base.form_fields import LinesField, value_words
+from office.base.labels import RULE_WORDS
 from office.base.model_admin import (
     AppChoiceAdmin,
     AppFilter,
@@ -48,6 +50,7 @@ from office.base.model_admin import (
     HistoryAdmin,
     OfficeAdmin,
     OfficeInline,
+    PageScopedInline,
     ReadOnlyAdmin,
     ScopedChoiceFilter,
     ServiceBackedAdmin,
@@ -67,6 +70,8 @@ from office.resources.rule_forms import (
     ProjectResourceFormSet,
 )
 
+MAX_OFFERED = 50
+
 
 class ConstraintInline(OfficeInline[Constraint]):
     """Ordered rules with a live preview of unsaved changes (office/static/office/rules.js)."""
@@ -81,6 +86,17 @@ class ConstraintInline(OfficeInline[Constraint]):
     hide_ordering_field = True
     hide_title = True
     template_after = "office/rules_picture.html"
+    readonly_fields = ("rule",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Show rules in words to accounts that may not change them."""
+        if self.has_change_permission(request, obj):
+            return self.fields
+        return tuple("rule" if name == "name" else name for name in self.fields)
+
+    @display(description="Rule")
+    def rule(self, row: Constraint) -> str:
+        return RULE_WORDS.get(row.name, row.name)
 
     class Media:
         css = {"all": ("office/time.css",)}
@@ -147,7 +163,7 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
     fixed_fields = ("app",)
     change_form_template = "office/parts_form.html"
     add_form: ClassVar[type[ApiForm]]
-    parts: ClassVar[tuple[tuple[str, type[OfficeInline] | None], ...]]
+    parts: ClassVar[tuple[tuple[str, type[PageScopedInline] | None], ...]]
 
     class Media:
         css = {"all": ("office/forms.css",)}
@@ -165,7 +181,8 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
     ) -> type[forms.ModelForm]:
         if obj:
             return super().get_form(request, obj, change, **kwargs)
-        form = super().get_form(request, obj, change, **{**kwargs, "form": self.add_form})
+        kwargs["form"] = self.add_form
+        form = cast(type[ApiForm], super().get_form(request, obj, change, **kwargs))
         form.only_app = only_app(request)
         return form
 
@@ -194,7 +211,7 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
                 "title": title,
                 "id": f"part-{slugify(title)}",
                 "fieldset": fieldsets.get(title),
-                "rows": rows.get(inline),
+                "rows": rows.get(inline) if inline else None,
             }
 
     def response_add(
@@ -269,6 +286,19 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     def hours(self, resource: Resource) -> str:
         days = zip(DAY_NAMES, hours_of_rules(stored_rules(resource)), strict=True)
         return format_html_join("", "{}: {}<br>", ((day, text or "closed") for day, text in days))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Resource | None = None) -> Any:
+        """Show tags as text to accounts that may not change them."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        (title, first), *others = fieldsets
+        names = tuple("shown_tags" if name == "tags" else name for name in first["fields"])
+        return ((title, {**first, "fields": names}), *others)
+
+    @display(description="Tags")
+    def shown_tags(self, resource: Resource) -> str:
+        return LinesField().shown_value(resource.tags).replace("\n", ", ")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         zone = office_zone(request)
@@ -475,16 +505,22 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     ) -> type[forms.ModelForm]:
         form = super().get_form(request, obj, change, **kwargs)
         if obj is None:
-            rows = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
-            form.offered = rows
+            self._offer_resources(request, cast(type[NewProjectForm], form))
         return form
+
+    def _offer_resources(self, request: HttpRequest, form: type[NewProjectForm]) -> None:
+        """Offer `?resources=` and the first resources by name."""
+        rows = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
+        first = list(rows.values_list("pk", flat=True)[: MAX_OFFERED + 1])
+        form.has_more = len(first) > MAX_OFFERED
+        form.offered = rows.filter(pk__in=[*first[:MAX_OFFERED], *_resources_in_query(request)])
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Preselect `?resources=`, or the only resource."""
         initial = super().get_changeform_initial_data(request)
-        chosen = initial.get("resources")
-        rows = visible_resources(request, least=Membership.EDITOR)
+        chosen = _resources_in_query(request)
         if not chosen:
+            rows = visible_resources(request, least=Membership.EDITOR)
             ids = list(rows.values_list("pk", flat=True)[:2])
             chosen = ids if len(ids) == 1 else []
         return {**initial, "resources": chosen}
@@ -536,6 +572,14 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         return format_html(
             '{0} was created. Customers can book at <a href="{1}">{1}</a>.', row.name, page_url(row)
         )
+
+
+def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
+    """Return the ids in `?resources=`; none if one of them is malformed."""
+    try:
+        return [uuid.UUID(text) for text in request.GET.get("resources", "").split(",") if text]
+    except ValueError:
+        return []
 
 
 def page_url(project: Project) -> str:

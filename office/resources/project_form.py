@@ -268,7 +268,9 @@ class ProjectForm(ApiForm):
 
     class Meta:
         model = Project
-        fields = ("app", "name", "slug", "reservation_time", "replaces_notifications")
+        fields: tuple[str, ...] = (
+            *("app", "name", "slug", "reservation_time", "replaces_notifications"),
+        )
         labels = {
             "name": "Name",
             "slug": "Address",
@@ -305,7 +307,7 @@ class ProjectForm(ApiForm):
         if project.settings.get("public_reschedule") == "link":
             self.initial["public_reschedule"] = ""
         texts = page_texts(project.ui)
-        self.initial |= {name: _text(texts.get(name)) for name in PAGE_TEXTS}
+        self.initial.update({name: _text(texts.get(name)) for name in PAGE_TEXTS})
         self.initial["other_ui"] = other_ui(project.ui)
         self.initial["questions"] = rows_of(project.customer_fields)
 
@@ -320,10 +322,14 @@ class ProjectForm(ApiForm):
         return self.cleaned_data["length"] or USUAL_LENGTH
 
     def clean(self) -> dict[str, Any]:
-        values = super().clean()
+        values: dict[str, Any] = super().clean()
         if "replaces_notifications" in self.changed_data:
-            self.given["replaces_notifications"] = values["replaces_notifications"]
+            replaces = {"replaces_notifications": values["replaces_notifications"]}
+            self.given = {**self.given, **replaces}
         return values
+
+    def serializer_context(self) -> dict[str, Any]:
+        return {"project": self.instance}
 
     def api_value(self, name: str, value: Any) -> Any:
         if name == "length" and value == WHOLE:
@@ -356,21 +362,29 @@ class ProjectForm(ApiForm):
         super().add_path_faults(field, steps, faults)
 
 
+class ResourcesField(forms.ModelMultipleChoiceField):
+    names_app = False
+
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.name} ({obj.app.name})" if self.names_app else obj.name
+
+
 class NewProjectForm(ProjectForm):
     """The few fields of a new project; its page has the others."""
 
     serializer_class = NewProjectSerializer
     documents = {}
     asked = ("name", "length", "graph", "resources", "published")
-    # Set by the admin: the resources that the account may see.
+    # Set by the admin: the resources to choose from, and whether there are more.
     offered: QuerySet[Resource]
+    has_more = False
 
     published = choice(
         "Booking page",
         "A published page is open to everyone who knows its address.",
         {"yes": "Publish at once", "no": "Do not publish yet"},
     )
-    resources = forms.ModelMultipleChoiceField(
+    resources = ResourcesField(
         label="Who can be booked",
         help_text="Choose one or several.",
         queryset=Resource.objects.none(),
@@ -379,11 +393,15 @@ class NewProjectForm(ProjectForm):
     )
 
     class Meta(ProjectForm.Meta):
-        fields = ("app", "name")
+        fields: tuple[str, ...] = ("app", "name")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        cast(forms.ModelMultipleChoiceField, self.fields["resources"]).queryset = self.offered
+        resources = cast(ResourcesField, self.fields["resources"])
+        resources.queryset = self.offered
+        resources.names_app = self.only_app is None
+        if self.has_more:
+            resources.help_text = "The first by name. Add others on the project's page."
 
     def api_value(self, name: str, value: Any) -> Any:
         if name == "resources":

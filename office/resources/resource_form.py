@@ -33,11 +33,13 @@ class ResourceForm(ApiForm):
 
     class Meta:
         model = Resource
-        fields = ("app", "name", "first_name", "last_name", "email", "image")
+        fields: tuple[str, ...] = ("app", "name", "first_name", "last_name", "email", "image")
         labels = {"email": "E-mail address", "image": "Picture"}
         help_texts = {
             "name": "Customers see this name: a person, a room or a thing.",
             "email": "Gets the owner's e-mails about bookings. Default: the app's contact address.",
+            "first_name": "For your own programs. Default: none.",
+            "last_name": "For your own programs. Default: none.",
             "image": "The https address of a picture, for your own pages. Default: none.",
         }
 
@@ -67,7 +69,7 @@ class NewResourceForm(ResourceForm):
     asked = ("name", "timezone", "hours", "email")
 
     class Meta(ResourceForm.Meta):
-        fields = ("app", "name", "email")
+        fields: tuple[str, ...] = ("app", "name", "email")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
