@@ -273,7 +273,7 @@ class ProjectForm(ApiForm):
         )
         labels = {
             "name": "Name",
-            "slug": "Address",
+            "slug": "Link name",
             "reservation_time": "Hold a time for",
             "replaces_notifications": "Use this project's own reminders",
         }
