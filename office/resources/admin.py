@@ -561,7 +561,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 given["availability_constraints"] = checked(rows.rules())
             elif isinstance(rows, ProjectResourceFormSet):
                 given["resources"] = rows.resource_ids()
-            elif "replaces_notifications" not in form.changed_data:
+            elif rows.new_objects and "replaces_notifications" not in form.changed_data:
                 given["replaces_notifications"] = True
         if given:
             change_project(form.instance, given)

@@ -24,6 +24,7 @@ RAW = re.compile(
 )
 JSON = re.compile(r'[\[{]\s*"|\{\}|\[\]')
 TYPED = "#content :is(input:not([type=hidden], [type=radio], [type=checkbox]), textarea)"
+SHOW_TIMES = "document.querySelector('[data-show-times]')"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE)
 
 
@@ -162,7 +163,7 @@ def test_marty_is_found_and_goes_to_another_dentist(
     seeker.page.wait_for("location.pathname === '/admin/bookings/booking/'")
     seeker.go(f"#result_list a[href*='{booking['id']}']")
     mover.page.evaluate(f"location.assign({path!r})")  # found as before, in two steps
-    mover.page.wait_for(f"location.pathname === {path!r} && !!window.officeBooking")
+    mover.page.wait_for(f"location.pathname === {path!r} && !{SHOW_TIMES}.hidden")
     mover.page.tab_to("#resource")
     mover.page.type("Bob")
     mover.choose("#resource", bob["id"])

@@ -37,5 +37,4 @@ addEventListener("DOMContentLoaded", () => {
   show.hidden = false;
   show.addEventListener("click", load);
   resource?.addEventListener("change", load);
-  window.officeBooking = true; // ready
 });
