@@ -36,9 +36,17 @@ from availability.models import (
     Resource,
 )
 from availability.public_project import lacks_payment_link
-from availability.services import change_project, change_resource, create_project, create_resource
+from availability.serializers.resources import CalendarSerializer
+from availability.services import (
+    change_calendar,
+    change_project,
+    change_resource,
+    create_calendar,
+    create_project,
+    create_resource,
+)
 from common.errors import Invalid
-from office.base.api_forms import ApiForm
+from office.base.api_forms import ApiForm, ChangesForm
 from office.base.dates import moment_words, office_zone
 from office.base.event_notification_forms import EventNotificationForm, EventNotificationInline
 from office.base.form_fields import LinesField, value_words
@@ -59,6 +67,7 @@ from office.base.model_admin_pages import Row
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed, read_once, scope_of
 from office.base.weekly_hours import hours_of_rules, weekly_rules
+from office.calendars.sync_status import provider_words
 from office.resources.project_form import NewProjectForm, ProjectForm
 from office.resources.resource_form import NewResourceForm, ResourceForm, stored_rules
 from office.resources.rule_forms import (
@@ -114,14 +123,20 @@ class DateRuleInline(ConstraintInline):
         return super().get_queryset(request).filter(name__in=DATE_RULES)
 
 
-class CalendarLineForm(forms.ModelForm):
-    """Saves changed columns only: a worker writes the others of a connected calendar."""
+class CalendarLineForm(ChangesForm):
+    """A calendar, saved by the API's services."""
+
+    sent = ("name", "description")
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        self.check(CalendarSerializer(data=self.body()))
+        return self.cleaned_data
 
     def save(self, commit: bool = True) -> Calendar:
-        if not commit or self.instance._state.adding:
-            return super().save(commit)
-        self.instance.save(update_fields=[*self.changed_data, "updated_at"])
-        return self.instance
+        if self.is_new:
+            return create_calendar(resource=self.instance.resource, given=self.given)
+        return change_calendar(self.instance, self.given)
 
 
 class CalendarInline(OfficeInline[Calendar]):
@@ -129,9 +144,18 @@ class CalendarInline(OfficeInline[Calendar]):
     model = Calendar
     form = CalendarLineForm
     extra = 0
-    fields = ("name", "description", "provider", "synced_at")
-    readonly_fields = ("provider", "synced_at")
+    fields = ("name", "description", "kept_at", "last_sync")
+    readonly_fields = ("kept_at", "last_sync")
     show_change_link = True
+    verbose_name_plural = "Calendars"
+
+    @display(description="Provider")
+    def kept_at(self, calendar: Calendar) -> str:
+        return provider_words(calendar.provider) if calendar.is_connected else "Built-in"
+
+    @display(description="Last sync")
+    def last_sync(self, calendar: Calendar) -> str:
+        return moment_words(calendar.synced_at)
 
     def formfield_for_dbfield(
         self, db_field: Field, request: HttpRequest, **kwargs: Any

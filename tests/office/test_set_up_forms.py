@@ -240,6 +240,18 @@ def test_saving_an_untouched_page_changes_nothing(tenant: Tenant, ada: Any, ente
     assert again | same == seen | same
 
 
+def test_calendars_are_added_and_renamed(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client, path = enter(tenant), page_of(ada, "resource")
+    new = {"calendars-TOTAL_FORMS": "2", "calendars-1-name": "Holidays"}
+
+    save(client, path, **new, **{"calendars-0-name": "Main", "calendars-1-description": "Off"})
+    refused = save(client, path, **{"calendars-0-name": "a\x85b"})
+
+    rows = Resource.objects.get().calendars.order_by("id").values_list("name", "description")
+    assert list(rows) == [("Main", ""), ("Holidays", "Off")]
+    assert refused.status_code == 200
+
+
 def test_hours_replace_the_weekly_rules_and_leave_the_dates(tenant: Tenant, enter: Enter) -> None:
     dates = {"block_period": {"start": "2030-01-01 00:00:00", "end": "2030-01-02 00:00:00"}}
     rules = [*WORKDAYS, dates, {"block_hours": {"start": 12, "end": 13}}]
