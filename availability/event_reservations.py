@@ -294,9 +294,14 @@ def event_with_companions(event: Event) -> list[Event]:
 
 
 def find_alternatives(
-    time_request: TimeRequest, resources: Sequence[SearchResource], *, mode: str, now: datetime
+    time_request: TimeRequest,
+    resources: Sequence[SearchResource],
+    *,
+    mode: str,
+    now: datetime,
+    count: int = ALTERNATIVES,
 ) -> list[dict[str, str]]:
-    """Up to three next free spans of the request's length within 14 days, by the rules that apply.
+    """Next free spans of the request's length within 14 days, by the rules that apply.
 
     Called after the refusal has been rolled back. If rules are not enforced, only busy time counts.
     The search starts at the requested start, but never in the past.
@@ -327,5 +332,5 @@ def find_alternatives(
     )
     # Only the times count, not which resources are free.
     mode = "mutual" if mode == "mutual" else "roundrobin_prioritized"
-    slots = search_first_slots(query, mode=mode, count=ALTERNATIVES)
+    slots = search_first_slots(query, mode=mode, count=count)
     return [span_record(to_datetime(start), to_datetime(end)) for start, end, _ in slots]

@@ -323,6 +323,7 @@ class CustomerFieldRecord(Record, total=False, shows=["title", "required"]):
     prefilled: Any = field("Any value.")
     enum: list[str]
     split_name: bool
+    position: int = field("The order of the fields.", minimum=0, maximum=1000)
 
 
 class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):

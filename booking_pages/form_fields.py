@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from availability.serializers.projects import MAX_POSITION
 from bookings.formatting import to_one_line
 from common.api.merge_patch import merge_keys
 
@@ -73,33 +74,58 @@ class FormField(NamedTuple):
 
 
 def form_fields(questions: Mapping[str, Any]) -> list[FormField]:
-    """Return the fields: the customer's name and contact data first, checkboxes last. Other orders
-    can't be defined: PostgreSQL does not keep the order of an object's keys.
-    """
-    fields = sorted(_fields(questions), key=_place)
+    """Return the fields in the order of `ordered_questions`."""
+    fields = [
+        field for key, question in ordered_questions(questions) for field in _fields(key, question)
+    ]
     return [field._replace(id=f"field-{number}") for number, field in enumerate(fields, start=1)]
 
 
-def _place(field: FormField) -> tuple[int, bool]:
-    known = FIRST.index(field.key) if field.key in FIRST else len(FIRST)
-    return known, field.element == "checkbox"
+def ordered_questions(questions: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return key and question by `position`. Without one: name and contact data come first, others
+    last, checkboxes after all (PostgreSQL does not keep the order of an object's keys).
+    """
+    asked = [
+        (key, question)
+        for key, question in merge_keys(NEEDED, questions).items()
+        if key not in NOT_ASKED and isinstance(question, Mapping)
+    ]
+    return sorted(asked, key=lambda item: _place(*item))
 
 
-def _fields(questions: Mapping[str, Any]) -> Iterable[FormField]:
-    for key, question in merge_keys(NEEDED, questions).items():
-        if key in NOT_ASKED or not isinstance(question, Mapping):
-            continue
-        field = _field(key, question)
-        if key == "name" and question.get("split_name"):
-            yield from _split_name(field)
-        else:
-            yield field
+def _place(key: str, question: Mapping[str, Any]) -> tuple[int, int, bool]:
+    known = FIRST.index(key) if key in FIRST else len(FIRST)
+    is_checkbox = element_of(key, question)[0] == "checkbox"
+    position = question.get("position")
+    if type(position) is int:
+        return position, known, is_checkbox
+    return (-1 if key in FIRST else MAX_POSITION + 1), known, is_checkbox
+
+
+def element_of(key: str, question: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the HTML element of a question without choices, and its input type."""
+    wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
+    return KINDS.get(wanted, ("input", "text"))
+
+
+def title_of(key: str, question: Mapping[str, Any]) -> str:
+    title = question.get("title")
+    if not isinstance(title, str) or not title:
+        title = str(TITLES.get(key, key.replace("_", " ")))
+    return to_one_line(title)
+
+
+def _fields(key: str, question: Mapping[str, Any]) -> Iterable[FormField]:
+    field = _field(key, question)
+    if key == "name" and question.get("split_name"):
+        yield from _split_name(field)
+    else:
+        yield field
 
 
 def _field(key: str, question: Mapping[str, Any]) -> FormField:
-    wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
-    element, kind = KINDS.get(wanted, ("input", "text"))
-    enum, title = question.get("enum"), question.get("title")
+    element, kind = element_of(key, question)
+    enum = question.get("enum")
     choices = (
         [choice for choice in enum if isinstance(choice, str)] if isinstance(enum, list) else []
     )
@@ -111,11 +137,7 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
     return FormField(
         id="",
         key=key,
-        title=to_one_line(
-            title
-            if isinstance(title, str) and title
-            else str(TITLES.get(key, key.replace("_", " ")))
-        ),
+        title=title_of(key, question),
         element=element,
         type=kind,
         autocomplete=AUTOCOMPLETE.get(key, ""),

@@ -7,7 +7,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from apps_config.models import Membership
-from office.base.scope import scope_of
+from office.base.scope import Scope, scope_of
 
 # (heading, for platform staff only, ((text, icon, page name), ...))
 GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
@@ -79,11 +79,22 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                 {"title": words, "icon": icon, "link": reverse(f"admin:{page}")}
                 for words, icon, page in items
                 if is_owner or page not in OWNERS
-            ],
+            ]
+            + (_settings_of_only_app(scope) if title == "Set-up" else []),
         }
         for title, staff_only, items in GROUPS
         if scope.is_staff or not staff_only
     ]
+
+
+def _settings_of_only_app(scope: Scope) -> list[dict[str, Any]]:
+    """Return the link to the settings of the account's app, if there is a single one."""
+    rows = scope.apps().values_list("pk", flat=True)[:2] if scope.is_staff else scope.roles
+    ids = list(rows)
+    if len(ids) != 1:
+        return []
+    link = reverse("admin:apps_config_app_change", args=ids)
+    return [{"title": "Settings", "icon": "settings", "link": link}]
 
 
 def stylesheet(request: HttpRequest) -> str:

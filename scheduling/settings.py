@@ -182,6 +182,8 @@ WSGI_APPLICATION = "scheduling.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # Templates that replace those of the back office's theme.
+        "DIRS": [BASE_DIR / "office" / "theme_templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

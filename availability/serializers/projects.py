@@ -124,6 +124,7 @@ class BookingDefaultsSerializer(ObjectSerializer):
 
 
 MAX_PUBLIC_CUSTOMERS = 5
+MAX_POSITION = 1000
 PUBLIC_RESCHEDULE = ("link", "id")
 
 
@@ -178,6 +179,13 @@ class CustomerFieldSerializer(ObjectSerializer):
     prefilled = serializers.JSONField(**OPTIONAL)
     enum = ListOf(OneLineField(200), 200, **OPTIONAL)
     split_name = StrictBooleanField(**OPTIONAL)
+    position = SmallIntField(
+        0,
+        MAX_POSITION,
+        help_text="The order of the fields. Fields without a position: name and contact data come"
+        " first, others last.",
+        **OPTIONAL,
+    )
 
 
 @extend_schema_field(

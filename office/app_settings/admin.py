@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
-from django.conf import settings as django_settings
 from django.contrib import admin
 from django.contrib.admin.options import InlineModelAdmin
 from django.db import connection
@@ -34,10 +33,10 @@ from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugF
 from apps_config.services import change_app, create_app
 from common.api.fields import OneLineField
 from common.instants import ZONES
-from common.shipped_languages import shipped_languages
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
+from office.base.labels import language_names
 from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
 from office.base.model_admin_pages import OwnPage
 from office.base.scope import scope_of
@@ -97,9 +96,7 @@ def zone_choices(kept: str) -> list[tuple[str, str]]:
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
     """Return the languages of e-mails and pages."""
-    names = {code.lower(): name for code, name in django_settings.LANGUAGES}
-    shipped = [(code, names.get(code.lower(), code)) for code in shipped_languages()]
-    return _with_kept([("", "English (default)"), *shipped], kept)
+    return _with_kept([("", "English (default)"), *language_names().items()], kept)
 
 
 def edits_choices(kept: str) -> list[tuple[str, str]]:

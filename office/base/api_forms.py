@@ -7,6 +7,7 @@ from django import forms
 from rest_framework import serializers
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
+from apps_config.models import App
 from common.api.json_parser import parse_body
 from common.errors import Refusal
 
@@ -90,77 +91,165 @@ class ChangesForm(CheckedForm, forms.ModelForm):
         return body
 
 
-class ApiForm(forms.ModelForm):
-    """Form checked by an API serializer, with its errors at the fields. `given`: the changes.
+class ApiForm(CheckedForm, forms.ModelForm):
+    """Form of a row whose fields are paths into the API's request body.
 
-    The shown values return with the form: only values changed here are saved, of objects only the
-    changed keys, so concurrent changes by clients stay.
+    `paths`: form field -> dotted path in the body, if they differ. `documents`: free objects of the
+    body, each built from several form fields by `document`.
+
+    The shown values return with the form: only values changed here are saved, of documents only
+    the changed keys, so concurrent changes by clients stay.
     """
 
     serializer_class: ClassVar[type[serializers.Serializer]]
-    # JSON objects with known keys, and free-form ones.
-    objects: ClassVar[tuple[str, ...]] = ()
-    free_objects: ClassVar[tuple[str, ...]] = ()
-    # Texts that are null if empty.
-    nullable: ClassVar[tuple[str, ...]] = ()
+    paths: ClassVar[Mapping[str, str]] = {}
+    documents: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # The fields of a short form; empty: all.
+    asked: ClassVar[tuple[str, ...]] = ()
+    # The app of a new row, if the account has a single one.
+    only_app: ClassVar[App | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.given: dict[str, Any] = {}
-        known = self.serializer_class().fields
-        for name in self.fields.keys() & known.keys():
-            self.fields[name].show_hidden_initial = True
+        for name in set(self.fields) - {"app", *self.asked} if self.asked else ():
+            del self.fields[name]
+        if self.only_app:
+            self.instance.app = self.only_app
+        for name, path in self._sent_paths().items():
+            stored = read_path(self.instance, path)
+            if name in self.paths and stored is not None:
+                self.initial[name] = shown_value(self.fields[name], stored)
+        for name in self.fields:
+            self.fields[name].show_hidden_initial = name != "app"
+
+    @property
+    def is_new(self) -> bool:
+        return self.instance._state.adding
+
+    def serializer_context(self) -> dict[str, Any]:
+        return {}
+
+    def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a free object of the body from the values of its fields."""
+        raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
         super().clean()
         values = self.cleaned_data
-        is_new = self.instance._state.adding
-        serializer_fields = self.serializer_class().fields
-        names = [name for name in self.fields if name in serializer_fields and name in values]
-        body = {
-            name: self._as_sent(name, values[name])
-            for name in names
-            if name in self.changed_data or (is_new and values[name] not in ("", None))
-        }
-        self._refuse_unknown_keys(body, serializer_fields)
-        serializer = self.serializer_class(data=body)
+        body: dict[str, Any] = {}
+        for name, path in self._sent_paths().items():
+            if name in values and self._is_sent(name, values[name]):
+                write_path(body, path, self.api_value(name, values[name]))
+        shown = self._changed_documents(values, body)
+        serializer = self.serializer_class(data=body, context=self.serializer_context())
+        self.given = {}
         if serializer.is_valid():
-            self.given = {
-                name: self._changes(name, value)
-                for name, value in serializer.validated_data.items()
-            }
+            patches = {name: patch_of(shown[name], body[name]) for name in shown}
+            self.given = {**serializer.validated_data, **patches}
         else:
-            for name, faults in serializer.errors.items():
-                self.add_error(name, list(_sentences(faults)))
+            self._add_paths(serializer.errors)
         return values
 
-    def _as_sent(self, name: str, value: Any) -> Any:
-        if name in (*self.objects, *self.free_objects):
-            return {} if value in ("", None) else value
-        return None if name in self.nullable and value == "" else value
+    def api_value(self, name: str, value: Any) -> Any:
+        """Return the API's value of a cleaned one; null removes the stored value."""
+        field = self.fields[name]
+        if isinstance(field, ShownField):
+            return field.sent_value(value)
+        return None if value == "" else value
 
-    def _refuse_unknown_keys(self, body: dict[str, Any], fields: Mapping[str, Any]) -> None:
-        """Add errors for unknown keys, which the API ignores."""
-        for name in self.objects:
-            if isinstance(body.get(name), dict):
-                unknown = [key for key in body[name] if key not in fields[name].fields]
-                if unknown:
-                    self.add_error(name, [f"{key}: Is not known." for key in unknown])
-                    del body[name]
+    def _is_sent(self, name: str, value: Any) -> bool:
+        """Return whether a value is sent: all given ones of a new row, else the changed ones."""
+        if name == "app":
+            return False
+        return value not in ("", None) if self.is_new else name in self.changed_data
 
-    def _changes(self, name: str, value: Any) -> Any:
-        """Return the merge patch of an object from the shown value; other values unchanged."""
-        if name not in (*self.objects, *self.free_objects):
-            return value
-        return patch_of(self._value_as_shown(name), value)
+    def _sent_paths(self) -> dict[str, str]:
+        """Return the path of each form field that is one value of the body."""
+        known = self.serializer_class().fields
+        parts = {name for names in self.documents.values() for name in names}
+        found = {name: self.paths.get(name, name) for name in self.fields if name not in parts}
+        return {name: path for name, path in found.items() if path.split(".")[0] in known}
 
-    def _value_as_shown(self, name: str) -> dict[str, Any]:
+    def _changed_documents(self, values: Mapping[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+        """Put changed documents into the body, to be checked whole; return them as shown."""
+        shown = {}
+        for document, names in self.documents.items():
+            present = [name for name in names if name in self.fields]
+            is_changed = bool(set(present) & set(self.changed_data))
+            if is_changed and all(name in values for name in present):
+                old = {name: self._value_as_shown(name) for name in present}
+                shown[document] = self.document(document, old)
+                body[document] = self.document(document, values)
+        return shown
+
+    def _value_as_shown(self, name: str) -> Any:
         raw = self.data.get(self.add_initial_prefix(name))
+        field = self.fields[name]
         try:
-            shown = self.fields[name].to_python(raw) if raw else self.initial.get(name)
+            return field.to_python(field.initial if raw is None else raw)
         except forms.ValidationError:
-            shown = None
-        return shown if isinstance(shown, dict) else {}
+            return field.to_python("")
+
+    def _add_paths(self, errors: Mapping[str, Any]) -> None:
+        """Add the serializer's errors to the fields of the longest matching paths."""
+        fields = {path: name for name, path in self._sent_paths().items()}
+        fields |= {document: names[0] for document, names in self.documents.items()}
+        for path, faults in flatten_faults(errors):
+            steps = path.split(".")
+            tails = (steps[:count] for count in range(len(steps), 0, -1))
+            known = next((tail for tail in tails if ".".join(tail) in fields), [])
+            self.add_path_faults(fields.get(".".join(known)), steps[len(known) :], faults)
+
+    def add_path_faults(self, field: str | None, steps: list[str], faults: list[str]) -> None:
+        """Add the errors of one path. `steps`: the path within the field's value."""
+        place = f"Entry {int(steps[0]) + 1}: " if steps and steps[0].isdigit() else ""
+        self.add_error(field, [f"{place}{fault}" for fault in faults])
+
+
+def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Yield the serializer's errors by dotted path."""
+    for key, faults in errors.items():
+        at = f"{path}{key}"
+        if isinstance(faults, Mapping):
+            yield from flatten_faults(faults, f"{at}.")
+        else:
+            yield at, [str(fault) for fault in faults]
+
+
+def read_path(row: Any, path: str) -> Any:
+    """Return the stored value at a dotted path of a row; None if there is none."""
+    first, *steps = path.split(".")
+    found = getattr(row, first, None)
+    for step in steps:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def write_path(body: dict[str, Any], path: str, value: Any) -> None:
+    *steps, last = path.split(".")
+    for step in steps:
+        body = body.setdefault(step, {})
+    body[last] = value
+
+
+def shown_value(field: forms.Field, stored: Any) -> Any:
+    """Return the form's value of a stored one; None for values of another type."""
+    if isinstance(field, ShownField):
+        return field.shown_value(stored)
+    if isinstance(stored, bool):
+        is_switch = isinstance(field, forms.BooleanField)
+        return stored if is_switch else "yes" if stored else "no"
+    return stored if isinstance(stored, str | int) else None
+
+
+class ShownField(forms.Field):
+    """A form field that shows a stored value in another form than the API."""
+
+    def shown_value(self, stored: Any) -> Any:
+        raise NotImplementedError
+
+    def sent_value(self, value: Any) -> Any:
+        return None if value == "" else value
 
 
 def patch_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,13 +277,3 @@ def _leaves(faults: object) -> Iterator[str]:
             yield from _leaves(fault)
     else:
         yield str(faults)
-
-
-def _sentences(faults: Any, path: str = "") -> Iterator[str]:
-    """Yield errors with their paths: `length: Must be a duration.`"""
-    if isinstance(faults, Mapping):
-        for key, below in faults.items():
-            yield from _sentences(below, f"{path}.{key}" if path else str(key))
-        return
-    for fault in faults:
-        yield f"{path}: {fault}" if path else str(fault)

@@ -1,18 +1,37 @@
 """Forms of event notifications, with fields by type, checked as by the API."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 
 from apps_config.models import EventNotification
 from apps_config.serializers import MAX_NOTIFICATIONS, EventNotificationSerializer
-from office.base.api_forms import CheckedForm
+from office.base.api_forms import CheckedForm, choice_field, flatten_faults
 from office.base.model_admin import StackedOfficeInline
 
 FIELDS_OF = {
     EventNotification.EMAIL: ("recipient", "subject"),
     EventNotification.WEBHOOK: ("url", "method", "expected_response_code"),
+}
+
+
+CHOICE_WORDS: Mapping[str, Mapping[str, str]] = {
+    "type": {EventNotification.EMAIL: "E-mail", EventNotification.WEBHOOK: "Webhook call"},
+    "when_type": {
+        EventNotification.BEFORE: "before the start",
+        EventNotification.AFTER: "after the start",
+    },
+    "when_unit": {"hours": "hours", "days": "days", "mins": "minutes", "secs": "seconds"},
+    "recipient": {"": "---------", "customer": "customer", "owner": "owner"},
+    "method": {"": "---------", **{name: name.upper() for name in EventNotification.METHODS}},
+}
+NEW_REMINDER = {
+    "when_time": 24,
+    "when_unit": "hours",
+    "when_type": EventNotification.BEFORE,
+    "type": EventNotification.EMAIL,
+    "recipient": "customer",
 }
 
 
@@ -27,16 +46,42 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
         )
         labels = {
             "position": "Order",
-            "when_time": "How long",
+            "when_time": "Time",
             "when_unit": "Unit",
             "when_type": "When",
-            "expected_response_code": "Expected code",
+            "type": "Send",
+            "recipient": "To",
+            "url": "Webhook URL",
+            "expected_response_code": "Expected status code",
         }
         help_texts = {
-            "subject": "Empty: “Reminder:” with title and time.",
-            "expected_response_code": "Empty: any 2xx.",
+            "subject": "Default: “Reminder:” with title and time.",
+            "expected_response_code": "Default: any 2xx.",
             "url": "A public http or https address.",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            self.initial = {**NEW_REMINDER, **self.initial}
+        if "position" in self.fields:
+            self.fields["position"].required = False
+        for name, words in CHOICE_WORDS.items():
+            if name in self.fields:
+                choice_field(self, name).choices = self._choices(name, words)
+
+    def _choices(self, name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Return the choices in words; seconds are offered only where they are stored."""
+        stored = getattr(self.instance, name)
+        hidden = {"secs"} - {stored}
+        return [(value, text) for value, text in words.items() if value not in hidden]
+
+    def has_changed(self) -> bool:
+        """A new row counts with its defaults, too: it was added by a click."""
+        return self.instance._state.adding or super().has_changed()
+
+    def clean_position(self) -> int:
+        return self.cleaned_data["position"] or 0
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -66,16 +111,6 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
         return {name: None if name == "expected_response_code" else "" for name in others}
 
 
-def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Yield the serializer's errors by dotted path."""
-    for key, faults in errors.items():
-        at = f"{path}{key}"
-        if isinstance(faults, dict):
-            yield from flatten_faults(faults, f"{at}.")
-        else:
-            yield at, [str(fault) for fault in faults]
-
-
 class EventNotificationInline(StackedOfficeInline[EventNotification]):
     """Each row has a summary as its heading, which the script updates."""
 
@@ -85,7 +120,7 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
     classes = ("office-reminders",)
     ordering_field = "position"
     verbose_name = "reminder"
-    verbose_name_plural = "reminders"
+    verbose_name_plural = "Reminders"
     fieldsets = (
         (
             None,
@@ -100,4 +135,4 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
     )
 
     class Media:
-        js = ("office/reminders.js",)
+        js = ("office/rows.js", "office/reminders.js")

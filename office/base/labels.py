@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from django.conf import settings
 from django.utils.dateformat import format as format_date
 
 from bookings.formatting import first_known_zone, is_ambiguous, offset_words
 from bookings.models import Booking
 from common.instants import find_zone
+from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
 from office.base.dates import moment_words
 
@@ -35,6 +37,75 @@ DELIVERY_COLOURS: Mapping[str, str] = {
 }
 DELIVERY_WORDS: Mapping[str, str] = {"email": "e-mail", "webhook": "call", "calendar": "calendar"}
 DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "calendar": "event"}
+
+
+GRAPH_WORDS: Mapping[str, str] = {
+    "instant": "Confirmed at once",
+    "confirm_decline": "Needs approval",
+    "instant_payment": "Pay first",
+    "group_owner": "Group session",
+    "group_customer": "Seat in a group session",
+    "group_customer_payment": "Paid seat in a group session",
+}
+RULE_WORDS: Mapping[str, str] = {
+    "allow_weekdays": "Open Mon–Fri",
+    "allow_weekends": "Open Sat–Sun",
+    "allow_day": "Open on (day)",
+    "allow_hours": "Open from – to (hours)",
+    "allow_day_and_time": "Open on (day, hours)",
+    "allow_period": "Open only (dates)",
+    "block_weekdays": "Closed Mon–Fri",
+    "block_weekends": "Closed Sat–Sun",
+    "block_day": "Closed on (day)",
+    "block_hours": "Closed from – to (hours)",
+    "block_day_and_time": "Closed on (day, hours)",
+    "block_period": "Closed (dates)",
+}
+
+
+ACTION_WORDS: Mapping[str, str] = {
+    "create": "Create",
+    "confirm": "Confirm",
+    "decline": "Decline",
+    "pay": "Mark as paid",
+    "complete": "Mark as completed",
+    "cancel": "Cancel",
+    "cancel_by_customer": "Cancel on the customer's behalf",
+    "cancel_by_owner": "Cancel on the owner's behalf",
+}
+MAIL_WORDS: Mapping[str, str] = {
+    "tentative": "“Request received” e-mail",
+    "confirmed": "Confirmation e-mail",
+    "paid": "Payment confirmation e-mail",
+    "declined": "“Request declined” e-mail",
+    "cancelled": "Cancellation e-mail",
+    "cancelled_by_customer": "Cancellation e-mail",
+    "cancelled_by_owner": "Cancellation e-mail",
+    "unpaid": "“Not paid in time” e-mail",
+    "rescheduled": "Rescheduling e-mail",
+    "updated": "“Booking changed” e-mail",
+    "reminder": "Reminder e-mail",
+}
+DELIVERY_STATE_WORDS: Mapping[str, str] = {
+    "scheduled": "queued",
+    "sending": "being sent",
+    "delivered": "delivered",
+    "failed": "failed",
+    "expired": "not sent in time",
+    "cancelled": "cancelled",
+    "skipped": "skipped",
+}
+
+
+def mail_words(kind: str) -> str:
+    """Return `Cancellation e-mail` for the kind of an e-mail."""
+    return MAIL_WORDS.get(kind, f"“{state_words(kind).capitalize()}” e-mail")
+
+
+def language_names() -> dict[str, str]:
+    """Return the shipped languages: code -> name."""
+    names = {code.lower(): name for code, name in settings.LANGUAGES}
+    return {code: names.get(code.lower(), code) for code in shipped_languages()}
 
 
 def state_words(state: str) -> str:

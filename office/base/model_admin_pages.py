@@ -22,6 +22,16 @@ CONFIRMED = "confirmed"
 ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
+class TitledRow:
+    """A row for the heading of a page, which the theme makes of `str` and `_meta`."""
+
+    def __init__(self, row: Model, title: str) -> None:
+        self._meta, self.pk, self.title = row._meta, row.pk, title
+
+    def __str__(self) -> str:
+        return self.title
+
+
 class ModelPages(ModelAdmin, Generic[Row]):
     """`own_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
 
@@ -41,6 +51,10 @@ class ModelPages(ModelAdmin, Generic[Row]):
 
     def url_of(self, row: Row) -> str:
         return reverse(f"admin:{self._name('change')}", args=[row.pk])
+
+    def row_title(self, row: Row) -> str:
+        """Return the row's name in headings."""
+        return str(row)
 
     def redirect_to_row(self, row: Row) -> HttpResponse:
         return HttpResponseRedirect(self.url_of(row))
@@ -89,7 +103,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         return self.show_page(
             request,
             "office/confirm.html",
-            original=row,
+            original=TitledRow(row, self.row_title(row)) if row else None,
             title=title,
             sentence=sentence,
             lines=lines,

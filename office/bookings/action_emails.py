@@ -6,20 +6,20 @@ from bookings.graphs import CUSTOMER, GRAPHS
 from bookings.models import Booking
 from notifications.mail.permitted_recipients import Recipients
 from notifications.planning import MAILS
-from office.base.labels import state_words
+from office.base.labels import mail_words
 
 MAX_NAMED = 10
 
 
 def mail_lines(booking: Booking, action: str, addressees: Recipients) -> list[str]:
-    """Return lines such as `Ann, ann@example.com: the “cancelled” e-mail`, including those of a
+    """Return lines such as `Ann, ann@example.com: Cancellation e-mail`, including those of a
     group's seats. `addressees`: of the booking's app.
     """
     if booking.app.settings.get("disable_emails"):
         return ["No e-mail is sent: the app's e-mails are disabled."]
     state = GRAPHS[booking.graph].steps[booking.state, action]
     lines = [
-        f"{receiver}: the “{state_words(state)}” e-mail"
+        f"{receiver}: {mail_words(state)}"
         for recipient in MAILS.get(state, ())
         for receiver in _receivers(booking, recipient, addressees)
     ]
@@ -53,5 +53,5 @@ def _lines_of_seats(booking: Booking, action: str, addressees: Recipients) -> li
         if state and CUSTOMER in MAILS.get(state, ()):
             seat.app = booking.app
             receivers = _receivers(seat, CUSTOMER, addressees)
-            lines += [f"{receiver}: the “{state_words(state)}” e-mail" for receiver in receivers]
+            lines += [f"{receiver}: {mail_words(state)}" for receiver in receivers]
     return lines

@@ -19,7 +19,7 @@ from bookings.services import apply_action
 from common.errors import Refusal
 from notifications.mail.permitted_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
-from office.base.labels import STATE_COLOURS, booking_words, state_words
+from office.base.labels import GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, is_confirmed
 from office.base.permissions import actor_of
@@ -77,8 +77,9 @@ class OutcomeFilter(ChoiceFilter):
 
 
 class GraphFilter(ChoiceFilter):
-    title = parameter_name = "graph"
-    options = [(graph, graph) for graph in GRAPHS]
+    title = "kind"
+    parameter_name = "graph"
+    options = [(graph, GRAPH_WORDS[graph]) for graph in GRAPHS]
 
 
 class BookingDayFilter(SimpleListFilter):
@@ -204,6 +205,7 @@ class BookingAdmin(BookingDetail, BookingExport):
             ("<path:object_id>/act/", self.act, "act"),
             ("<path:object_id>/outcome/", self.outcome, "outcome"),
             ("<path:object_id>/move/", self.move, "move"),
+            ("<path:object_id>/free-times/", self.free_times, "free_times"),
         )
 
     def change_view(

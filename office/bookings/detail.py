@@ -1,6 +1,7 @@
 """The page of one booking, and its actions."""
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -17,12 +18,13 @@ from bookings.services import apply_action, change_booking, reschedule_booking
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from notifications.mail.permitted_recipients import Recipients
-from office.base.labels import STATE_COLOURS, booking_words, state_words
+from office.base.labels import ACTION_WORDS, GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
-from office.base.model_admin_pages import find_row, is_confirmed
-from office.base.permissions import actor_of
+from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
+from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
 from office.bookings.action_emails import mail_lines
+from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
 from office.bookings.timeline import booking_timeline
 
@@ -69,28 +71,40 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             when = days_words(*event.dates, place)
         else:
             when = span_words(event.start, event.end, place)
+        may_move = may_act and not booking.completed and booking.owner_booking_id is None
         actions = GRAPHS[booking.graph].actions(booking.state) if may_act else ()
         seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
         return self.show_page(
             request,
             "office/booking.html",
-            title=f"{event.what}",
+            title=booking_words(booking),
             subtitle=None,
-            original=booking,
+            original=TitledRow(booking, booking_words(booking)),
             booking=booking,
             state=state_words(booking.state),
             colour=STATE_COLOURS.get(booking.state, "info"),
             when=when,
             copies=mirror_status_of(booking),
-            customers=list(booking.customers.all()),
-            seats=list(seats) if booking.max_seats is not None else [],
+            customers=[
+                (customer, custom_values(customer.meta)) for customer in booking.customers.all()
+            ],
+            seats=[(seat, state_words(seat.state)) for seat in seats]
+            if booking.max_seats is not None
+            else [],
             reminders=list(booking.event_notifications.all()),
-            occurrences=_occurrences(booking),
+            occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
             may_act=may_act,
-            may_move=may_act and not booking.completed and booking.owner_booking_id is None,
+            may_move=may_move,
+            resources=resources_to_move_to(booking) if may_move else [],
+            kind=GRAPH_WORDS.get(booking.graph, booking.graph),
+            custom=custom_values(booking.meta),
             actions=[
-                (name, state_words(name).capitalize(), BUTTONS.get(name, "default"))
+                (
+                    name,
+                    ACTION_WORDS.get(name, state_words(name).capitalize()),
+                    BUTTONS.get(name, "default"),
+                )
                 for name in actions
                 if name not in NOT_BY_HAND
             ],
@@ -101,6 +115,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             end_value=_field_value(event.end, place),
             media=self.media,
         )
+
+    def row_title(self, row: Booking) -> str:
+        return booking_words(row)
 
     def find(self, request: HttpRequest, object_id: str) -> Booking:
         rows = self.get_queryset(request).select_related("event", "resource", "project", "app")
@@ -176,32 +193,66 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         """Reschedule to `start` and `end`, local times of the resource or instants."""
         booking = self.find_to_change(request, object_id)
         place = first_known_zone(booking.resource.timezone)
-        # One of the offered alternatives, or the fields' values.
-        chosen = request.POST.get("alternative", "").partition("/")
-        texts = (
-            chosen[::2] if chosen[1] else [request.POST.get(key, "") for key in ("start", "end")]
-        )
+        # One of the offered times, or the fields' values.
+        chosen = request.POST.get("alternative", "").split("/")
+        fields = [request.POST.get(key, "") for key in ("start", "end", "resource_id")]
+        texts = chosen if chosen[1:] else fields
         try:
-            start, end = (parse_instant(text.strip(), place) for text in texts)
+            start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
                 messages.error(request, "The end must be after the start.")
                 return self.redirect_to_row(booking)
+            calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
                 app=booking.app,
                 booking_id=booking.id,
                 start=start,
                 end=end,
-                calendar=None,
+                calendar=calendar,
                 actor=actor_of(request),
                 now=timezone.now(),
                 message=_message(request),
             )
-            messages.success(request, f"Moved to {span_words(start, end, place)}.")
+            other = f", with {calendar.resource.name}" if calendar else ""
+            messages.success(request, f"Rescheduled to {span_words(start, end, place)}{other}.")
         except ValueError as error:
             messages.error(request, f"Invalid time: {error}")
         except Refusal as refusal:
-            show_refusal(request, booking, refusal)
+            show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
         return self.redirect_to_row(booking)
+
+    def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return read_free_times(request, self.find_to_change(request, object_id))
+
+
+@json_view("GET")
+def read_free_times(request: HttpRequest, booking: Booking) -> dict[str, Any]:
+    """?resource_id: returns `times` to move the booking to, as the form sends them and in words."""
+    resource_id = request.GET.get("resource_id", "")
+    calendar = find_other_calendar(booking, resource_id)
+    place = first_known_zone(booking.resource.timezone)
+    spans = find_free_times(booking, calendar, now=timezone.now())
+    return {
+        "times": [
+            {
+                "value": _time_value(start, end, resource_id),
+                "text": span_words(start, end, place),
+            }
+            for start, end in spans
+        ]
+    }
+
+
+def _time_value(start: datetime, end: datetime, resource_id: str) -> str:
+    return "/".join(filter(None, (start.isoformat(), end.isoformat(), resource_id)))
+
+
+def _read_moment(booking: Booking, text: str, place: str) -> datetime:
+    """Return an unchanged field's own instant: its local time may occur twice."""
+    for moment in (booking.event.start, booking.event.end):
+        if text == _field_value(moment, place):
+            return moment
+    return parse_instant(text, place)
 
 
 def _message(request: HttpRequest) -> str:
@@ -223,7 +274,9 @@ def _outcome_buttons(booking: Booking) -> list[tuple[str, str]]:
     return [button for button in offered if button[0] != (booking.outcome or "")]
 
 
-def show_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> None:
+def show_refusal(
+    request: HttpRequest, booking: Booking, refusal: Refusal, *, resource_id: str = ""
+) -> None:
     """Show the reasons for the refusal, and a button for each free alternative."""
     place = first_known_zone(booking.resource.timezone)
     reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
@@ -239,11 +292,25 @@ def show_refusal(request: HttpRequest, booking: Booking, refusal: Refusal) -> No
         " ",
         '<button class="office-chip" form="office-move" name="alternative" value="{}">{}</button>',
         (
-            (f"{start.isoformat()}/{end.isoformat()}", span_words(start, end, place))
+            (_time_value(start, end, resource_id), span_words(start, end, place))
             for start, end in spans
         ),
     )
     messages.error(request, format_html("{} Free times: {}", sentence, buttons))
+
+
+def custom_values(meta: Any) -> list[tuple[str, str]]:
+    """Return the texts, numbers and answers of custom data, with their keys in words."""
+    pairs = meta.items() if isinstance(meta, dict) else ()
+    shown = [(key, value) for key, value in pairs if isinstance(value, str | int | float | bool)]
+    words = {True: "yes", False: "no"}
+    return [
+        (
+            key.replace("_", " ").capitalize(),
+            words[value] if isinstance(value, bool) else str(value),
+        )
+        for key, value in shown
+    ]
 
 
 def _field_value(moment: datetime, place: str) -> str:

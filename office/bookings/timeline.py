@@ -1,21 +1,42 @@
 """A booking's timeline: its changes, e-mails, calls and calendar writes, in one order."""
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from bookings.models import Booking
+from django.db.models import Q
+
+from apps_config.models import Credential
+from bookings.graphs import INITIALIZED
+from bookings.models import Booking, StateChange
 from notifications.models import Delivery
 from notifications.outbox.outdated_reasons import outdated_reason
 from office.base.dates import moment_words
+from office.base.history import KEY
 from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_ICONS,
-    DELIVERY_WORDS,
+    DELIVERY_STATE_WORDS,
     STATE_COLOURS,
+    mail_words,
     receiver_words,
     state_words,
 )
+
+# action -> what was done; the first change of a booking creates it.
+DONE_WORDS: Mapping[str, str] = {
+    "confirm": "Confirmed",
+    "decline": "Declined",
+    "pay": "Marked as paid",
+    "timeout": "Marked as unpaid",
+    "complete": "Completed",
+    "cancel": "Cancelled",
+    "cancel_by_customer": "Cancelled for the customer",
+    "cancel_by_owner": "Cancelled for the owner",
+    "reschedule": "Rescheduled",
+    "update": "Changed",
+}
 
 
 class TimelineEntry(NamedTuple):
@@ -39,17 +60,53 @@ def booking_timeline(booking: Booking) -> list[TimelineEntry]:
 
 
 def _changes(booking: Booking) -> Iterator[TimelineEntry]:
-    for change in booking.logs.all():
-        who = " ".join(filter(None, [change.actor, f"({change.source})"]))
+    changes = list(booking.logs.all())
+    keys = _key_descriptions(booking.app_id, changes)
+    for change in changes:
         is_move = change.from_state == change.to_state
         yield TimelineEntry(
             at=change.created_at,
             when=moment_words(change.created_at),
             icon="event_repeat" if is_move else "sync_alt",
-            heading=state_words(change.action if is_move else change.to_state),
+            heading=change_words(change, keys),
             colour=STATE_COLOURS.get(change.to_state, "info"),
-            lines=tuple(filter(None, [f"{state_words(change.action)} by {who}", change.message])),
+            lines=tuple(filter(None, [change.message])),
         )
+
+
+def change_words(change: StateChange, keys: Mapping[str, str]) -> str:
+    """Return `Created via API (key “demo”)`. keys: beginning of a key's id -> description."""
+    done = "Created" if change.from_state == INITIALIZED else DONE_WORDS.get(change.action)
+    return f"{done or state_words(change.action).capitalize()} {_actor_words(change, keys)}".strip()
+
+
+def _actor_words(change: StateChange, keys: Mapping[str, str]) -> str:
+    actor, source = change.actor, change.source
+    if source == "timer":
+        return "automatically"
+    if source == "admin":
+        return f"by {actor} in the back office"
+    if source == "link":
+        return f"by the {actor} with the link in an e-mail"
+    if source == "calendar":
+        return f"in the connected calendar “{actor}”"
+    if source == "widget":
+        return "by the customer on a booking page"
+    matched = KEY.fullmatch(actor)
+    if matched is None:
+        return f"via API by {actor}" if actor else "via API"
+    description = keys.get(matched[2])
+    return f"via API (key “{description}”)" if description else "via API"
+
+
+def _key_descriptions(app_id: uuid.UUID, changes: Sequence[StateChange]) -> dict[str, str]:
+    """Return the descriptions of the keys by the beginnings of their ids."""
+    starts = {matched[2] for change in changes if (matched := KEY.fullmatch(change.actor))}
+    wanted = Q(pk__in=[])
+    for start in starts:
+        wanted |= Q(id__range=(uuid.UUID(start + "0" * 24), uuid.UUID(start + "f" * 24)))
+    rows = Credential.objects.filter(wanted, app=app_id) if starts else ()
+    return {str(row.id)[:8]: row.description for row in rows}
 
 
 def _deliveries(booking: Booking) -> Iterator[TimelineEntry]:
@@ -61,7 +118,7 @@ def _deliveries(booking: Booking) -> Iterator[TimelineEntry]:
             at=at,
             when=moment_words(at),
             icon=DELIVERY_ICONS[delivery.type],
-            heading=f"{DELIVERY_WORDS[delivery.type]}: {state_words(delivery.kind)}",
+            heading=delivery_sentence(delivery),
             colour=DELIVERY_COLOURS[delivery.state],
             lines=tuple(_delivery_lines(delivery)),
             delivery=delivery,
@@ -70,8 +127,18 @@ def _deliveries(booking: Booking) -> Iterator[TimelineEntry]:
         )
 
 
+def delivery_sentence(delivery: Delivery) -> str:
+    """Return `Cancellation e-mail to the owner, queued`."""
+    state = DELIVERY_STATE_WORDS.get(delivery.state, delivery.state)
+    if delivery.type == Delivery.EMAIL:
+        return f"{mail_words(delivery.kind)} to the {delivery.recipient}, {state}"
+    what = "Calendar entry" if delivery.type == Delivery.CALENDAR else "Webhook call"
+    return f"{what} ({state_words(delivery.kind)}) {receiver_words(delivery)}, {state}"
+
+
 def _delivery_lines(delivery: Delivery) -> Iterator[str]:
-    yield f"{delivery.state} {receiver_words(delivery)}"
+    if delivery.customer and delivery.customer.email:
+        yield delivery.customer.email
     if delivery.reason:
         yield delivery.reason
     for attempt in delivery.attempts.all():

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps_config.models import App
-from availability.models import Calendar, Project, Resource
-from bookings.booking_input import parse_new_booking, target_calendar
+from availability.models import Project, Resource
+from bookings.booking_input import parse_new_booking
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.serializers import RescheduleSerializer
@@ -44,6 +44,7 @@ from office.base.permissions import (
     visible_resources,
 )
 from office.base.scope import scope_of
+from office.bookings.free_times import find_other_calendar
 from office.calendar.feed import MAX_DAYS, CalendarRange, read_calendar_data
 
 LISTED = 50  # resources offered at once; others are found by name
@@ -186,7 +187,7 @@ def move_booking(request: HttpRequest, booking_id: uuid.UUID) -> dict[str, Any]:
     if booking is None:
         raise NotFound("Booking")
     require(request, booking.app_id, MOVE)
-    calendar = _find_calendar(booking, body.get("resource_id"))
+    calendar = find_other_calendar(booking, body.get("resource_id"))
     resource = calendar.resource if calendar else booking.resource
     zone = _zone_of(body, resource)
     event = booking.event
@@ -227,20 +228,6 @@ def _read_start(body: dict[str, Any], booking: Booking, zone: str) -> datetime:
     if text == local_text(booking.event.start, zone):
         return booking.event.start
     return parse_moment("start", text, zone)
-
-
-def _find_calendar(booking: Booking, resource_id: object) -> Calendar | None:
-    """Return the calendar of another resource; None: the booking stays in its calendar."""
-    if not resource_id or str(resource_id) == str(booking.resource_id):
-        return None
-    try:
-        wanted = uuid.UUID(str(resource_id))
-    except ValueError:
-        wanted = uuid.UUID(int=0)
-    calendar = target_calendar(booking.app, wanted)
-    if calendar is None:
-        raise Invalid.at("resource_id", "There is no such resource.")
-    return calendar
 
 
 def _zone_of(body: dict[str, Any], resource: Resource) -> str:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from availability.core.constraints import (
+    DAY_NAMES,
     ConstraintError,
     ConstraintRules,
     open_windows,
@@ -37,6 +38,7 @@ from office.base.permissions import (
     visible_projects,
     visible_resources,
 )
+from office.base.weekly_hours import HoursError, rules_of_hours
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 
 DAYS = 14
@@ -59,17 +61,22 @@ BookedSpan = tuple[uuid.UUID, datetime, datetime, str]
 
 @json_view("POST")
 def preview_rules(request: HttpRequest) -> dict[str, Any]:
-    """{resource_id | project_id, constraints: [...], timezone?, shown?: a resource of the project}
+    """{resource_id | project_id, constraints: [...], hours?, timezone?, shown?: a resource of the
+    project}
 
-    `constraints` defaults to the saved rules. Returns `errors` by the rule's position, else `days`
-    and `outside`. Changes nothing: a POST because rules are long.
+    `constraints` defaults to the saved rules. `hours`: the texts of the weekly hours, in addition.
+    Returns `errors` by the rule's position, and of `hours` by day, else `days` and `outside`.
+    Changes nothing: a POST because rules are long.
     """
     body = read_json_object(request)
     edited = _find_edited(request, body)
     try:
-        rules = parse_constraints(body["constraints"]) if "constraints" in body else _saved(edited)
-    except ConstraintError as error:
-        return {"errors": errors_by_rule(error), "days": None, "outside": None, "problem": ""}
+        rules = _edited_rules(body) if "constraints" in body else _saved(edited)
+    except (ConstraintError, HoursError) as error:
+        errors = (
+            errors_by_rule(error) if isinstance(error, ConstraintError) else {"hours": error.errors}
+        )
+        return {"errors": errors, "days": None, "outside": None, "problem": ""}
     now = timezone.now()
     answer: dict[str, Any] = {"errors": {}, "days": None, "problem": ""}
     try:
@@ -77,6 +84,16 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     except Refusal as refusal:
         answer["problem"] = refusal.message
     return answer | {"outside": _say_outside(edited, rules, now)}
+
+
+def _edited_rules(body: dict[str, Any]) -> ConstraintRules:
+    """Parse the rules of the form. Raises ConstraintError or HoursError."""
+    rules = parse_constraints(body["constraints"])
+    hours = body.get("hours")
+    if not isinstance(hours, list):
+        return rules
+    week = [str(text) for text in hours[: len(DAY_NAMES)]]
+    return (*parse_constraints(rules_of_hours(week)), *rules)
 
 
 def _saved(edited: EditedRules) -> ConstraintRules:

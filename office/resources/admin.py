@@ -1,18 +1,30 @@
 """Admins of resources, projects, events, holds and rules."""
 
-import re
-from typing import Any
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, cast
+from urllib.parse import quote
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
-from django.db.models import ForeignKey, QuerySet
+from django.db.models import Field, ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
 from unfold.decorators import action, display
 
-from apps_config.models import Membership
-from availability.core.constraints import ConstraintError, parse_constraints, render_constraint
+from apps_config.models import App, Membership
+from availability.core.constraints import (
+    DAY_NAMES,
+    ConstraintError,
+    ConstraintRules,
+    parse_constraints,
+    render_constraint,
+)
 from availability.models import (
     Calendar,
     Constraint,
@@ -24,61 +36,50 @@ from availability.models import (
     Resource,
 )
 from availability.public_project import lacks_payment_link
-from availability.services import change_project, change_resource, create_project, create_resource
-from office.base.dates import moment_words
+from availability.serializers.resources import CalendarSerializer
+from availability.services import (
+    change_calendar,
+    change_project,
+    change_resource,
+    create_calendar,
+    create_project,
+    create_resource,
+)
+from common.errors import Invalid
+from office.base.api_forms import ApiForm, ChangesForm
+from office.base.dates import moment_words, office_zone
 from office.base.event_notification_forms import EventNotificationForm, EventNotificationInline
+from office.base.form_fields import LinesField, value_words
+from office.base.labels import RULE_WORDS
 from office.base.model_admin import (
+    AppChoiceAdmin,
     AppFilter,
     DaysFilter,
     HistoryAdmin,
     OfficeAdmin,
     OfficeInline,
+    PageScopedInline,
     ReadOnlyAdmin,
     ScopedChoiceFilter,
     ServiceBackedAdmin,
 )
 from office.base.model_admin_pages import Row
-from office.base.scope import is_allowed, scope_of
-from office.resources.forms import (
-    PROJECT_SWITCHES,
+from office.base.permissions import visible_resources
+from office.base.scope import is_allowed, read_once, scope_of
+from office.base.weekly_hours import hours_of_rules, weekly_rules
+from office.calendars.sync_status import provider_words
+from office.resources.project_form import NewProjectForm, ProjectForm
+from office.resources.resource_form import NewResourceForm, ResourceForm, stored_rules
+from office.resources.rule_forms import (
+    DATE_RULES,
+    ConstraintForm,
     ConstraintFormSet,
-    ProjectForm,
+    DateRuleForm,
     ProjectResourceForm,
     ProjectResourceFormSet,
-    ResourceForm,
-    public_setting,
 )
 
-# The value of a datetime-local input, which omits zero seconds.
-_DATE_INPUT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?")
-
-
-class ConstraintForm(forms.ModelForm):
-    """A rule, checked as by the API; fields that its kind does not use are cleared."""
-
-    class Meta:
-        model = Constraint
-        fields = ("position", "name", "day", "start", "end")
-
-    def clean(self) -> dict[str, Any]:
-        super().clean()
-        given = self.cleaned_data
-        values = {key: given.get(key) or "" for key in ("name", "day", "start", "end")}
-        for key in ("start", "end"):
-            if matched := _DATE_INPUT.fullmatch(values[key]):
-                values[key] = f"{matched[1]} {matched[2]}{matched[3] or ':00'}"
-        try:
-            rules = parse_constraints([Constraint(**values).as_json()])
-        except ConstraintError as error:
-            for path, messages in error.errors.items():
-                self.add_error(self._field_of(path), messages)
-            return given
-        used = render_constraint(rules[0])[values["name"]]
-        return given | {key: values[key] if key in used else "" for key in ("day", "start", "end")}
-
-    def _field_of(self, path: str) -> str | None:
-        last = path.split(".")[-1]
-        return last if last in self.fields else None
+MAX_OFFERED = 50
 
 
 class ConstraintInline(OfficeInline[Constraint]):
@@ -88,26 +89,54 @@ class ConstraintInline(OfficeInline[Constraint]):
     form = ConstraintForm
     formset = ConstraintFormSet
     verbose_name = "rule"
-    verbose_name_plural = "rules: when time is open"
+    verbose_name_plural = "Rules"
     fields = ("name", "day", "start", "end", "position")
     ordering_field = "position"
     hide_ordering_field = True
     hide_title = True
     template_after = "office/rules_picture.html"
+    readonly_fields = ("rule",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Show rules in words to accounts that may not change them."""
+        if self.has_change_permission(request, obj):
+            return self.fields
+        return tuple("rule" if name == "name" else name for name in self.fields)
+
+    @display(description="Rule")
+    def rule(self, row: Constraint) -> str:
+        return RULE_WORDS.get(row.name, row.name)
 
     class Media:
         css = {"all": ("office/time.css",)}
-        js = ("office/rules.js",)
+        js = ("office/rows.js", "office/rules.js")
 
 
-class CalendarLineForm(forms.ModelForm):
-    """Saves changed columns only: a worker writes the others of a connected calendar."""
+class DateRuleInline(ConstraintInline):
+    """The rules of a resource that its weekly hours can't say."""
+
+    form = DateRuleForm
+    verbose_name = "date"
+    verbose_name_plural = "Dates off and other dates"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Constraint]:
+        return super().get_queryset(request).filter(name__in=DATE_RULES)
+
+
+class CalendarLineForm(ChangesForm):
+    """A calendar, saved by the API's services."""
+
+    sent = ("name", "description")
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        self.check(CalendarSerializer(data=self.body()))
+        return self.cleaned_data
 
     def save(self, commit: bool = True) -> Calendar:
-        if not commit or self.instance._state.adding:
-            return super().save(commit)
-        self.instance.save(update_fields=[*self.changed_data, "updated_at"])
-        return self.instance
+        if self.is_new:
+            return create_calendar(resource=self.instance.resource, given=self.given)
+        return change_calendar(self.instance, self.given)
 
 
 class CalendarInline(OfficeInline[Calendar]):
@@ -115,19 +144,54 @@ class CalendarInline(OfficeInline[Calendar]):
     model = Calendar
     form = CalendarLineForm
     extra = 0
-    fields = ("name", "description", "provider", "synced_at")
-    readonly_fields = ("provider", "synced_at")
+    fields = ("name", "description", "kept_at", "last_sync")
+    readonly_fields = ("kept_at", "last_sync")
     show_change_link = True
+    verbose_name_plural = "Calendars"
+
+    @display(description="Provider")
+    def kept_at(self, calendar: Calendar) -> str:
+        return provider_words(calendar.provider) if calendar.is_connected else "Built-in"
+
+    @display(description="Last sync")
+    def last_sync(self, calendar: Calendar) -> str:
+        return moment_words(calendar.synced_at)
+
+    def formfield_for_dbfield(
+        self, db_field: Field, request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field and db_field.name == "description":
+            field.widget.attrs["rows"] = 1
+        return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
         return super().get_queryset(request).filter(deleted_at=None)
 
 
-class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row]):
-    """Rows with a fixed app, chosen among the apps that the account may edit."""
+@read_once
+def only_app(request: HttpRequest) -> App | None:
+    """Return the app that the account may edit, if there is a single one."""
+    apps = list(scope_of(request).apps(Membership.EDITOR)[:2])
+    return apps[0] if len(apps) == 1 else None
+
+
+class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row]):
+    """Rows with a fixed app, chosen among the apps that the account may edit.
+
+    A new row has a short form (`add_form`). `parts`: the headings of the page, each with its
+    fieldset or inline of this name.
+    """
 
     never = frozenset({"delete"})
     fixed_fields = ("app",)
+    change_form_template = "office/parts_form.html"
+    add_form: ClassVar[type[ApiForm]]
+    parts: ClassVar[tuple[tuple[str, type[PageScopedInline] | None], ...]]
+
+    class Media:
+        css = {"all": ("office/forms.css",)}
+        js = ("office/rows.js", "office/json.js", "office/forms.js", "office/copy.js")
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
@@ -136,21 +200,97 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row]):
             kwargs["queryset"] = scope_of(request).apps(Membership.EDITOR)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
+    def get_form(
+        self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm]:
+        if obj:
+            return super().get_form(request, obj, change, **kwargs)
+        kwargs["form"] = self.add_form
+        form = cast(type[ApiForm], super().get_form(request, obj, change, **kwargs))
+        form.only_app = only_app(request)
+        return form
+
+    def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        if obj:
+            return super().get_fieldsets(request, obj)
+        app = () if only_app(request) else ("app",)
+        return ((None, {"fields": (*app, *self.add_form.asked)}),)
+
+    def get_inlines(self, request: HttpRequest, obj: Row | None) -> Any:
+        return self.inlines if obj else ()
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if context.get("original"):
+            context["parts"] = list(self._parts(context))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _parts(self, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield each part of the page with its fieldset and its rows."""
+        fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
+        rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
+        for title, inline in self.parts:
+            yield {
+                "title": title,
+                "id": f"part-{slugify(title)}",
+                "fieldset": fieldsets.get(title),
+                "rows": rows.get(inline) if inline else None,
+            }
+
+    def response_add(
+        self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Open the page of the new row."""
+        if "_addanother" in request.POST or "_popup" in request.POST:
+            return super().response_add(request, obj, post_url_continue)
+        messages.success(request, self.created_words(obj))
+        return redirect(self.url_of(obj))
+
+    def created_words(self, row: Row) -> str:
+        raise NotImplementedError
+
 
 @admin.register(Resource)
 class ResourceAdmin(AppOwnedAdmin[Resource]):
     app_paths = ("app",)
     form = ResourceForm
+    add_form = NewResourceForm
     list_display = ("name", "app", "email", "timezone", "created_at", "deleted_at")
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("name", "email", "id")
-    autocomplete_fields = ("app",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
-    inlines = (ConstraintInline, CalendarInline)
+    inlines = (DateRuleInline, CalendarInline)
+    fieldsets = (
+        ("Resource", {"fields": ("name", "email", "image", "tags", "app")}),
+        ("Hours", {"fields": ("timezone", "hours")}),
+        (
+            "Advanced",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "first_name",
+                    "last_name",
+                    "meta",
+                    "id",
+                    "created_at",
+                    "updated_at",
+                    "deleted_at",
+                ),
+            },
+        ),
+    )
+    parts = (
+        ("Resource", None),
+        ("Hours", None),
+        ("Dates", DateRuleInline),
+        ("Calendars", CalendarInline),
+        ("Advanced", None),
+    )
     actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
-    @action(description="Why not?", url_path="why")
+    @action(description="Availability check", url_path="why")
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("admin:why_resource", resource_id=object_id)
 
@@ -165,12 +305,69 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     def has_connect_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return is_allowed(request, "availability.add_calendar", None)
 
+    # For accounts that may not change the resource.
+    @display(description="Weekly hours")
+    def hours(self, resource: Resource) -> str:
+        days = zip(DAY_NAMES, hours_of_rules(stored_rules(resource)), strict=True)
+        return format_html_join("", "{}: {}<br>", ((day, text or "closed") for day, text in days))
+
+    def get_fieldsets(self, request: HttpRequest, obj: Resource | None = None) -> Any:
+        """Show tags as text to accounts that may not change them."""
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        (title, first), *others = fieldsets
+        names = tuple("shown_tags" if name == "tags" else name for name in first["fields"])
+        return ((title, {**first, "fields": names}), *others)
+
+    @display(description="Tags")
+    def shown_tags(self, resource: Resource) -> str:
+        return LinesField().shown_value(resource.tags).replace("\n", ", ")
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        zone = office_zone(request)
+        known = {"timezone": zone} if zone != "UTC" else {}
+        return known | super().get_changeform_initial_data(request)
+
     def save_row(
         self, request: HttpRequest, row: Resource, form: ResourceForm, *, is_new: bool
     ) -> Resource:
         if is_new:
             return create_resource(app=row.app, given=form.given)[0]
         return change_resource(row, form.given)
+
+    def save_related(
+        self, request: HttpRequest, form: ResourceForm, formsets: Any, change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        for dates in formsets:
+            is_changed = "hours" in form.changed_data or dates.has_changed()
+            if isinstance(dates, ConstraintFormSet) and is_changed:
+                weekly = [
+                    render_constraint(rule) for rule in weekly_rules(stored_rules(form.instance))
+                ]
+                if "hours" in form.changed_data:
+                    weekly = form.cleaned_data["hours"]
+                change_resource(
+                    form.instance, {"availability_constraints": checked(weekly + dates.rules())}
+                )
+
+    def created_words(self, row: Resource) -> SafeString:
+        return format_html(
+            '{} was added. Next: <a href="{}?resources={}">create a project</a> that customers'
+            " can book.",
+            row.name,
+            reverse("admin:availability_project_add"),
+            row.pk,
+        )
+
+
+def checked(rules: list[dict[str, Any]]) -> ConstraintRules:
+    """Parse the API's constraints. Raises Invalid."""
+    try:
+        return parse_constraints(rules)
+    except ConstraintError as error:
+        raise Invalid({"availability_constraints": next(iter(error.errors.values()))}) from error
 
 
 @admin.register(Event)
@@ -208,44 +405,149 @@ class ProjectResourceInline(OfficeInline[ProjectResource]):
     model = ProjectResource
     form = ProjectResourceForm
     formset = ProjectResourceFormSet
+    verbose_name = "resource"
+    verbose_name_plural = "Who can be booked"
+    fields = ("resource", "position")
+    ordering_field = "position"
+    hide_ordering_field = True
+    hide_title = True
     extra = 0
     autocomplete_fields = ("resource",)
 
 
 class ProjectNotificationInline(EventNotificationInline):
     model = ProjectNotification
+    verbose_name_plural = "This project's reminders"
 
 
 @admin.register(Project)
 class ProjectAdmin(AppOwnedAdmin[Project]):
     app_paths = ("app",)
     form = ProjectForm
+    add_form = NewProjectForm
     list_display = ("name", "slug", "app", "created_at", "deleted_at")
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("name", "slug", "id")
-    autocomplete_fields = ("app",)
-    readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
+    readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
+    fieldsets = (
+        (
+            "Service",
+            {"fields": ("name", "graph", "payment_url", "description", "where", "what", "app")},
+        ),
+        (
+            "Times",
+            {
+                "fields": (
+                    "length",
+                    "timeslot_increments",
+                    "buffer",
+                    "notice",
+                    "horizon",
+                    "max_per_day",
+                    "ignore_all_day_events",
+                    "check_external",
+                )
+            },
+        ),
+        ("Who", {"fields": ("mode",)}),
+        ("Questions", {"fields": ("questions", "public_customers")}),
+        (
+            "Policies",
+            {
+                "fields": (
+                    "min_cancel_time",
+                    "min_reschedule_time",
+                    "max_reschedules",
+                    "public_reschedule",
+                    "rescheduling_url",
+                    "pending_blocks",
+                    "allow_double_bookings",
+                    "enforce_availability",
+                )
+            },
+        ),
+        (
+            "Booking page",
+            {
+                "fields": (
+                    "page_address",
+                    "published",
+                    "slug",
+                    "submit_button",
+                    "success_message",
+                    "verify_email",
+                    "language",
+                    "reservation_time",
+                )
+            },
+        ),
+        ("Reminders", {"fields": ("replaces_notifications",)}),
+        (
+            "Advanced",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "round_to_nearest_hour",
+                    "other_ui",
+                    "meta",
+                    "id",
+                    "created_at",
+                    "updated_at",
+                    "deleted_at",
+                ),
+            },
+        ),
+    )
+    parts = (
+        ("Service", None),
+        ("Times", None),
+        ("Who", ProjectResourceInline),
+        ("Rules", ConstraintInline),
+        ("Questions", None),
+        ("Policies", None),
+        ("Booking page", None),
+        ("Reminders", ProjectNotificationInline),
+        ("Advanced", None),
+    )
 
-    # For accounts that may not change the project.
-    @admin.display(description="Booking page")
-    def published(self, project: Project) -> str:
-        return "published" if project.is_published else "not published"
+    @display(description="Address of the page")
+    def page_address(self, project: Project) -> SafeString:
+        return format_html(
+            '<span class="office-inline"><input id="page-address" readonly value="{0}"'
+            ' aria-label="Address of the page" class="office-input">'
+            '<button type="button" class="office-button office-default" data-copy="page-address">'
+            'Copy</button> <a href="{0}" target="_blank" rel="noopener">Open the page</a>'
+            '<span id="copied" role="status"></span></span>{1}',
+            page_url(project),
+            "" if project.is_published else "The page is not published.",
+        )
 
-    @admin.display(description="Customers per booking")
-    def public_customers(self, project: Project) -> str:
-        return public_setting(project, "public_customers") or "1"
+    def get_form(
+        self, request: HttpRequest, obj: Project | None = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm]:
+        form = super().get_form(request, obj, change, **kwargs)
+        if obj is None:
+            self._offer_resources(request, cast(type[NewProjectForm], form))
+        return form
 
-    @admin.display(description="Choosing another time")
-    def public_reschedule(self, project: Project) -> str:
-        by_id = public_setting(project, "public_reschedule")
-        return "the booking's id" if by_id else "the link in an e-mail"
+    def _offer_resources(self, request: HttpRequest, form: type[NewProjectForm]) -> None:
+        """Offer `?resources=` and the first resources by name."""
+        rows = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
+        first = list(rows.values_list("pk", flat=True)[: MAX_OFFERED + 1])
+        form.has_more = len(first) > MAX_OFFERED
+        form.offered = rows.filter(pk__in=[*first[:MAX_OFFERED], *_resources_in_query(request)])
 
-    @display(description=PROJECT_SWITCHES["verify_email"][0], boolean=True)
-    def verify_email(self, project: Project) -> bool:
-        """For accounts that may not change the project."""
-        return project.settings.get("verify_email") is True
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Preselect `?resources=`, or the only resource."""
+        initial = super().get_changeform_initial_data(request)
+        chosen = _resources_in_query(request)
+        if not chosen:
+            rows = visible_resources(request, least=Membership.EDITOR)
+            ids = list(rows.values_list("pk", flat=True)[:2])
+            chosen = ids if len(ids) == 1 else []
+        return {**initial, "resources": chosen}
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -267,10 +569,61 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         if lacks_payment_link(saved):
             messages.warning(
                 request,
-                "The booking page takes no bookings until the project has a payment link:"
-                " payment_url in “Booking”.",
+                "Add a payment link: without it, the booking page takes no bookings.",
             )
         return saved
+
+    def save_related(
+        self, request: HttpRequest, form: ProjectForm, formsets: Any, change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        given: dict[str, Any] = {}
+        for rows in formsets:
+            if not rows.has_changed():
+                continue
+            if isinstance(rows, ConstraintFormSet):
+                given["availability_constraints"] = checked(rows.rules())
+            elif isinstance(rows, ProjectResourceFormSet):
+                given["resources"] = rows.resource_ids()
+            elif rows.new_objects and "replaces_notifications" not in form.changed_data:
+                given["replaces_notifications"] = True
+        if given:
+            change_project(form.instance, given)
+
+    def created_words(self, row: Project) -> SafeString:
+        if not row.is_published:
+            return format_html("{} was created. Its booking page is not published.", row.name)
+        return format_html(
+            '{0} was created. Customers can book at <a href="{1}">{1}</a>.', row.name, page_url(row)
+        )
+
+
+def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
+    """Return the ids in `?resources=`; none if one of them is malformed."""
+    try:
+        return [uuid.UUID(text) for text in request.GET.get("resources", "").split(",") if text]
+    except ValueError:
+        return []
+
+
+def page_url(project: Project) -> str:
+    """Return the address of the project's booking page."""
+    return f"{settings.PUBLIC_URL}/book/{quote(project.slug)}"
+
+
+def shown_field(name: str) -> Callable[..., str]:
+    """Return the display function of a field, for accounts that may not change the project."""
+
+    @display(description=ProjectForm.base_fields[name].label)
+    def show(self: ProjectAdmin, project: Project) -> str:
+        form = ProjectForm(instance=project)
+        return value_words(form.fields[name], form.get_initial_for_field(form.fields[name], name))
+
+    return show
+
+
+for _name in ProjectForm.declared_fields:
+    setattr(ProjectAdmin, _name, shown_field(_name))
 
 
 @admin.register(Constraint)

@@ -72,15 +72,15 @@ OWNER = "ada@example.com"
             "confirm_decline",
             "decline",
             "Decline this booking?",
-            ["Marty McFly, marty@example.com: the “declined” e-mail"],
+            ["Marty McFly, marty@example.com: “Request declined” e-mail"],
         ),
         (
             "instant",
             "cancel",
             "Cancel this booking?",
             [
-                "Marty McFly, marty@example.com: the “cancelled” e-mail",
-                f"The owner, {OWNER}: the “cancelled” e-mail",
+                "Marty McFly, marty@example.com: Cancellation e-mail",
+                f"The owner, {OWNER}: Cancellation e-mail",
             ],
         ),
         (
@@ -88,8 +88,8 @@ OWNER = "ada@example.com"
             "cancel_by_customer",
             "Cancel this booking on the customer's behalf?",
             [
-                f"The owner, {OWNER}: the “cancelled by customer” e-mail",
-                "Marty McFly, marty@example.com: the “cancelled by customer” e-mail",
+                f"The owner, {OWNER}: Cancellation e-mail",
+                "Marty McFly, marty@example.com: Cancellation e-mail",
             ],
         ),
     ],
@@ -141,7 +141,7 @@ def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, ent
 
     asked = enter(tenant).post(page_of(group, "act"), {"action": "cancel"})
 
-    assert asked.context["lines"] == ["Ann, ann@example.com: the “cancelled by owner” e-mail"]
+    assert asked.context["lines"] == ["Ann, ann@example.com: Cancellation e-mail"]
 
 
 def test_several_bookings_are_called_off_after_a_question(
@@ -159,7 +159,7 @@ def test_several_bookings_are_called_off_after_a_question(
         "Cancel 2 bookings?",
         [
             f"Marty McFly – Meeting, Tue 5 Mar 2030, {hour}:00 CET"
-            "\nMarty McFly, marty@example.com: the “cancelled” e-mail"
+            "\nMarty McFly, marty@example.com: Cancellation e-mail"
             for hour in ("10", "09")
         ],
     )
@@ -232,7 +232,7 @@ def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: 
     shown = say(enter(tenant), booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
 
     event = Booking.objects.get(id=booking["id"]).event
-    assert "Moved to Tuesday, 5 March 2030, 14:00 – 14:30 (Europe/Berlin)." in shown
+    assert "Rescheduled to Tuesday, 5 March 2030, 14:00 – 14:30 (Europe/Berlin)." in shown
     assert (event.start.isoformat(), event.end.isoformat()) == (
         f"{DAY}T13:00:00+00:00",
         f"{DAY}T13:30:00+00:00",
@@ -252,8 +252,37 @@ def test_a_move_onto_another_booking_offers_other_times(
     assert "The time is taken." in shown
     assert f'name="alternative" value="{value}"' in shown
     assert "14:30 – 15:00 (Europe/Berlin)</button>" in shown
-    assert "Moved to Tuesday, 5 March 2030, 14:30 – 15:00 (Europe/Berlin)." in after
+    assert "Rescheduled to Tuesday, 5 March 2030, 14:30 – 15:00 (Europe/Berlin)." in after
     assert [step[0] for step in steps(other)] == ["confirm"]
+
+
+def test_a_booking_goes_to_another_resource_with_its_free_times(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    bob = tenant.make_resource("Bob", timezone="America/New_York")
+    foreign = Tenant("other").make_resource("Eve")
+    booking, _ = book(tenant, ada), book(tenant, bob, 5)
+    client = enter(tenant)
+    times = client.get(page_of(booking, "free_times"), {"resource_id": bob["id"]})
+    offered = times.json()["data"]["times"]
+
+    refused = client.get(page_of(booking, "free_times"), {"resource_id": foreign["id"]})
+    shown = say(client, booking, "move", alternative=offered[0]["value"])
+    same = say(
+        client, booking, "move", start=f"{DAY}T10:00", end=f"{DAY}T10:30", resource_id=ada["id"]
+    )
+
+    assert (len(offered), offered[0]) == (
+        12,
+        {
+            "value": f"2030-03-04T23:00:00+00:00/2030-03-04T23:30:00+00:00/{bob['id']}",
+            "text": "Tuesday, 5 March 2030, 00:00 – 00:30 (Europe/Berlin)",
+        },
+    )
+    assert refused.status_code == 422
+    assert "with Bob." in shown
+    assert "with Ada." in same
+    assert Booking.objects.get(id=booking["id"]).resource.name == "Ada"
 
 
 @pytest.mark.parametrize(
@@ -351,6 +380,7 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:
     tenant.post("/webhooks", {"url": "https://hooks.example.com/in", "states": ["confirmed"]})
+    tenant.app.credentials.update(description="demo")
     reminder = {
         "type": "email",
         "settings": {"recipient": "customer"},
@@ -366,16 +396,17 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
     done = [(entry.heading, entry.lines) for entry in entries if not entry.delivery]
     sent = sorted((entry.heading, entry.lines) for entry in entries if entry.delivery)
     assert done == [
-        ("tentative", (f"create by server key {tenant_key(tenant)} (api)",)),
-        ("confirmed", (f"confirm by {actor} (admin)", "Welcome")),
+        ("Created via API (key “demo”)", ()),
+        (f"Confirmed by {actor} in the back office", ("Welcome",)),
     ]
+    marty = ("marty@example.com",)
     assert sent == [
-        ("call: confirmed", ("scheduled to https://hooks.example.com/in",)),
-        ("e-mail: confirmed", ("scheduled to the customer, marty@example.com",)),
-        ("e-mail: confirmed", ("scheduled to the owner",)),
-        ("e-mail: reminder", ("scheduled to the customer, marty@example.com",)),
-        ("e-mail: tentative", ("scheduled to the customer, marty@example.com",)),
-        ("e-mail: tentative", ("scheduled to the owner",)),
+        ("Confirmation e-mail to the customer, queued", marty),
+        ("Confirmation e-mail to the owner, queued", ()),
+        ("Reminder e-mail to the customer, queued", marty),
+        ("Webhook call (confirmed) to https://hooks.example.com/in, queued", ()),
+        ("“Request received” e-mail to the customer, queued", marty),
+        ("“Request received” e-mail to the owner, queued", ()),
     ]
     assert entries[-1].when == "Tue 5 Mar 2030, 08:00 CET"
     assert [entry.is_to_come for entry in entries] == [False] * 2 + [True] * 6
@@ -392,16 +423,12 @@ def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: E
 
     assert [
         (entry.icon, entry.heading, entry.lines) for entry in entries if entry.delivery == delivery
-    ] == [("event", "calendar: confirmed", ("scheduled to https://dav.example.com:443",))]
+    ] == [("event", "Calendar entry (confirmed) to https://dav.example.com:443, queued", ())]
     assert page.context["title"] == "Calendar: confirmed"
     assert page.context["facts"] == [
         ("Event id", str(Booking.objects.get().event_id)),
         ("Calendar id", str(calendar.id)),
     ]
-
-
-def tenant_key(tenant: Tenant) -> str:
-    return str(tenant.app.credentials.get(kind="server").id)[:8]
 
 
 @pytest.mark.parametrize(

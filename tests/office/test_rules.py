@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps_config.models import Account
 from availability.models import Constraint, Resource
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
+from tests.office.staff import form_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
 
@@ -273,38 +274,29 @@ def test_a_picture_is_a_post_with_its_token(tenant: Tenant, editor: Client) -> N
 
 
 # --- The form -------------------------------------------------------------------------------------
-def form_of(page: Any) -> dict[str, Any]:
-    """What the page would send as it stands."""
-    form = page.context["adminform"].form
-    values = {name: form[name].value() for name in form.fields}
-    for inline in page.context["inline_admin_formsets"]:
-        formset = inline.formset
-        values |= {f"{formset.prefix}-{key}": 0 for key in ("TOTAL_FORMS", "INITIAL_FORMS")}
-        values[f"{formset.prefix}-TOTAL_FORMS"] = len(formset.forms)
-        values[f"{formset.prefix}-INITIAL_FORMS"] = len(formset.initial_forms)
-        for row in formset.forms:
-            values |= {row.add_prefix(name): row[name].value() for name in row.fields}
-    return {key: "" if value is None else value for key, value in values.items()}
+@pytest.fixture
+def project(tenant: Tenant, ada: Any) -> Any:
+    return tenant.make_project(ada["id"], availability_constraints=WORKDAYS)
 
 
-def save(client: Client, resource: Any, *rows: dict[str, Any]) -> Any:
-    """The resource's page with these rules added to its own two."""
-    path = f"/admin/availability/resource/{resource['id']}/change/"
-    values = form_of(client.get(path))
+def save(client: Client, project: Any, *rows: dict[str, Any]) -> Any:
+    """The project's page with these rules added to its own two."""
+    path = f"/admin/availability/project/{project['id']}/change/"
+    values = form_of(client, path)
     for number, row in enumerate(rows, start=2):
         values |= {f"constraints-{number}-{key}": value for key, value in row.items()}
     values["constraints-TOTAL_FORMS"] = 2 + len(rows)
     return client.post(path, values)
 
 
-def test_what_a_kind_does_not_use_is_dropped(ada: Any, tenant: Tenant, editor: Client) -> None:
+def test_what_a_kind_does_not_use_is_dropped(project: Any, tenant: Tenant, editor: Client) -> None:
     answer = save(
         editor,
-        ada,
+        project,
         {"position": 0, "name": "block_weekends", "day": "Monday", "start": "9", "end": "10"},
-        {"position": 5, "name": "allow_day", "day": "Monday", "start": "9", "end": ""},
+        {"position": "", "name": "allow_day", "day": "Monday", "start": "9", "end": ""},
         {
-            "position": 6,
+            "position": "",
             "name": "block_period",
             "day": "Monday",
             "start": "2026-11-26T09:00",
@@ -313,14 +305,14 @@ def test_what_a_kind_does_not_use_is_dropped(ada: Any, tenant: Tenant, editor: C
     )
 
     assert answer.status_code == 302
-    rows = Constraint.objects.values_list("position", "name", "day", "start", "end")
-    assert list(rows.order_by("id"))[2:] == [
-        (0, "block_weekends", "", "", ""),
-        (5, "allow_day", "Monday", "", ""),
-        (6, "block_period", "", "2026-11-26 09:00:00", "2026-11-27 00:00:30"),
+    saved = tenant.get(f"/projects/{project['id']}").data["availability_constraints"]
+    assert saved == [
+        WORKDAYS[0],
+        {"block_weekends": {}},
+        WORKDAYS[1],
+        {"allow_day": {"day": "Monday"}},
+        {"block_period": {"start": "2026-11-26 09:00:00", "end": "2026-11-27 00:00:30"}},
     ]
-    saved = tenant.get(f"/resources/{ada['id']}?include=availability_constraints").data
-    assert len(saved["availability_constraints"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -332,13 +324,13 @@ def test_what_a_kind_does_not_use_is_dropped(ada: Any, tenant: Tenant, editor: C
     ],
 )
 def test_a_wrong_rule_is_refused_at_its_field(
-    ada: Any, editor: Client, row: dict[str, Any], field: str, message: str
+    project: Any, editor: Client, row: dict[str, Any], field: str, message: str
 ) -> None:
-    answer = save(editor, ada, {"position": 2, "day": "", "start": "", "end": "", **row})
+    answer = save(editor, project, {"position": 2, "day": "", "start": "", "end": "", **row})
 
-    formset = answer.context["inline_admin_formsets"][0].formset
+    formset = answer.context["inline_admin_formsets"][1].formset
     assert (answer.status_code, formset.forms[2].errors) == (200, {field: [message]})
-    assert Constraint.objects.count() == 2
+    assert Constraint.objects.filter(project__isnull=False).count() == 2
 
 
 # --- In a browser ---------------------------------------------------------------------------------
@@ -372,13 +364,14 @@ def seen(page: Any, row: int) -> list[bool]:
 
 
 @pytest.fixture
-def page_of_ada(ada_office: Any) -> str:
-    return f"/admin/availability/resource/{ada_office['id']}/change/"
+def rules_page(office: Tenant, ada_office: Any) -> str:
+    project = office.make_project(ada_office["id"], availability_constraints=WORKDAYS)
+    return f"/admin/availability/project/{project['id']}/change/"
 
 
 @pytest.fixture
 def ada_office(office: Tenant) -> Any:
-    return office.make_resource("Ada", timezone=BERLIN, availability_constraints=WORKDAYS)
+    return office.make_resource("Ada", timezone=BERLIN)
 
 
 @pytest.fixture
@@ -389,9 +382,9 @@ def clerk(office: Tenant) -> Account:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_each_row_shows_what_its_kind_uses(
-    visit: Open, clerk: Account, page_of_ada: str, width: int, scheme: str
+    visit: Open, clerk: Account, rules_page: str, width: int, scheme: str
 ) -> None:
-    found = open_rules(visit, clerk, page_of_ada, width=width, height=1000, scheme=scheme)
+    found = open_rules(visit, clerk, rules_page, width=width, height=1000, scheme=scheme)
     page = found.page
 
     before = [seen(page, 0), seen(page, 1)]
@@ -408,33 +401,40 @@ def test_each_row_shows_what_its_kind_uses(
     keep(found, f"rules-{width}-{scheme}")
 
 
-def test_the_picture_follows_before_anything_is_saved(
-    visit: Open, office: Tenant, clerk: Account, ada_office: Any, page_of_ada: str
+def test_the_picture_follows_the_hours_before_anything_is_saved(
+    visit: Open, office: Tenant, clerk: Account
 ) -> None:
+    ada = office.make_resource("Ada", timezone=BERLIN, availability_constraints=WORKDAYS)
     today = timezone.now().date()
     monday = today + timedelta(days=7 - today.weekday())
     times = {"start": f"{monday} 10:00:00", "end": f"{monday} 11:00:00"}
-    booking = office.book(resource_id=ada_office["id"], **times).data
-    found = open_rules(visit, clerk, page_of_ada, height=1000)
+    booking = office.book(resource_id=ada["id"], **times).data
+    found = open_rules(
+        visit, clerk, f"/admin/availability/resource/{ada['id']}/change/", height=1000
+    )
     page = found.page
     opening = "[...document.querySelectorAll('.rules-strip')].map(one => one.ariaLabel)"
     before = [line for line in page.evaluate(opening) if "Tue" in line]
     inside = page.texts(".rules-outside")
 
-    page.evaluate("document.querySelector('#id_constraints-1-end').select()")
-    page.evaluate("document.querySelector('#id_constraints-1-end').focus()")
-    page.type("12")
+    def type_hours(day: int, text: str) -> None:
+        page.evaluate(f"document.querySelector('#id_hours_{day}').select()")
+        page.type(text)
+
+    type_hours(1, "9-12")
     page.wait_for(DRAWN.format(2))
     noon = [line for line in page.evaluate(opening) if "Tue" in line]
-    choose(page, "#id_constraints-0-name", "allow_weekends")
+    type_hours(0, "9 to noon")
+    page.wait_for("document.querySelector('#id_hours_0_fault').textContent !== ''")
+    type_hours(0, "12-17")
     page.wait_for(DRAWN.format(3))
     outside = page.texts(".rules-outside")
 
     assert [line.split(": ")[1] for line in before[-1:]] == ["open 09:00 to 17:00"]
     assert [line.split(": ")[1] for line in noon[-1:]] == ["open 09:00 to 12:00"]
-    assert inside == ["No upcoming booking is outside these rules."]
+    assert inside == ["No upcoming bookings are affected."]
     assert outside == [
-        "1 booking to come would fall outside:\n\n"
+        "1 upcoming booking is outside these hours:\n\n"
         f"{monday:%a} {monday.day} {monday:%b %Y}, 10:00 to 11:00 Marty McFly"
     ]
     link = page.evaluate("document.querySelector('.rules-outside a').pathname")
@@ -447,9 +447,9 @@ def test_the_picture_follows_before_anything_is_saved(
 
 
 def test_rules_are_added_ordered_and_saved_with_the_keyboard(
-    visit: Open, clerk: Account, page_of_ada: str
+    visit: Open, clerk: Account, rules_page: str
 ) -> None:
-    found = open_rules(visit, clerk, page_of_ada, height=1000)
+    found = open_rules(visit, clerk, rules_page, height=1000)
     page = found.page
 
     page.click("#constraints-group a.add-row")
@@ -458,11 +458,12 @@ def test_rules_are_added_ordered_and_saved_with_the_keyboard(
     page.wait_for("document.querySelector('#id_constraints-2-start').type === 'datetime-local'")
     for name, value in (("start", "2030-01-01T09:00"), ("end", "2030-01-02T00:00")):
         page.evaluate(f"document.querySelector('#id_constraints-2-{name}').value = '{value}'")
-    page.evaluate("document.querySelectorAll('.rule-move[aria-label*=up]')[2].focus()")
+    third = "document.querySelectorAll('#constraints-group .rule-move[aria-label*=up]')[2]"
+    page.evaluate(f"{third}.focus()")
     page.press("Enter")
     page.press("Enter")
     page.click("[name=_save]")
-    page.wait_for("location.pathname === '/admin/availability/resource/'")
+    page.wait_for("location.pathname === '/admin/availability/project/'")
     page.wait_for("document.readyState === 'complete'")
 
     rows = Constraint.objects.order_by("position").values_list("position", "name", "start", "end")
@@ -473,8 +474,8 @@ def test_rules_are_added_ordered_and_saved_with_the_keyboard(
     ]
 
 
-def test_a_rule_is_dragged(visit: Open, clerk: Account, page_of_ada: str) -> None:
-    found = open_rules(visit, clerk, page_of_ada, height=1000)
+def test_a_rule_is_dragged(visit: Open, clerk: Account, rules_page: str) -> None:
+    found = open_rules(visit, clerk, rules_page, height=1000)
     page = found.page
     handles = page.evaluate(
         "[...document.querySelectorAll('#constraints-group tbody:not(.empty-form)"
@@ -488,8 +489,8 @@ def test_a_rule_is_dragged(visit: Open, clerk: Account, page_of_ada: str) -> Non
     assert page.evaluate("document.querySelector('#id_constraints-1-position').value") == "0"
 
 
-def test_a_viewer_sees_the_picture_too(visit: Open, office: Tenant, page_of_ada: str) -> None:
-    found = open_rules(visit, member_of(office, "viewer"), page_of_ada)
+def test_a_viewer_sees_the_picture_too(visit: Open, office: Tenant, rules_page: str) -> None:
+    found = open_rules(visit, member_of(office, "viewer"), rules_page)
 
     assert found.page.evaluate("document.querySelectorAll('.rules-strip').length") == 14
     assert found.page.evaluate("document.querySelectorAll('.rule-move').length") == 0
@@ -513,11 +514,5 @@ def test_a_project_shows_one_of_its_resources(
     choose(page, ".rules-shown", bob["id"])
     page.wait_for(DRAWN.format(2))
 
-    assert first in (9, 10)  # working days; today's may be over
+    assert first in (13, 14)  # today's may be over
     assert page.evaluate(opening) == "open 10:00 to 14:00"
-
-
-def test_a_new_resource_has_a_picture(visit: Open, clerk: Account) -> None:
-    found = open_rules(visit, clerk, "/admin/availability/resource/add/")
-
-    assert found.page.evaluate("document.querySelectorAll('.rules-strip').length") == 14

@@ -41,17 +41,48 @@
     return target instanceof Element && target.closest(".form-group");
   }
 
+  // The order of the rows is their order on the page.
+  function number() {
+    reminders().forEach((row, position) => (field(row, "position").value = position));
+  }
+
+  function reminders() {
+    return [...document.querySelectorAll(".formset .form-group:not(.empty-form)")].filter((row) => field(row, "when_unit"));
+  }
+
+  function addButtons(row) {
+    const heading = row.querySelector("h3");
+    if (!heading || row.querySelector(".rule-move")) return;
+    const place = document.createElement("span");
+    place.className = "office-row-buttons";
+    window.officeRows.addMoveButtons(place, row, { noun: "reminder", rows: reminders, moved: number });
+    heading.lastElementChild.before(place);
+  }
+
+  // A project's first reminder replaces those of the app.
+  function useOwnReminders() {
+    const own = document.querySelector("#id_replaces_notifications");
+    if (own) own.checked = true;
+  }
+
   function start() {
     const rows = () => document.querySelectorAll(".formset .form-group");
     const isReminder = (row) => row && field(row, "when_unit");
-    const showAll = () => rows().forEach((row) => isReminder(row) && show(row));
+    const showAll = () => {
+      rows().forEach((row) => isReminder(row) && show(row));
+      reminders().forEach(addButtons);
+    };
     for (const name of ["input", "change"]) {
       document.addEventListener(name, (event) => {
         const row = rowOf(event.target);
         if (isReminder(row)) show(row);
       });
     }
-    document.addEventListener("formset:added", showAll);
+    document.addEventListener("formset:added", (event) => {
+      if (isReminder(event.target)) useOwnReminders();
+      showAll();
+    });
+    document.addEventListener("submit", number);
     showAll();
   }
 

@@ -14,6 +14,7 @@ addEventListener("DOMContentLoaded", () => {
   const FIELDS = ["day", "start", "end"];
   const zone = form.querySelector("#id_timezone");
   const shown = picture.querySelector(".rules-shown");
+  const hours = [...form.querySelectorAll("[data-hours] input")];
   const isEditable = !!group.querySelector("select[name$=-name]");
   let timer = 0;
   let running = null;
@@ -64,27 +65,12 @@ addEventListener("DOMContentLoaded", () => {
     if (row.querySelector(".rule-move")) return;
     const place = document.createElement("span");
     place.className = "rule-moves";
-    for (const [sign, words, step] of [["↑", "Move this rule up", -1], ["↓", "Move this rule down", 1]]) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "rule-move";
-      button.textContent = sign;
-      button.ariaLabel = words;
-      button.addEventListener("click", () => moveRow(row, step, button));
-      place.append(button);
-    }
+    const moved = () => {
+      number();
+      drawSoon();
+    };
+    window.officeRows.addMoveButtons(place, row, { noun: "rule", rows, moved });
     field(row, "name").closest("td").firstElementChild.append(place);
-  }
-
-  function moveRow(row, step, button) {
-    const all = rows();
-    const other = all[all.indexOf(row) + step];
-    if (!other) return;
-    if (step < 0) other.before(row);
-    else other.after(row);
-    number();
-    button.focus();
-    drawSoon();
   }
 
   // --- The picture ------------------------------------------------------------------------------
@@ -110,6 +96,7 @@ addEventListener("DOMContentLoaded", () => {
     const body = { timezone: zone?.value, shown: shown?.value };
     body[`${picture.dataset.kind}_id`] = picture.dataset.id || null;
     if (isEditable) body.constraints = chosen.map(readRule);
+    if (hours.length) body.hours = hours.map((day) => day.value);
     running?.abort();
     running = new AbortController();
     let answer;
@@ -125,8 +112,9 @@ addEventListener("DOMContentLoaded", () => {
       if (error.name === "AbortError") return;
     }
     showErrors(chosen, answer?.errors ?? {});
+    hours.forEach((day, index) => showHoursError(day, answer?.errors.hours?.[index] ?? ""));
     const problem = picture.querySelector(".rules-problem");
-    problem.textContent = answer ? answer.problem || (Object.keys(answer.errors).length ? "The preview needs valid rules." : "") : "The preview is not available.";
+    problem.textContent = answer ? (answer.problem && `Preview unavailable: ${answer.problem}`) || (Object.keys(answer.errors).length ? "Preview unavailable: please correct the marked fields." : "") : "Preview unavailable.";
     problem.hidden = !problem.textContent;
     for (const name of [".rules-days", ".rules-outside"]) picture.querySelector(name).hidden = !problem.hidden;
     if (!answer || Object.keys(answer.errors).length) return;
@@ -147,6 +135,13 @@ addEventListener("DOMContentLoaded", () => {
         (field(row, name) ?? field(row, "name")).after(said);
       }
     }
+  }
+
+  function showHoursError(day, error) {
+    const fault = document.getElementById(`${day.id}_fault`);
+    fault.textContent = error;
+    day.toggleAttribute("aria-invalid", Boolean(error));
+    if (error) day.setAttribute("aria-describedby", fault.id);
   }
 
   function drawDays(days) {
@@ -189,8 +184,8 @@ addEventListener("DOMContentLoaded", () => {
     const place = picture.querySelector(".rules-outside");
     place.classList.toggle("is-some", outside.count > 0);
     const words = document.createElement("p");
-    const some = outside.count === 1 ? "1 booking to come would fall outside:" : `${outside.count} bookings to come would fall outside:`;
-    words.textContent = outside.count ? some : "No upcoming booking is outside these rules.";
+    const some = outside.count === 1 ? "1 upcoming booking is outside these hours:" : `${outside.count} upcoming bookings are outside these hours:`;
+    words.textContent = outside.count ? some : "No upcoming bookings are affected.";
     const list = document.createElement("ul");
     for (const booking of outside.bookings) {
       const link = Object.assign(document.createElement("a"), { href: booking.url, textContent: booking.text });
@@ -239,5 +234,6 @@ addEventListener("DOMContentLoaded", () => {
   nameFields(form);
   shown?.addEventListener("change", drawSoon);
   zone?.addEventListener("change", drawSoon);
+  for (const day of hours) day.addEventListener("input", drawSoon);
   draw();
 });

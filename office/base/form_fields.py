@@ -1,0 +1,202 @@
+"""Form fields in words: durations, time zones, lists of texts."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, cast
+
+from django import forms
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from common.durations import DurationError, parse_duration
+from common.instants import ZONES, find_zone
+from office.base.api_forms import JsonField, ShownField
+
+HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
+COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
+ELAPSED = ("minutes", "hours", "days")
+
+
+class TemplateWidget(forms.Widget):
+    """A widget drawn by one of the back office's templates."""
+
+    template_name: str
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        return render_to_string(self.template_name, self.get_context(name, value, attrs))
+
+
+class DurationWidget(TemplateWidget):
+    """A number and a unit. A text that is neither is a choice of its own among the units."""
+
+    template_name = "office/widgets/duration.html"
+
+    def __init__(self, units: Sequence[str], more: Mapping[str, str]) -> None:
+        super().__init__()
+        self.units, self.more = units, more
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        matched = COUNT_AND_UNIT.fullmatch(value or "")
+        count, unit = matched.groups() if matched else ("", value or self.units[0])
+        units = [(word, word) for word in self.units] + list(self.more.items())
+        if unit not in dict(units):
+            units.append((unit, unit))
+        own = {"count": count, "unit": unit, "units": units}
+        return super().get_context(name, value, attrs) | own
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+        count, unit = (str(data.get(key) or "").strip() for key in (name, f"{name}_unit"))
+        if not unit:
+            return count
+        if unit not in self.units:
+            return unit
+        return f"{count} {unit}" if count else ""
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return name not in data
+
+
+class DurationField(ShownField, forms.CharField):
+    """A duration such as `90 minutes`, checked by the API. `more`: choices without a number."""
+
+    hidden_widget = forms.HiddenInput
+
+    def __init__(
+        self,
+        *,
+        units: Sequence[str] = ELAPSED,
+        more: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        widget = DurationWidget(units, more or {})
+        super().__init__(required=False, widget=widget, **kwargs)
+        self.units = units
+
+    def shown_value(self, stored: Any) -> str:
+        return count_and_unit(stored, self.units)
+
+    def sent_value(self, value: str) -> str | None:
+        matched = COUNT_AND_UNIT.fullmatch(value)
+        if matched and matched[1] == "1":
+            return value.removesuffix("s")
+        return value or None
+
+
+def count_and_unit(text: Any, units: Sequence[str]) -> str:
+    """Return `90 minutes` for "1 hour 30 mins"; other texts, such as dates, unchanged.
+
+    Days stay days, hours stay hours: the clock change makes them different.
+    """
+    try:
+        duration = parse_duration(text)
+    except DurationError:
+        return text if isinstance(text, str) else ""
+    months, days, seconds = duration
+    if len([part for part in duration if part]) > 1 or min(duration) < 0 or seconds % MINUTE:
+        return str(text)
+    if months:
+        return f"{months} months"
+    if days:
+        is_weeks = days % WEEK_DAYS == 0 and "weeks" in units
+        return f"{days // WEEK_DAYS} weeks" if is_weeks else f"{days} days"
+    is_hours = seconds and seconds % HOUR == 0
+    return f"{seconds // HOUR} hours" if is_hours else f"{seconds // MINUTE} minutes"
+
+
+class ZoneWidget(UnfoldAdminTextInputWidget):
+    """A text field that suggests time zones by their city and their present UTC offset."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        own = {"list": f"{name}-zones", "autocomplete": "off", "spellcheck": "false"}
+        field = super().render(name, value, {**(attrs or {}), **own}, renderer)
+        zones = zone_offsets(datetime.now(UTC).strftime("%Y-%m-%d"))
+        context = {"field": field, "id": f"{name}-zones", "zones": zones}
+        return render_to_string("office/widgets/zone.html", context)
+
+
+class ZoneField(forms.CharField):
+    """The name of an IANA zone, also by its city alone; the API refuses other names."""
+
+    hidden_widget = forms.HiddenInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(widget=ZoneWidget, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        text = super().to_python(value) or ""
+        return text if text in ZONES else zone_of_city(text) or text
+
+
+@lru_cache(maxsize=2)
+def zone_offsets(day: str) -> tuple[tuple[str, str], ...]:
+    """Return (`Europe/Berlin`, `UTC+1`) of all zones on that day, by name."""
+    noon = datetime.fromisoformat(f"{day}T12:00:00+00:00")
+    names = [name for name in sorted(ZONES) if is_of_city(name) or name == "UTC"]
+    return tuple((name, _offset_words(noon.astimezone(find_zone(name)))) for name in names)
+
+
+def is_of_city(name: str) -> bool:
+    return "/" in name and not name.startswith("Etc/")
+
+
+def _offset_words(local: datetime) -> str:
+    minutes = int((local.utcoffset() or UTC.utcoffset(None)).total_seconds()) // 60
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' if rest else ''}"
+
+
+def zone_of_city(text: str) -> str | None:
+    """Return the only zone whose last part is that city, such as Europe/Berlin for "berlin"."""
+    city = text.strip().replace(" ", "_").casefold()
+    names = filter(is_of_city, ZONES)
+    found = [name for name in names if name.rpartition("/")[2].casefold() == city]
+    return found[0] if len(found) == 1 else None
+
+
+class LinesField(ShownField, forms.CharField):
+    """A list of texts, one per line; the script `chips.js` shows them as chips."""
+
+    hidden_widget = forms.HiddenInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": 3, "data-chips": ""})
+        super().__init__(required=False, strip=False, widget=widget, **kwargs)
+
+    def shown_value(self, stored: Any) -> str:
+        return "\n".join(map(str, stored)) if isinstance(stored, list) else ""
+
+    def to_python(self, value: Any) -> str:
+        lines = [line.strip() for line in (super().to_python(value) or "").splitlines()]
+        return "\n".join(line for line in lines if line)
+
+    def sent_value(self, value: str) -> list[str]:
+        return value.splitlines()
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return self.to_python(initial or "") != self.to_python(data or "")
+
+
+def json_field(label: str, help_text: str) -> JsonField:
+    """Return a field for JSON that the script `json.js` checks while it is typed."""
+    widget = UnfoldAdminTextareaWidget(attrs={"rows": 6, "data-json": "", "spellcheck": "false"})
+    return JsonField(label=label, help_text=help_text, required=False, widget=widget)
+
+
+def value_words(field: forms.Field, value: Any) -> str:
+    """Return a field's value for an account that may not change it."""
+    if isinstance(field, forms.BooleanField):
+        return "yes" if value else "no"
+    if isinstance(field, forms.ChoiceField):
+        words = dict(cast(Iterable[tuple[str, str]], field.choices))
+        return str(words.get(value or "", value or ""))
+    if isinstance(field.widget, DurationWidget):
+        return field.widget.more.get(value or "", value or "")
+    if isinstance(value, list):
+        return "\n".join(str(row.get("title", row)) for row in value)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, indent=2) if value else ""
+    return "" if value is None else str(value)

@@ -1,0 +1,108 @@
+"""Weekly opening hours: seven texts such as `09:00-12:00, 13:00-17:00`, and the rules behind them.
+
+Rules for periods of dates are not weekly; all other rules together make the hours of a week.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from availability.core.constraints import (
+    DAY_NAMES,
+    ConstraintRules,
+    make_weekly_pattern,
+    parse_constraints,
+    render_constraint,
+)
+
+PERIOD = "period"
+DAY_MINUTES = 1440
+MAX_SPANS = 10  # of a day
+_TIME = r"(\d{1,2})(?:[:.](\d\d))?"
+_SPAN = re.compile(rf"{_TIME}\s*(?:-|–|—|to)\s*{_TIME}", re.IGNORECASE)
+NOT_HOURS = "Enter hours such as 9:00-12:00, 13:00-17:00, or leave the day empty if it is closed."
+
+# (start, end) in minutes of a day
+DaySpan = tuple[int, int]
+
+
+class HoursError(ValueError):
+    """Texts that are no hours. errors: day (0 = Monday) -> sentence."""
+
+    def __init__(self, errors: dict[int, str]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+
+def weekly_rules(rules: ConstraintRules) -> ConstraintRules:
+    return tuple(rule for rule in rules if rule.kind != PERIOD)
+
+
+def hours_of_rules(rules: ConstraintRules) -> list[str]:
+    """Return the open hours of each day by the weekly rules; without any, every day is open."""
+    week = make_weekly_pattern((weekly_rules(rules),)).week
+    days = []
+    for day in range(len(DAY_NAMES)):
+        first = day * DAY_MINUTES
+        spans = [(start // 60 - first, end // 60 - first) for start, end in week]
+        inside = [(max(start, 0), min(end, DAY_MINUTES)) for start, end in spans]
+        days.append(", ".join(_span_text(span) for span in inside if span[0] < span[1]))
+    return days
+
+
+def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the API's constraints for the hours of a week. Raises HoursError.
+
+    Always open: no rule. Always closed: rules that close all days.
+    """
+    spans, errors = [], {}
+    for day, text in enumerate(days):
+        try:
+            spans.append(_read_spans(text))
+        except ValueError:
+            errors[day] = NOT_HOURS
+    if errors:
+        raise HoursError(errors)
+    if not any(spans):
+        return [{"block_weekdays": {}}, {"block_weekends": {}}]
+    if all(of_day == [(0, DAY_MINUTES)] for of_day in spans):
+        return []
+    raw = [
+        {"allow_day_and_time": {"day": DAY_NAMES[day], "start": _clock(start), "end": _clock(end)}}
+        for day, of_day in enumerate(spans)
+        for start, end in of_day
+    ]
+    return [render_constraint(rule) for rule in parse_constraints(raw)]
+
+
+def _read_spans(text: str) -> list[DaySpan]:
+    """Parse the hours of one day, joined if they touch. Raises ValueError."""
+    parts = [part.strip() for part in re.split(r"[,;]|\band\b", text) if part.strip()]
+    if len(parts) > MAX_SPANS:
+        raise ValueError("too many spans")
+    found: list[DaySpan] = []
+    for start, end in sorted(_read_span(part) for part in parts):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _read_span(text: str) -> DaySpan:
+    matched = _SPAN.fullmatch(text)
+    if matched is None:
+        raise ValueError(text)
+    hour, minute, end_hour, end_minute = (int(part or 0) for part in matched.groups())
+    start, end = hour * 60 + minute, end_hour * 60 + end_minute
+    if max(minute, end_minute) > 59 or not start < end <= DAY_MINUTES:
+        raise ValueError(text)
+    return start, end
+
+
+def _span_text(span: DaySpan) -> str:
+    return "-".join(map(_clock, span))
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60:02}:{minutes % 60:02}"

@@ -1,0 +1,73 @@
+"""Where and when a booking can be moved: other resources, and their next free times."""
+
+import uuid
+from datetime import datetime
+
+from availability.event_reservations import find_alternatives
+from availability.models import Calendar, Resource
+from bookings.booking_input import target_calendar
+from bookings.models import Booking
+from bookings.services.transitions import target_of
+from common.errors import Invalid
+from common.instants import local_date, local_midnight, parse_instant
+
+MAX_OFFERED = 12
+MAX_RESOURCES = 200
+
+
+def find_other_calendar(booking: Booking, resource_id: object) -> Calendar | None:
+    """Return the calendar of another resource; None: the booking stays in its calendar.
+
+    Raises Invalid for a resource that the app does not have.
+    """
+    if not resource_id or str(resource_id) == str(booking.resource_id):
+        return None
+    try:
+        wanted = uuid.UUID(str(resource_id))
+    except ValueError:
+        wanted = uuid.UUID(int=0)
+    calendar = target_calendar(booking.app, resource_id=wanted)
+    if calendar is None:
+        raise Invalid.at("resource_id", "There is no such resource.")
+    return calendar
+
+
+def resources_to_move_to(booking: Booking) -> list[Resource]:
+    """Return the project's resources in their order, or the app's by name; the booking's own is
+    among them. None can be chosen for a booking of several resources.
+    """
+    if booking.event.companions.exists():
+        return []
+    rows = Resource.objects.for_app(booking.app_id)
+    if booking.project_id:
+        rows = rows.filter(project_resources__project=booking.project_id)
+        rows = rows.order_by("project_resources__position", "name")
+    else:
+        rows = rows.order_by("name", "id")
+    found = list(rows[:MAX_RESOURCES])
+    return found if booking.resource in found else [booking.resource, *found]
+
+
+def find_free_times(
+    booking: Booking, calendar: Calendar | None, *, now: datetime
+) -> list[tuple[datetime, datetime]]:
+    """Return the next free spans of the booking's length from its day on, in `calendar` or its own.
+
+    The booking itself counts as busy: its present time is not offered.
+    """
+    event, target = booking.event, target_of(booking, now, calendar)
+    zone = booking.resource.timezone
+    start = max(local_midnight(local_date(event.start, zone), zone), now)
+    time_request = target.time_request(
+        start,
+        start + (event.end - event.start),
+        blocks=event.busy,
+        allow_double_bookings=booking.allow_double_bookings,
+        rules=target.rules if booking.enforce_availability else None,
+    )
+    found = find_alternatives(
+        time_request, target.rules.resources, mode=target.mode, now=now, count=MAX_OFFERED
+    )
+    return [
+        (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC")) for span in found
+    ]

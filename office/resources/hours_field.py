@@ -1,0 +1,63 @@
+"""The form field for a resource's weekly opening hours."""
+
+from typing import Any
+
+from django import forms
+
+from availability.core.constraints import DAY_NAMES
+from office.base.form_fields import TemplateWidget
+from office.base.weekly_hours import HoursError, rules_of_hours
+
+WEEK = range(len(DAY_NAMES))
+NEW_HOURS = [*["09:00-17:00"] * 5, "", ""]
+
+
+class HoursWidget(TemplateWidget):
+    """Seven rows, which the script `hours.js` copies to other days. The value: seven texts."""
+
+    template_name = "office/widgets/hours.html"
+    errors: dict[int, str] = {}
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        texts = split_days(value)
+        days = [
+            {"name": DAY_NAMES[day], "text": texts[day], "is_weekend": day > 4}
+            | {"error": self.errors.get(day, "")}
+            for day in WEEK
+        ]
+        return super().get_context(name, value, attrs) | {"days": days}
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
+        return "\n".join(" ".join(str(data.get(f"{name}_{day}") or "").split()) for day in WEEK)
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return f"{name}_0" not in data
+
+    def id_for_label(self, id_: str, index: str | None = None) -> str:
+        return f"{id_}_0"
+
+
+class HoursField(forms.CharField):
+    """Seven texts in lines; cleaned: the API's constraints."""
+
+    hidden_widget = forms.HiddenInput
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, strip=False, widget=HoursWidget(), **kwargs)
+
+    def clean(self, value: Any) -> list[dict[str, Any]]:
+        try:
+            return rules_of_hours(split_days(value))
+        except HoursError as error:
+            self.widget.errors = error.errors
+            days = ", ".join(DAY_NAMES[day] for day in error.errors)
+            raise forms.ValidationError(f"Check the hours of {days}.") from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return split_days(initial) != split_days(data)
+
+
+def split_days(value: Any) -> list[str]:
+    """Return seven texts of a value in lines."""
+    lines = value.split("\n") if isinstance(value, str) else list(value or ())
+    return [lines[day].strip() if day < len(lines) else "" for day in WEEK]

@@ -1,0 +1,129 @@
+// Pages of resources and projects: hours that are copied to other days, questions, tags as chips,
+// the browser's time zone. Every field is a plain one without this script.
+"use strict";
+addEventListener("DOMContentLoaded", () => {
+  const changed = (field) => field.dispatchEvent(new Event("input", { bubbles: true }));
+
+  // --- Weekly hours -----------------------------------------------------------------------------
+  for (const hours of document.querySelectorAll("[data-hours]")) {
+    const days = [...hours.querySelectorAll(".office-hours-day")];
+    const field = (day) => day.querySelector("input");
+    days.forEach((day, index) => {
+      const button = day.querySelector("[data-copy-day]");
+      const others = index < 5 ? days.slice(0, 5) : days.slice(5);
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        for (const other of others) field(other).value = field(day).value;
+        changed(field(day));
+      });
+    });
+  }
+
+  const zone = document.querySelector("#id_timezone");
+  if (zone && !zone.value) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+
+  // --- Questions --------------------------------------------------------------------------------
+  for (const list of document.querySelectorAll("[data-rows=question]")) {
+    const blank = list.querySelector("[data-blank]");
+    const model = blank.cloneNode(true);
+    const rows = () => [...list.querySelectorAll("[data-row]:not([data-blank])")];
+
+    const showOptions = (row) => {
+      row.querySelector(".office-options").hidden = row.querySelector("select[name$=-kind]").value !== "select";
+    };
+    const begin = (row) => {
+      showOptions(row);
+      row.addEventListener("change", () => showOptions(row));
+      if (row.hasAttribute("data-blank")) row.querySelector("input[name$=-title]").addEventListener("input", () => fill(row), { once: true });
+      else addButtons(row);
+    };
+    const addButtons = (row) => {
+      const place = row.querySelector("[data-row-buttons]");
+      window.officeRows.addMoveButtons(place, row, { noun: "question", rows, moved: () => changed(row.querySelector("input")) });
+      if (place.hasAttribute("data-fixed")) return;
+      place.append(
+        window.officeRows.makeButton("✕", "Remove this question", () => {
+          row.remove();
+          list.querySelector("[data-blank] input[name$=-title]").focus();
+        }),
+      );
+    };
+    // The empty row becomes a question once it has a text; another empty one follows.
+    const fill = (row) => {
+      row.removeAttribute("data-blank");
+      addButtons(row);
+      const next = model.cloneNode(true);
+      list.append(next);
+      begin(next);
+    };
+    list.querySelectorAll("[data-row]").forEach(begin);
+  }
+
+  // --- Tags -------------------------------------------------------------------------------------
+  for (const area of document.querySelectorAll("textarea[data-chips]")) {
+    const place = document.createElement("div");
+    place.className = "office-chips";
+    const input = document.createElement("input");
+    input.className = "office-input";
+    input.autocomplete = "off";
+    input.id = `${area.id}_new`;
+    input.placeholder = "Add a tag and press Enter";
+    const label = document.querySelector(`label[for="${area.id}"]`);
+    label?.setAttribute("for", input.id);
+    const tags = () => area.value.split("\n").filter(Boolean);
+    const store = (found) => {
+      area.value = found.join("\n");
+      changed(area);
+      draw();
+    };
+    const add = () => {
+      const text = input.value.trim();
+      input.value = "";
+      if (text && !tags().includes(text)) store([...tags(), text]);
+    };
+    const draw = () => {
+      place.replaceChildren(
+        ...tags().map((text) => {
+          const chip = document.createElement("span");
+          chip.className = "office-tag";
+          const remove = window.officeRows.makeButton("✕", `Remove the tag ${text}`, () => {
+            store(tags().filter((other) => other !== text));
+            input.focus();
+          });
+          remove.className = "";
+          chip.append(text, remove);
+          return chip;
+        }),
+      );
+    };
+    input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== ",") return;
+      event.preventDefault();
+      add();
+    });
+    input.addEventListener("blur", add);
+    area.hidden = true;
+    area.before(place, input);
+    draw();
+  }
+
+  // --- Resources of a project -------------------------------------------------------------------
+  const group = document.getElementById("project_resources-group");
+  if (group) {
+    const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")];
+    const number = () => rows().forEach((row, position) => (row.querySelector("[name$=-position]").value = position));
+    const begin = (row) => {
+      const cell = row.querySelector("td.field-resource");
+      if (!cell || row.querySelector(".rule-move")) return;
+      const place = document.createElement("span");
+      place.className = "office-row-buttons";
+      window.officeRows.addMoveButtons(place, row, { noun: "resource", rows, moved: number });
+      cell.firstElementChild.append(place);
+      const select = row.querySelector("select");
+      if (select) select.ariaLabel = "Resource";
+    };
+    if (group.querySelector("[name$=-resource]")) rows().forEach(begin);
+    document.addEventListener("formset:added", (event) => group.contains(event.target) && begin(event.target.closest("tbody") ?? event.target));
+    group.closest("form").addEventListener("submit", number);
+  }
+});

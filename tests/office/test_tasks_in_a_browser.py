@@ -1,0 +1,266 @@
+"""Tasks of the people at the back office, with their clicks and typed fields counted from Today."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps_config.models import Account
+from availability.models import Project, Resource
+from bookings.models import Booking
+from tests.accessibility import find_faults, load_axe
+from tests.office.conftest import Visit, keep, member_of
+from tests.world import Tenant
+
+OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
+LUNCH = "9-12, 13-17"
+# Names that belong to the API alone.
+RAW = re.compile(
+    r"\b(confirm_decline|instant_payment|group_\w+|(allow|block)_\w+|roundrobin_\w+|cancel(led)?_by_\w+"
+    r"|no_show|when_\w+|secs|mins)\b"
+)
+JSON = re.compile(r'[\[{]\s*"|\{\}|\[\]')
+TYPED = "#content :is(input:not([type=hidden], [type=radio], [type=checkbox]), textarea)"
+SHOW_TIMES = "document.querySelector('[data-show-times]')"
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE)
+
+
+class Person:
+    """A person at a page, whose clicks and typed fields are counted."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.page = visit.page
+        self.actions = 0
+
+    def click(self, selector: str) -> None:
+        """Press what leads to no other page."""
+        self.actions += 1
+        self.page.click(selector)
+
+    def go(self, selector: str) -> None:
+        """Follow a link or send a form."""
+        self.page.evaluate("window.isOld = true")
+        self.click(selector)
+        self.page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
+
+    def fill(self, selector: str, text: str) -> None:
+        """Replace a field's text, as typed."""
+        self.actions += 1
+        self.page.wait_for(f"!!document.querySelector({selector!r})")
+        self.page.evaluate(
+            f"document.querySelector({selector!r}).focus();"
+            f" document.querySelector({selector!r}).select?.()"
+        )
+        self.page.type(text)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.actions += 1
+        self.page.evaluate(
+            f"(() => {{ const one = document.querySelector({selector!r}); one.value = {value!r};"
+            " one.dispatchEvent(new Event('change', {bubbles: true})); })()"
+        )
+
+
+@pytest.fixture
+def at_today(visit: Callable[..., Visit], office: Tenant) -> Callable[..., Person]:
+    office.put(f"/apps/{office.app.slug}", {"settings": {"default_timezone": "Europe/Berlin"}})
+    return lambda account, **kind: Person(visit(account, "/admin/", **kind))
+
+
+def link(text: str) -> str:
+    return f"#nav-sidebar a[href$='{text}'], nav a[href$='{text}'], a[href$='{text}']"
+
+
+RESOURCES, PROJECTS = "/admin/availability/resource/", "/admin/availability/project/"
+
+
+def test_a_dentist_with_a_lunch_break_gets_a_page(
+    at_today: Any, office: Tenant, editor: Account
+) -> None:
+    person = at_today(editor)
+    page = person.page
+
+    person.go(link(RESOURCES))
+    person.go(link(f"{RESOURCES}add/"))
+    person.fill("#id_name", "Dr. Who")
+    person.fill("#id_hours_0", LUNCH)
+    person.click("[data-copy-day]")
+    person.go("[name=_save]")
+    person.go("a[href*='/project/add/?resources=']")
+    person.fill("#id_name", "Check-up")
+    person.go("[name=_save]")
+    address = page.evaluate("document.querySelector('#page-address').value")
+
+    project, dentist = Project.objects.get(), Resource.objects.get()
+    assert person.actions <= 14
+    assert address.endswith("/book/check-up")
+    assert (project.is_published, list(project.resources.all())) == (True, [dentist])
+    assert dentist.timezone == "Europe/Berlin"
+    assert [str(rule) for rule in dentist.constraints.all()] == [
+        f"allow_day_and_time {day} {hours}"
+        for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+        for hours in ("9 12", "13 17")
+    ]
+
+
+def test_a_question_and_a_reminder_take_four_steps_each(
+    at_today: Any, office: Tenant, ada: Any, editor: Account
+) -> None:
+    project = office.make_project(ada["id"])
+    first, second = at_today(editor), at_today(editor)
+
+    first.go(link(PROJECTS))
+    first.go(f"#result_list a[href*='{project['id']}']")
+    first.fill("[data-blank] [name=questions-title]", "Allergies")
+    first.go("[name=_save]")
+    second.go(link(PROJECTS))
+    second.go(f"#result_list a[href*='{project['id']}']")
+    second.click("#event_notifications-group a.add-row")
+    second.go("[name=_save]")
+
+    found = office.get(f"/projects/{project['id']}").data
+    assert (first.actions, second.actions) == (4, 4)
+    question = {"title": "Allergies", "format": "string", "required": False, "position": 2}
+    assert found["customer_fields"] == {"allergies": question}
+    assert found["event_notifications"] == [
+        {
+            "type": "email",
+            "settings": {"recipient": "customer"},
+            "when": {"type": "before", "unit": "hours", "time": 24},
+        }
+    ]
+
+
+def test_mails_are_turned_off_in_three_steps(
+    at_today: Any, office: Tenant, editor: Account
+) -> None:
+    person = at_today(editor)
+
+    person.go(link(f"/admin/apps_config/app/{office.app.pk}/change/"))
+    person.click("#id_send_emails")
+    person.go("[name=_save]")
+
+    assert person.actions == 3
+    assert office.get("/app").data["settings"]["disable_emails"] is True
+
+
+def test_marty_is_found_and_goes_to_another_dentist(
+    at_today: Any, office: Tenant, editor: Account
+) -> None:
+    rules = {"timezone": "UTC", "availability_constraints": OPEN}
+    grace, bob = (office.make_resource(name, **rules) for name in ("Grace", "Bob"))
+    start = (timezone.now() + timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
+    times = {"start": start.isoformat(), "end": (start + timedelta(minutes=30)).isoformat()}
+    booking = office.book(resource_id=grace["id"], **times).data
+    seeker, mover = at_today(editor), at_today(editor)
+    path = f"/admin/bookings/booking/{booking['id']}/change/"
+
+    seeker.fill("#find-booking", "Marty")
+    seeker.page.press("Enter")
+    seeker.page.wait_for("location.pathname === '/admin/bookings/booking/'")
+    seeker.go(f"#result_list a[href*='{booking['id']}']")
+    mover.page.evaluate(f"location.assign({path!r})")  # found as before, in two steps
+    mover.page.wait_for(f"location.pathname === {path!r} && !{SHOW_TIMES}.hidden")
+    mover.page.tab_to("#resource")
+    mover.page.type("Bob")
+    mover.choose("#resource", bob["id"])
+    mover.page.wait_for("document.querySelectorAll('#free-times button').length === 12")
+    mover.page.tab_to("#free-times button")
+    mover.actions += 1
+    mover.page.press("Enter")
+    mover.page.wait_for("document.body?.innerText.includes('with Bob.')")
+
+    assert (seeker.actions, mover.actions) == (2, 2)
+    assert "Marty McFly – Meeting, " in seeker.page.texts("h1")[-1]
+    assert Booking.objects.get().resource.name == "Bob"
+
+
+def test_json_is_checked_while_it_is_typed(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
+) -> None:
+    project = office.make_project(ada["id"])
+    page = visit(editor, f"{PROJECTS}{project['id']}/change/").page
+    closed = page.evaluate("document.querySelector('#id_meta').checkVisibility()")
+
+    page.evaluate("document.querySelector('#part-advanced details').open = true")
+    page.evaluate("document.querySelector('#id_meta').select()")
+    page.type('{"a": 1,\n "b" 2}')
+    page.wait_for(
+        "document.querySelector('#id_meta_fault').textContent.includes('line 2 column 6')"
+    )
+    page.evaluate("document.querySelector('#id_meta').select()")
+    page.type('{"a": 1}')
+    page.wait_for("document.querySelector('#id_meta_fault').textContent === ''")
+
+    assert closed is False
+
+
+# --- Every page of ours ---------------------------------------------------------------------------
+def pages_of(office: Tenant) -> dict[str, str]:
+    """A page of each kind, with something to show."""
+    rules = [{"allow_weekdays": {}}, {"block_period": {"start": "2030-01-01", "end": "2030-01-02"}}]
+    ada = office.make_resource(
+        "Ada", timezone="Europe/Berlin", availability_constraints=rules, tags=["x-ray"]
+    )
+    project = office.make_project(
+        ada["id"],
+        booking={"graph": "confirm_decline"},
+        customer_fields={"room": {"title": "Room", "enum": ["Red", "Blue"]}},
+        meta={"a": {"b": [1]}},
+        availability_constraints=rules[:1],
+    )
+    start = (timezone.now() + timedelta(days=2)).replace(hour=9, minute=0, second=0, microsecond=0)
+    booking = office.book(
+        resource_id=ada["id"],
+        graph="confirm_decline",
+        start=start.isoformat(),
+        end=(start + timedelta(hours=1)).isoformat(),
+        meta={"deep": {"a": [1]}, "shallow": 3},
+    ).data
+    return {
+        "resource-new": f"{RESOURCES}add/",
+        "resource": f"{RESOURCES}{ada['id']}/change/",
+        "project-new": f"{PROJECTS}add/",
+        "project": f"{PROJECTS}{project['id']}/change/",
+        "booking": f"/admin/bookings/booking/{booking['id']}/change/",
+    }
+
+
+def test_pages_show_no_json_ids_or_raw_names(visit: Callable[..., Visit], office: Tenant) -> None:
+    paths = pages_of(office)
+    staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
+    viewer = member_of(office, "viewer")
+    people = [staff, member_of(office, "owner"), viewer]
+
+    found = {}
+    for person in people:
+        for name, path in paths.items():
+            if person == viewer and name.endswith("-new"):
+                continue
+            page = visit(person, path).page
+            text = page.evaluate(
+                f"[...document.querySelectorAll({TYPED!r})].filter(one => one.checkVisibility())"
+                ".map(one => one.value).join(' ') + ' '"
+                " + document.querySelector('#content').innerText"
+            )
+            headings = " ".join(page.texts("h1, h2, h3, title"))
+            faults = [RAW.search(text), JSON.search(text), UUID.search(headings)]
+            found[person.email, name] = [match[0] for match in faults if match]
+
+    assert found == {key: [] for key in found}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_pages_are_drawn_for_everyone(
+    visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
+) -> None:
+    axe, found = load_axe(), {}
+    for name, path in pages_of(office).items():
+        shown = visit(editor, path, width=width, height=5200, scheme=scheme)
+        keep(shown, f"forms-{name}-{width}-{scheme}")
+        found[name] = find_faults(shown.page, axe, "document.getElementById('content')")
+
+    assert found == {name: [] for name in found}
