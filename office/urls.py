@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
+from office.access import sent_mails
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
@@ -17,6 +18,9 @@ PAGES: tuple[tuple[str, View, str], ...] = (
     ("calendar/bookings/<uuid:booking_id>/move", calendar_views.move_booking, "calendar_move"),
     ("why/", explain_views.show_default_resource, "why"),
     ("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource"),
+    ("e-mails/", sent_mails.show_sent_mails, "sent_mails"),
+    ("e-mails/<str:name>/", sent_mails.show_sent_mail, "sent_mail"),
+    ("e-mails/<str:name>/html", sent_mails.show_sent_html, "sent_mail_html"),
     ("rules/picture", rules_preview.preview_rules, "rules_picture"),
 )
 

@@ -12,6 +12,7 @@ import external_calendars.urls
 import notifications.urls
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
+from office.access import account_pages
 from ops.health import HealthView, ReadinessView
 from ops.metrics import MetricsView
 
@@ -24,6 +25,7 @@ urlpatterns = [
     path("healthz", HealthView.as_view()),
     path("readyz", ReadinessView.as_view()),
     path("metrics", MetricsView.as_view()),
+    path("admin/", include(account_pages)),
     path("admin/", admin.site.urls),
     path("v2/", include(apps_config.urls)),
     path("v2/", include(access.urls)),
