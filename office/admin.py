@@ -1,6 +1,6 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.access import accounts, keys, members
+from office.access import accounts, keys, members, sessions
 from office.app_settings import admin as app_settings
 from office.bookings import admin as bookings
 from office.bookings import read_only_admins
@@ -20,6 +20,7 @@ __all__ = [
     "outbox_tables",
     "read_only_admins",
     "resources",
+    "sessions",
     "suppressions",
     "webhooks",
 ]

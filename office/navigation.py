@@ -58,6 +58,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         (
             ("Sent e-mails", "inbox", "sent_mails"),
             ("Accounts", "manage_accounts", "apps_config_account_changelist"),
+            ("Sessions", "devices", "usersessions_usersession_changelist"),
             ("Webhook servers", "dns", "notifications_endpoint_changelist"),
             ("Delivery lanes", "stacks", "notifications_lanecheck_changelist"),
             ("Heartbeats", "monitor_heart", "notifications_heartbeat_changelist"),

@@ -22,6 +22,11 @@ class OfficeSite(UnfoldAdminSite):
     index_title = "Today"
     index_template = "office/today.html"
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register a list, except allauth's own: they know no roles, and show secrets."""
+        if admin_class is None or not admin_class.__module__.startswith("allauth."):
+            super().register(model_or_iterable, admin_class, **options)
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Admit staff, and members of apps that are not archived."""
         return bool(request.user.is_active and scope_of(request).is_open)

@@ -10,6 +10,7 @@ import booking_pages.urls
 import bookings.urls
 import external_calendars.urls
 import notifications.urls
+from booking_pages.views.home import show_home
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
 from office.access import account_pages
@@ -22,6 +23,7 @@ handler404 = "common.errors.not_found"
 handler500 = "common.errors.server_error"
 
 urlpatterns = [
+    path("", show_home, name="home"),
     path("healthz", HealthView.as_view()),
     path("readyz", ReadinessView.as_view()),
     path("metrics", MetricsView.as_view()),
