@@ -10,13 +10,14 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import include, path, reverse
 from django.utils import timezone
 
 from apps_config.models import Account
 from office.access.accept_invitation import show_invitation
 from office.access.sign_in import finish_oidc, start_oidc
+from office.base.model_admin_pages import find_row
 from office.base.scope import account_of
 
 PREFIX = "/admin/account/"
@@ -31,7 +32,7 @@ def office_context(request: HttpRequest) -> dict[str, Any]:
     """Context processor: what the theme's templates need, on allauth's pages too."""
     if not request.path.startswith(PREFIX):
         return {}
-    return site.each_context(request)
+    return site.each_context(request) | {"title": "Security"}
 
 
 def name_browser(user_agent: str) -> str:
@@ -70,8 +71,7 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
             ended = end_sessions(rows.exclude(session_key=current))
             messages.success(request, f"Sessions ended: {ended}.")
         else:
-            number = request.POST.get("session", "")
-            row = get_object_or_404(rows, pk=int(number) if number.isdecimal() else 0)
+            row = find_row(rows, request.POST.get("session", ""))
             end_sessions(rows.filter(pk=row.pk))
             messages.success(request, "The session has ended.")
         return HttpResponseRedirect(reverse("account_sessions"))
