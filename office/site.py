@@ -1,7 +1,7 @@
 """The back office's admin site: platform staff see every app, members see theirs."""
 
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -50,11 +50,8 @@ class OfficeSite(UnfoldAdminSite):
             **(extra_context or {}),
         }
         request.current_app = self.name
-        page = LogInView.as_view(
-            extra_context=context,
-            authentication_form=self.login_form,
-        )
-        return page(request)
+        page = LogInView.as_view(extra_context=context, authentication_form=self.login_form)
+        return cast(HttpResponse, page(request))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -22,10 +22,21 @@ from office.base.scope import account_of
 
 PREFIX = "/admin/account/"
 # In the order in which they are looked for: Edge names Chrome, and Chrome names Safari.
-BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"))
-BROWSERS += (("Safari/", "Safari"),)
-SYSTEMS = (("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"))
-SYSTEMS += (("Windows", "Windows"), ("Mac OS X", "macOS"), ("Linux", "Linux"))
+BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
 
 
 def office_context(request: HttpRequest) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from typing import cast
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -76,7 +75,7 @@ def read_mail(path: Path) -> SentMail:
         content = file.read(MAX_MAIL_BYTES)
     message = message_from_bytes(content.partition(SEPARATOR)[0], policy=policy.default)
     written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
-    return SentMail(path.name, written_at, cast(EmailMessage, message))
+    return SentMail(path.name, written_at, message)
 
 
 def find_mail(name: str) -> SentMail:

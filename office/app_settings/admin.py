@@ -1,7 +1,7 @@
 """An app in the back office: settings, reminders and links."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -481,7 +481,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
 
     def get_prepopulated_fields(
         self, request: HttpRequest, obj: App | None = None
-    ) -> dict[str, tuple[str, ...]]:
+    ) -> dict[str, Sequence[str]]:
         return {} if obj else {"slug": ("name",)}
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
