@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps_config.models import Credential
+from apps_config.models import Credential, Membership
 from availability.serializers.fields import CLEARABLE
 from common.api.fields import (
     EmailField,
@@ -67,6 +67,13 @@ class NewCredentialSerializer(ObjectSerializer):
                 {"resource_id": ["Only keys of the kind resource take a resource_id."]}
             )
         return given
+
+
+class NewMemberSerializer(ObjectSerializer):
+    """The body of POST /apps/:slug/members."""
+
+    email = EmailField()
+    role = serializers.ChoiceField(Membership.ROLES, default=Membership.VIEWER)
 
 
 class LogInSerializer(ObjectSerializer):

@@ -17,6 +17,7 @@ from django.http import HttpRequest
 
 from apps_config.models import (
     SECRET_LENGTH,
+    Account,
     App,
     Credential,
     FailedLogin,
@@ -305,6 +306,37 @@ def clear_failed_login(address: str, *, now: datetime) -> None:
     minute = int(now.timestamp()) // 60
     rows = FailedLogin.objects.filter(address=address, minute=minute, count__gt=0)
     rows.update(count=F("count") - 1)
+
+
+CODE_WINDOW = 15  # minutes
+MAX_FAILED_CODES = 10  # per account and window: one guess of six digits in a million succeeds
+
+
+def count_failed_code(account: Account, *, now: datetime) -> None:
+    """Count a try of a second factor before it is checked. Raises RateLimited above the limit.
+
+    A key of its own: who guesses codes knows the password, and may change addresses.
+    """
+    key = _code_key(account, now)
+    if count_up(FailedLogin, [key], by="address")[key["address"]] > MAX_FAILED_CODES:
+        raise RateLimited(retry_after=60 * CODE_WINDOW)
+
+
+def clear_failed_codes(account: Account, *, now: datetime) -> None:
+    FailedLogin.objects.filter(**_code_key(account, now)).delete()
+
+
+def accept_code_once(account: Account, code: str, *, now: datetime) -> bool:
+    """Whether this is the first use of a correct code in this window, over all processes."""
+    digest = digest_secret(f"{account.pk} {code}")[:32]
+    key = _code_key(account, now) | {"address": f"used code {digest}"}
+    return count_up(FailedLogin, [key], by="address")[key["address"]] == 1
+
+
+def _code_key(account: Account, now: datetime) -> dict[str, Any]:
+    """The row of the window. Its minute is the window's end, until when it is not purged."""
+    window = int(now.timestamp()) // (60 * CODE_WINDOW)
+    return {"address": f"code {account.pk}", "minute": (window + 1) * CODE_WINDOW}
 
 
 def purge_failed_logins(*, now: datetime) -> Iterator[int]:

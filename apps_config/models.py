@@ -156,6 +156,48 @@ class Membership(models.Model):
         return f"{self.account} is {self.role} of {self.app}"
 
 
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> "InvitationQuerySet":
+        """Invitations that are neither accepted nor revoked. Some may have expired."""
+        return self.filter(accepted_at=None, revoked_at=None)
+
+
+class Invitation(models.Model):
+    """An offer, by e-mail, of a role in an app.
+
+    Its e-mail contains a signed link (`notifications/invitation_links.py`). Accepting it proves
+    that the person reads the address.
+    """
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(App, models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=6, choices=[(role, role) for role in Membership.ROLES])
+    created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(help_text="when the latest e-mail was requested")
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app", "email"],
+                condition=models.Q(accepted_at=None, revoked_at=None),
+                name="invitation_open_once",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(role__in=Membership.ROLES), name="invitation_role"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} is invited to {self.app} as {self.role}"
+
+
 def digest_secret(secret: str) -> str:
     """SHA-256 of a secret in hex, as stored; 256 random bits need neither salt nor stretching."""
     return hashlib.sha256(secret.encode()).hexdigest()

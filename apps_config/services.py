@@ -160,22 +160,6 @@ class LastOwner(Refusal):
         super().__init__("An app must have at least one owner: add another owner first.")
 
 
-def add_member(*, app: App, email: str, role: str) -> Membership:
-    """Add the person with this address; creates an account without a password if there is none.
-
-    No mail is sent. Raises AlreadyExists for a member.
-    """
-    with transaction.atomic():
-        App.objects.select_for_update(no_key=True).get(id=app.id)
-        address = email.strip().lower()
-        account = Account.objects.filter(email=address).first()
-        if account is None:
-            account = Account.objects.create_user(address)
-        elif Membership.objects.filter(app=app, account=account).exists():
-            raise AlreadyExists("This person is already a member.")
-        return Membership.objects.create(app=app, account=account, role=role)
-
-
 def change_role(membership: Membership, role: str) -> None:
     """Change a member's role. Raises LastOwner if no owner would remain, NotFound for a removed
     member.

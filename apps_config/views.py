@@ -80,15 +80,29 @@ class AppsView(TenantView):
         return Response({"data": AppRecord.of(app)}, status=201)
 
 
-class AppView(TenantView):
-    """One app, by its slug."""
+class AppScopedView(TenantView):
+    """Base of endpoints below /apps/:slug."""
 
     needs_app = False
+
+    def find_app(self, slug: str, least_role: str) -> App:
+        """The app with this slug. Raises Forbidden below `least_role`, NotFound for non-members."""
+        for role, app in self.caller.memberships:
+            if app.slug == slug:
+                if Membership.ROLES.index(role) < Membership.ROLES.index(least_role):
+                    raise Forbidden()
+                return app
+        raise NotFound("App")
+
+
+class AppView(AppScopedView):
+    """One app, by its slug."""
+
     owner_methods = frozenset({"DELETE"})
 
     @describe_endpoint(summary="An app", response=data_object(AppRecord), path=SLUG)
     def get(self, request: ApiRequest, slug: str) -> Response:
-        return Response({"data": AppRecord.of(self._find(slug, Membership.VIEWER))})
+        return Response({"data": AppRecord.of(self.find_app(slug, Membership.VIEWER))})
 
     @describe_endpoint(
         summary="Change an app",
@@ -103,7 +117,7 @@ class AppView(TenantView):
         },
     )
     def put(self, request: ApiRequest, slug: str) -> Response:
-        app = self._find(slug, Membership.EDITOR)
+        app = self.find_app(slug, Membership.EDITOR)
         app = change_app(app, read_body_as(AppSerializer, request))
         return Response({"data": AppRecord.of(app)})
 
@@ -111,14 +125,5 @@ class AppView(TenantView):
         summary="Archive an app: its keys are refused, its data stays", status=204, path=SLUG
     )
     def delete(self, request: ApiRequest, slug: str) -> Response:
-        archive_app(self._find(slug, Membership.OWNER), now=self.now)
+        archive_app(self.find_app(slug, Membership.OWNER), now=self.now)
         return Response(status=204)
-
-    def _find(self, slug: str, least_role: str) -> App:
-        """The app with this slug. Raises Forbidden below `least_role`, NotFound for non-members."""
-        for role, app in self.caller.memberships:
-            if app.slug == slug:
-                if Membership.ROLES.index(role) < Membership.ROLES.index(least_role):
-                    raise Forbidden()
-                return app
-        raise NotFound("App")

@@ -1,6 +1,6 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.access import accounts, keys, members
+from office.access import accounts, keys, members, sessions
 from office.access import read_only_admins as access_read_only_admins
 from office.app_settings import admin as app_settings
 from office.app_settings import app_notifications
@@ -30,6 +30,7 @@ __all__ = [
     "outbox_read_only_admins",
     "read_only_admins",
     "resources",
+    "sessions",
     "suppressions",
     "webhooks",
 ]

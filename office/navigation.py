@@ -7,6 +7,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from apps_config.models import Membership
+from office.access.sent_mails import mails_are_files
 from office.base.scope import Scope, scope_of
 
 # (heading, for platform staff only, ((text, icon, page name), ...))
@@ -47,15 +48,17 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
         False,
         (
             ("Apps", "apps", "apps_config_app_changelist"),
-            ("Keys", "key", "apps_config_credential_changelist"),
-            ("Members", "person_add", "apps_config_membership_changelist"),
+            ("API keys", "key", "apps_config_credential_changelist"),
+            ("Team", "person_add", "apps_config_membership_changelist"),
         ),
     ),
     (
         "Platform",
         True,
         (
+            ("Sent e-mails", "inbox", "sent_mails"),
             ("Accounts", "manage_accounts", "apps_config_account_changelist"),
+            ("Sessions", "devices", "usersessions_usersession_changelist"),
             ("Webhook servers", "dns", "notifications_endpoint_changelist"),
             ("Delivery lanes", "stacks", "notifications_lanecheck_changelist"),
             ("Heartbeats", "monitor_heart", "notifications_heartbeat_changelist"),
@@ -70,6 +73,7 @@ OWNERS = frozenset({"apps_config_credential_changelist", "apps_config_membership
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the groups in the theme's format."""
     scope = scope_of(request)
+    hidden = set() if mails_are_files() and request.user.is_superuser else {"sent_mails"}
     is_owner = scope.is_staff or scope.allows(None, Membership.OWNER)
     return [
         {
@@ -78,7 +82,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 {"title": words, "icon": icon, "link": reverse(f"admin:{page}")}
                 for words, icon, page in items
-                if is_owner or page not in OWNERS
+                if (is_owner or page not in OWNERS) and page not in hidden
             ]
             + (_settings_of_only_app(scope) if title == "Set-up" else []),
         }

@@ -1,16 +1,19 @@
 """The back office's admin site: platform staff see every app, members see theirs."""
 
 import uuid
-from typing import Any
+from typing import Any, cast
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
 from unfold.sites import UnfoldAdminSite
 
 from apps_config.models import Account
 from office import urls
 from office.access.account_password_links import ChoosePasswordView, PasswordLinks
+from office.access.log_in import LogInView
 from office.base.scope import scope_of
 from office.dashboard import today_context
 
@@ -19,9 +22,36 @@ class OfficeSite(UnfoldAdminSite):
     index_title = "Today"
     index_template = "office/today.html"
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register a list, except allauth's own: they know no roles, and show secrets."""
+        if admin_class is None or not admin_class.__module__.startswith("allauth."):
+            super().register(model_or_iterable, admin_class, **options)
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Admit staff, and members of apps that are not archived."""
         return bool(request.user.is_active and scope_of(request).is_open)
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the log-in page, or go to the first page if the account may enter."""
+        start = reverse("admin:index", current_app=self.name)
+        if request.method == "GET" and self.has_permission(request):
+            return HttpResponseRedirect(start)
+        target = request.POST.get("next") or request.GET.get("next") or start
+        context = {
+            **self.each_context(request),
+            "title": "Log in",
+            "app_path": request.get_full_path(),
+            "username": request.user.get_username(),
+            "next": target,
+            "next_query": urlencode({"next": target}),
+            "oidc_name": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+            **(extra_context or {}),
+        }
+        request.current_app = self.name
+        page = LogInView.as_view(extra_context=context, authentication_form=self.login_form)
+        return cast(HttpResponse, page(request))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
+from office.access import sent_mails
 from office.base import json_check
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
@@ -19,6 +20,9 @@ PAGES: tuple[tuple[str, View, str], ...] = (
     ("why/", explain_views.show_default_resource, "why"),
     ("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource"),
     ("json/check", json_check.check_json, "json_check"),
+    ("e-mails/", sent_mails.show_sent_mails, "sent_mails"),
+    ("e-mails/<str:name>/", sent_mails.show_sent_mail, "sent_mail"),
+    ("e-mails/<str:name>/html", sent_mails.show_sent_html, "sent_mail_html"),
     ("rules/picture", rules_preview.preview_rules, "rules_picture"),
 )
 

@@ -8,6 +8,7 @@ concurrent changes stay.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from allauth.mfa.models import Authenticator
 from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -23,25 +24,37 @@ CURRENT, OLDER, UNREADABLE, UNUSED = "current", "older", "unreadable", "unused"
 
 
 class SecretColumn(NamedTuple):
-    """`what`: the name of a row for operators. `in_use`: rows whose secret is still read."""
+    """`what`: the name of a row for operators. `in_use`: rows whose secret is still read.
+
+    key: of the secret in a column of JSON objects; "": the column is the secret.
+    """
 
     what: str
     model: type[Model]
     name: str
     in_use: Q
+    key: str = ""
 
     def rows(self) -> QuerySet:
         """Return the rows with a secret, annotated with `is_in_use`."""
         is_in_use = ExpressionWrapper(self.in_use, output_field=BooleanField())
-        rows = self.model._base_manager.exclude(**{self.name: ""})
+        has_secret = Q(**{f"{self.name}__has_key": self.key}) if self.key else ~Q(**{self.name: ""})
+        rows = self.model._base_manager.filter(has_secret)
         return rows.only(self.name).annotate(is_in_use=is_in_use)
 
 
 class StoredSecret(NamedTuple):
     column: SecretColumn
     pk: Any
-    token: str
+    value: Any  # of the column
     state: str
+
+    @property
+    def token(self) -> str:
+        return self.value[self.column.key] if self.column.key else self.value
+
+    def value_with(self, token: str) -> Any:
+        return self.value | {self.column.key: token} if self.column.key else token
 
     def __str__(self) -> str:
         return f"{self.column.what} {self.pk}: {self.column.name}"
@@ -58,6 +71,8 @@ SECRET_COLUMNS = [
     ),
     SecretColumn("calendar", Connection, "address", _CALENDARS_IN_USE),
     SecretColumn("calendar", Connection, "password", _CALENDARS_IN_USE),
+    SecretColumn("second factor", Authenticator, "data", Q(user__is_active=True), "secret"),
+    SecretColumn("recovery codes", Authenticator, "data", Q(user__is_active=True), "seed"),
 ]
 
 
@@ -82,12 +97,12 @@ def reencrypt_secrets(*, batch: int = BATCH) -> Iterator[Sequence[StoredSecret]]
 
 
 def _read(column: SecretColumn, row: Model) -> StoredSecret:
-    token = getattr(row, column.name)
+    secret = StoredSecret(column, row.pk, getattr(row, column.name), CURRENT)
     try:
-        state = CURRENT if is_under_first_key(token) else OLDER
+        state = CURRENT if is_under_first_key(secret.token) else OLDER
     except SecretUnreadable:
         state = UNREADABLE if vars(row)["is_in_use"] else UNUSED
-    return StoredSecret(column, row.pk, token, state)
+    return secret._replace(state=state)
 
 
 def _reencrypt(secret: StoredSecret) -> StoredSecret:
@@ -97,9 +112,9 @@ def _reencrypt(secret: StoredSecret) -> StoredSecret:
     """
     column = secret.column
     while secret.state == OLDER:
-        fresh = encrypt_text(decrypt_text(secret.token))
+        fresh = secret.value_with(encrypt_text(decrypt_text(secret.token)))
         # Without a join: it would become a subquery, which is not re-evaluated behind a lock.
-        read = column.model._base_manager.filter(pk=secret.pk, **{column.name: secret.token})
+        read = column.model._base_manager.filter(pk=secret.pk, **{column.name: secret.value})
         if read.update(**{column.name: fresh}):
             break
         row = column.rows().filter(pk=secret.pk).first()

@@ -3,16 +3,19 @@
 Without any variable the service runs on SQLite and a file broker under `var/`.
 """
 
+import hashlib
 import os
 from collections.abc import Collection
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
+from django.urls import reverse_lazy
 
 from common.observability import log_format
 
@@ -97,6 +100,37 @@ def env_address(name: str) -> tuple[str, int] | None:
     return (host, int(port)) if raw else None
 
 
+def env_issuer(name: str) -> str:
+    """Read the address of an OpenID Connect issuer: https, or http on this machine; "" by default.
+
+    Raises ImproperlyConfigured.
+    """
+    raw = os.environ.get(name, "").strip().rstrip("/")
+    parts = urlsplit(raw)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if raw and not (parts.hostname and (parts.scheme == "https" or is_local)):
+        raise ImproperlyConfigured(f"{name} must be an https:// address, not {raw!r}")
+    return raw
+
+
+def env_group_roles(name: str) -> list[tuple[str, str, str]]:
+    """Read `dentists=harbour:editor; operators=superuser` as (group, app, role); app "": platform.
+
+    Raises ImproperlyConfigured.
+    """
+    found = []
+    for entry in filter(None, map(str.strip, os.environ.get(name, "").split(";"))):
+        group, _, right = map(str.strip, entry.rpartition("="))
+        slug, _, role = map(str.strip, right.rpartition(":"))
+        is_role = slug and role in ("viewer", "editor", "owner")
+        if not group or not (is_role or right == "superuser"):
+            raise ImproperlyConfigured(
+                f"{name} must be like `group=app:role; group=superuser`, not {entry!r}"
+            )
+        found.append((group, slug, role))
+    return found
+
+
 def local_secret(path: Path) -> str:
     """Return the secret key in the file, which is created once: for a service without settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,6 +192,12 @@ INSTALLED_APPS = [
     "booking_pages",
     "office",
     "ops",
+    # After `office`, whose templates replace theirs.
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.mfa",
+    "allauth.usersessions",
 ]
 
 MIDDLEWARE = [
@@ -171,6 +211,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "office.middleware.OfficeMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it answers locked-out users
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -190,6 +231,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "office.access.account_pages.office_context",
             ],
         },
     },
@@ -341,6 +383,59 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 
+# --- Log-in of staff ------------------------------------------------------------------------------
+# OpenID Connect: off without OIDC_ISSUER. The password log-in stays.
+OIDC_ISSUER = env_issuer("OIDC_ISSUER")
+OIDC_NAME = os.environ.get("OIDC_NAME", "").strip() or "single sign-on"
+OIDC_CLIENT_ID = os.environ.get("OIDC_CLIENT_ID", "").strip()
+OIDC_CLIENT_SECRET = env_secret("OIDC_CLIENT_SECRET")
+OIDC_GROUPS_CLAIM = os.environ.get("OIDC_GROUPS_CLAIM", "").strip() or "groups"
+OIDC_ROLES = env_group_roles("OIDC_ROLES")
+# For providers without the claim `email_verified`, whose addresses are all verified.
+OIDC_TRUST_EMAIL = env_flag("OIDC_TRUST_EMAIL", False)
+OIDC_SCOPES = env_list("OIDC_SCOPES", "openid,profile,email")
+if OIDC_ISSUER and not OIDC_CLIENT_ID:
+    raise ImproperlyConfigured("OIDC_ISSUER also needs OIDC_CLIENT_ID")
+# Subjects are unique per issuer only.
+OIDC_PROVIDER_ID = f"oidc-{hashlib.sha256(OIDC_ISSUER.encode()).hexdigest()[:16]}"
+SOCIALACCOUNT_PROVIDERS = {
+    "oidc": {
+        "OAUTH_PKCE_ENABLED": True,
+        "SCOPE": OIDC_SCOPES,
+        "APPS": [
+            {
+                "provider_id": OIDC_PROVIDER_ID,
+                "name": OIDC_NAME,
+                "client_id": OIDC_CLIENT_ID,
+                "secret": OIDC_CLIENT_SECRET,
+                "settings": {"server_url": OIDC_ISSUER},
+            }
+        ],
+    }
+}
+SOCIALACCOUNT_ADAPTER = "office.access.sign_in.OidcAccountAdapter"
+# A link instead of a form: the Content-Security-Policy lets forms go to this service only.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+ACCOUNT_ADAPTER = "office.access.sign_in.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+# allauth counts in a cache of each process; axes and `count_failed_code` count in the database.
+ACCOUNT_RATE_LIMITS = False
+MFA_RATE_LIMITS = False
+MFA_ADAPTER = "office.access.sign_in.SecondFactorAdapter"
+MFA_FORMS = {
+    "authenticate": "office.access.sign_in.CodeForm",
+    "reauthenticate": "office.access.sign_in.ConfirmingCodeForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_TOLERANCE = 1  # clocks of phones are seconds off
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # http://localhost
+
 # --- The back office ------------------------------------------------------------------------------
 # Failed log-ins per account and client address before a lockout.
 AXES_ENABLED = env_int("ADMIN_FAILED_LOGINS", 10) > 0  # 0 = off
@@ -369,6 +464,12 @@ UNFOLD = {
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Security", "link": reverse_lazy("mfa_index")},
+            {"title": "Sessions", "link": reverse_lazy("account_sessions")},
+        ]
+    },
     "SIDEBAR": {"navigation": "office.navigation.sidebar"},
     "DASHBOARD_CALLBACK": None,
 }
@@ -571,6 +672,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.1",
     "TAGS": [
         {"name": "apps", "description": "The tenant, its settings and reminders."},
+        {"name": "members", "description": "People who may use an app, and their roles."},
         {"name": "credentials", "description": "Keys and log-in with a password."},
         {
             "name": "resources",

@@ -10,8 +10,10 @@ import booking_pages.urls
 import bookings.urls
 import external_calendars.urls
 import notifications.urls
+from booking_pages.views.home import show_home
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
+from office.access import account_pages
 from ops.health import HealthView, ReadinessView
 from ops.metrics import MetricsView
 
@@ -21,9 +23,11 @@ handler404 = "common.errors.not_found"
 handler500 = "common.errors.server_error"
 
 urlpatterns = [
+    path("", show_home, name="home"),
     path("healthz", HealthView.as_view()),
     path("readyz", ReadinessView.as_view()),
     path("metrics", MetricsView.as_view()),
+    path("admin/", include(account_pages)),
     path("admin/", admin.site.urls),
     path("v2/", include(apps_config.urls)),
     path("v2/", include(access.urls)),

@@ -50,12 +50,39 @@ def install(python: Path, venv: Path, name: str) -> None:
     if stamp.exists() and stamp.read_text() == listed:
         return
     say(f"Installing {name} (the first time takes about half a minute) ...")
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if subprocess.run(
-        [*command, "-r", str(ROOT / name)], stdout=sys.stderr, check=False
-    ).returncode:
+    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check"]
+    if not run_with_progress([*command, "-r", str(ROOT / name)], count_packages(ROOT / name)):
         sys.exit(f"pip could not install {name}; its own words are above.")
     stamp.write_text(listed)  # last, so that an interrupted installation is done again
+
+
+def count_packages(listing: Path) -> int:
+    lines = listing.read_text("utf-8").splitlines()
+    return sum(1 for line in lines if line[:1].isalnum())
+
+
+def run_with_progress(command: list[str], total: int) -> bool:
+    """Run pip and count the packages that it mentions; print its own words only if it fails.
+
+    On a terminal the count is one line that is rewritten, elsewhere a line per ten packages.
+    """
+    is_terminal = sys.stderr.isatty()
+    words, found = [], 0
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as pip:
+        for line in pip.stdout or ():
+            words.append(line)
+            if line.startswith(("Collecting ", "Requirement already satisfied: ")):
+                found = min(found + 1, total)
+                if is_terminal or found % 10 == 0:
+                    end = "\r" if is_terminal else "\n"
+                    print(f"  {found} of {total} packages", end=end, file=sys.stderr, flush=True)
+            elif line.startswith("Installing collected packages"):
+                say("  Unpacking ...                ")
+    if pip.returncode:
+        sys.stderr.writelines(words)
+    return pip.returncode == 0
 
 
 def main(names: list[str]) -> None:

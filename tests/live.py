@@ -191,7 +191,9 @@ class SampleRows:
             self.call("DELETE", f"/v2/webhooks/{earlier['id']}")
         deliveries = self.get(f"/v2/deliveries?booking={booking_id}&limit=1").data
         project = self.post("/v2/projects", wanted | dict(project or {})).data
+        members = f"/v2/apps/{self.slug}/members"
         return {
+            "member_id": self.post(members, {"email": email}).data["id"],
             "resource_id": resource["id"],
             "calendar_id": calendar_id,
             "credential_id": widget_key["id"],

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -51,7 +53,7 @@ def test_page_names_only_what_this_service_has(live_service: Service) -> None:
     assert page.status == 200
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     assert assets.inline == []
-    assert len(assets.addresses) == 7
+    assert len(assets.addresses) == 10
     for address in assets.addresses:
         assert urlsplit(address).netloc == ""
         asset = caller.get(urljoin("/docs", address))
@@ -125,3 +127,71 @@ def test_page_can_try_an_operation_out(browser: Browser, live_service: Service) 
     shown = page.evaluate(f"document.querySelector('{operation} .live-responses-table').innerText")
     assert f'"slug": "{app.slug}"' in shown
     assert (page.complaints, page.failures) == ([], [])
+
+
+# --- Samples and search ---------------------------------------------------------------------------
+ALL_SAMPLES = """fetch("/v2/openapi.json").then((answer) => answer.json()).then((openapi) =>
+  Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    METHODS.filter((name) => methods[name]).map((method) =>
+      [`${method} ${path}`, samplesOf(openapi, path, method, location.origin)])))
+  .then((found) => { window.allSamples = found; })"""
+
+
+def run_sample(language: str, text: str, folder: Path, key: str) -> str:
+    """What a sample prints."""
+    file = folder / f"sample.{language}"
+    file.write_text(text)
+    command = {
+        "curl": ["sh", str(file)],
+        "Python": [sys.executable, str(file)],
+        "JavaScript": ["node", "--input-type=module", "--eval", text],
+    }[language]
+    env = {**os.environ, "API_KEY": key}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_operation_has_samples_that_run(
+    browser: Browser, live_service: Service, tmp_path: Path
+) -> None:
+    app = LiveApp(live_service)
+    page = open_docs(browser, live_service, 1280)
+
+    page.evaluate(f"{{ {ALL_SAMPLES} }}")
+    page.wait_for("!!window.allSamples")
+    samples = dict(page.evaluate("window.allSamples"))
+
+    assert len(samples) > 90
+    for operation, texts in samples.items():
+        compile(texts["Python"], operation, "exec")
+        subprocess.run(["sh", "-n"], input=texts["curl"], text=True, check=True)
+    made = []
+    for language, text in samples["post /v2/resources"].items():
+        # Each with an address of its own, which is unique in the app.
+        own = re.sub(r"[\w.]+@example\.com", f"{language.lower()}@example.com", text)
+        own = own.replace("booking.localhost", "127.0.0.1")
+        made.append(run_sample(language, own, tmp_path, app.key))
+    assert ['"name":"Dr. Ada Berg"' in text.replace(": ", ":") for text in made] == [True] * 3
+    assert app.get("/v2/resources").json["total"] == 3
+
+
+def test_search_filters_the_operations_and_a_link_opens_one(
+    browser: Browser, live_service: Service
+) -> None:
+    page = open_docs(browser, live_service, 1280)
+    top = page.evaluate("document.querySelector('.opblock').getBoundingClientRect().top")
+
+    page.evaluate("document.querySelector('#docs-search').focus()")
+    page.send("Input.insertText", text="reschedule booking")
+    shown = page.evaluate(
+        "[...document.querySelectorAll('#docs-operations li:not([hidden]) a')]"
+        ".filter((link) => link.offsetParent).map((link) => link.title)"
+    )
+    click(page, "#docs-operations li:not([hidden]) a")
+    page.wait_for("!!document.querySelector('.opblock.is-open .docs-samples pre')")
+    keep(page, "docs-sample-1280")
+
+    assert 0 < top < 900  # on the first screen
+    assert shown == ["/v2/bookings/{booking_id}/reschedule"] * 2  # the operation, and its page
+    assert page.complaints == []

@@ -20,6 +20,7 @@ MODELS = {
     "email": "Resource",
     "event_id": "Event",
     "group_id": "Booking",
+    "member_id": "Member",
     "project_id": "Project",
     "project_slug": "Project",
     "reservation_id": "Hold",
@@ -54,6 +55,7 @@ def known(tenant: Tenant) -> dict[str, str]:
         "action": "cancel",
         "booking_id": tenant.book(resource_id=resource["id"], **NINE).data["id"],
         "project_id": tenant.make_project(resource["id"])["id"],
+        "slug": tenant.app.slug,
     }
 
 

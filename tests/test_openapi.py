@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 from drf_spectacular.validation import validate_schema
 
+from access.records import MemberRecord
 from availability.models import Resource
 from availability.records import (
     PROJECT_EXAMPLE,
@@ -94,7 +95,7 @@ def views_of_this_service() -> dict[str, Any]:
     return {
         described_form(path): callback
         for path, callback in walk(get_resolver().url_patterns)
-        if not path.startswith(NO_DESCRIPTION)
+        if path != "/" and not path.startswith(NO_DESCRIPTION)
     }
 
 
@@ -350,6 +351,7 @@ EXAMPLE_IDS = {
     "calendar_id": CalendarRecord.example()["id"],
     "credential_id": CredentialRecord.example()["id"],
     "event_id": EventRecord.example()["id"],
+    "member_id": MemberRecord.example()["id"],
     "project_id": PROJECT_EXAMPLE["id"],
     "booking_id": BookingRecord.example()["id"],
     "reservation_id": HoldRecord.example()["reservation_id"],

@@ -13,7 +13,12 @@ from notifications.mail.defaults import (
     default_mail_words,
     find_faults,
 )
-from notifications.mail.system_mails import compose_code_mail, compose_notice, compose_password_mail
+from notifications.mail.system_mails import (
+    compose_code_mail,
+    compose_invitation_mail,
+    compose_notice,
+    compose_password_mail,
+)
 
 __all__ = [
     "BLOCKS",
@@ -22,6 +27,7 @@ __all__ = [
     "Letter",
     "MailWords",
     "compose_code_mail",
+    "compose_invitation_mail",
     "compose_mail",
     "compose_notice",
     "compose_password_mail",

@@ -14,8 +14,10 @@ from email.message import Message
 from email.utils import parseaddr
 from typing import Any, NamedTuple
 
+from apps_config.models import Invitation
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
+from notifications.invitation_links import INVITATION_MAIL
 from notifications.mail.permitted_recipients import Recipients
 from notifications.mail.suppressions import suppress
 from notifications.models import Delivery, Suppression
@@ -77,6 +79,9 @@ def addresses_of(delivery: Delivery) -> list[str]:
     if delivery.kind == VERIFICATION_CODE:
         rows = UnverifiedBooking.objects.filter(id=delivery.content.get("reservation_id"))
         return list(rows.values_list("email", flat=True))
+    if delivery.kind == INVITATION_MAIL:
+        invited = Invitation.objects.filter(id=delivery.content.get("invitation_id"))
+        return list(invited.values_list("email", flat=True))
     if delivery.kind == RESET_MAIL:
         found = Resource.objects.filter(id=delivery.content.get("resource_id"))
         return [email for email in found.values_list("email", flat=True) if email]

@@ -68,6 +68,29 @@ def compose_password_mail(
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
 
+def compose_invitation_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], role: str, url: str
+) -> EmailMultiAlternatives:
+    """The link by which a person joins an app. Raises ValueError as above."""
+    with activate_language_of(app) as language:
+        name = to_one_line(app.name)
+        closing = _("If you did not expect this e-mail, ignore it: nothing changes.")
+        words = _words(
+            app,
+            language,
+            badge=_("Invitation"),
+            subject=_("You are invited to join %(app)s") % {"app": name},
+            sentence=_(
+                "You can join the team of %(app)s as %(role)s. The link works once, for seven days."
+            )
+            % {"app": name, "role": role},
+            html=buttons_html([(_("Accept the invitation"), url, True)])
+            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
+            text=f"{url}\n\n{closing}",
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
 def compose_code_mail(
     *,
     app: App,

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
-from apps_config.models import App
+from apps_config.models import App, Invitation
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Resource
 from bookings.graphs import CUSTOMER, OWNER
@@ -35,9 +35,11 @@ from common.hooks import Hook
 from common.net import safe_http
 from common.net.deadline_watchdog import interrupt_at_deadline
 from common.observability.tracing import trace_headers
+from notifications.invitation_links import INVITATION_MAIL, invitation_url
 from notifications.mail import (
     Letter,
     compose_code_mail,
+    compose_invitation_mail,
     compose_mail,
     compose_notice,
     compose_password_mail,
@@ -136,6 +138,7 @@ class MailsAndCalls:
         self.targets = DestinationCalendars(events)
         self.resources = self._read_resources(rows)
         self.unverified = self._read_unverified(rows)
+        self.invitations = self._read_invitations(rows)
         self.suppressions = Suppressions(mailed, self._known_addresses(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
@@ -161,10 +164,18 @@ class MailsAndCalls:
         found = UnverifiedBooking.objects.filter(id__in=ids, ended_at=None)
         return {str(row.id): row for row in _if_any(found.select_related("project"), ids)}
 
+    def _read_invitations(self, rows: Sequence[Delivery]) -> Mapping[str, Invitation]:
+        """Return the open invitations that are mailed, by id."""
+        wanted = [row for row in rows if row.kind == INVITATION_MAIL]
+        ids = {row.content.get("invitation_id") for row in wanted} - {None}
+        found = Invitation.objects.open().filter(id__in=ids)
+        return {str(invitation.id): invitation for invitation in _if_any(found, ids)}
+
     def _known_addresses(self, app_ids: Collection[UUID]) -> set[str]:
         """Return all addresses that the batch's e-mails can go to."""
         found = {row.email for row in self.unverified.values()}
         found |= {resource.email or "" for resource in self.resources.values()}
+        found |= {invitation.email for invitation in self.invitations.values()}
         for app_id in app_ids:
             found.update(self.addressees.owners(self.apps[app_id]))
         for booking in self.bookings.values():
@@ -244,6 +255,8 @@ class MailsAndCalls:
             return self._password_mail(row, app)
         if row.kind == VERIFICATION_CODE:
             return self._code_mail(row, app)
+        if row.kind == INVITATION_MAIL:
+            return self._invitation_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_notice(
@@ -312,6 +325,17 @@ class MailsAndCalls:
         )
         return partial(send_mail, message)
 
+    def _invitation_mail(self, row: Delivery, app: App) -> SendCall:
+        invitation = self.invitations.get(row.content.get("invitation_id", ""))
+        if invitation is None or invitation.sent_at.isoformat() != row.content.get("sent_at"):
+            raise SkipDelivery(Delivery.CANCELLED, "The invitation has ended or was sent again.")
+        # Of a test app too: the person is about to become a member.
+        to = self._without_suppressed(app, [invitation.email])
+        message = compose_invitation_mail(
+            app=app, delivery_id=row.id, to=to, role=invitation.role, url=invitation_url(invitation)
+        )
+        return partial(send_mail, message)
+
     def _fit_addresses(
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
     ) -> list[str]:
@@ -322,6 +346,12 @@ class MailsAndCalls:
         allowed = self.addressees.allowed(app, found)
         if not allowed:
             raise SkipDelivery(Delivery.SKIPPED, "A test app sends e-mails only to its members.")
+        return self._without_suppressed(app, allowed, is_reminder=is_reminder)
+
+    def _without_suppressed(
+        self, app: App, allowed: Sequence[str], *, is_reminder: bool = False
+    ) -> list[str]:
+        """Return the addresses that bounced no e-mail. Raises SkipDelivery if there are none."""
         reasons = {
             address: self.suppressions.reason(app, address, is_reminder=is_reminder)
             for address in allowed

@@ -1,8 +1,12 @@
 """The admin of accounts, for platform staff."""
 
-from django.contrib import admin
+from allauth.mfa.models import Authenticator
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps_config.models import Account
@@ -33,4 +37,16 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "office/account_links.html"
+    actions = ("remove_second_factors",)
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
+
+    def has_reset_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    @action(description="Remove second factors", permissions=["reset"])
+    def remove_second_factors(self, request: HttpRequest, rows: QuerySet[Account]) -> None:
+        """For people who lost their phone, passkeys and recovery codes."""
+        Authenticator.objects.filter(user__in=rows).delete()
+        for account in rows:
+            self.log_change(request, account, "Second factors removed.")
+            messages.success(request, f"{account} logs in with the password alone.")

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from allauth.account.utils import perform_login
 from django.contrib.admin import site
+from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -23,11 +25,25 @@ class LogInForm(AuthenticationForm):
             )
 
 
+class LogInView(LoginView):
+    """The log-in page. A correct password leads to the second factor, if the account has one."""
+
+    template_name = "office/log_in.html"
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        return perform_login(self.request, form.get_user(), redirect_url=self.get_success_url())
+
+
 def tried_address(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
     """Return the normalised address whose password is tried: counted in lower case, as accounts are
     found.
     """
-    given = (credentials or {}).get("username") or request.POST.get("username") or ""
+    given = (
+        (credentials or {}).get("username")
+        or (credentials or {}).get("email")
+        or request.POST.get("username")
+        or ""
+    )
     return str(given).strip().lower()[:254].replace("\0", "")
 
 

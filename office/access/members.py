@@ -8,12 +8,15 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from unfold.decorators import display
 
+from access.invitations import invite_member, resend_invitation, revoke_invitation
 from apps_config.models import App, Membership
-from apps_config.services import add_member, change_role, remove_member
+from apps_config.services import change_role, remove_member
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
+from office.access.sent_mails import mails_are_files
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import OwnPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
@@ -30,7 +33,7 @@ ROLE_COLOURS = {
 }
 
 
-class NewMemberForm(forms.Form):
+class InviteForm(forms.Form):
     email = forms.EmailField(max_length=254)
     role = forms.ChoiceField(choices=list(ROLE_WORDS.items()))
 
@@ -62,13 +65,13 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         return [("of/<uuid:app_id>/", self.of_app, "of")]
 
     def of_app(self, request: HttpRequest, app_id: uuid.UUID) -> HttpResponse:
-        """Render and handle the page of an app's members: list, add, change role, remove."""
+        """Render and handle the page of an app's members: list, invite, change role, remove."""
         app = find_row(scope_of(request).apps(Membership.OWNER), app_id)
         account, is_staff = account_of(request), scope_of(request).is_staff
         if is_staff and not account.has_perm("apps_config.view_membership"):
             raise PermissionDenied
         may_change = not is_staff or account.has_perm("apps_config.change_membership")
-        form: NewMemberForm | None = NewMemberForm(initial={"role": Membership.EDITOR})
+        form: InviteForm | None = InviteForm(initial={"role": Membership.VIEWER})
         if request.method == "POST":
             if not may_change:
                 raise PermissionDenied
@@ -79,9 +82,11 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         return self.show_page(
             request,
             "office/members.html",
-            title=f"Members of {app.name}",
+            title=f"Team of {app.name}",
             app=app,
             members=list(members),
+            invitations=list(app.invitations.open()),
+            now=timezone.now(),
             roles=ROLE_WORDS.items(),
             form=form,
             may_change=may_change,
@@ -94,14 +99,16 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             return reverse("admin:apps_config_membership_of", args=[app.pk])
         return reverse("admin:index")
 
-    def _carry_out_post(self, request: HttpRequest, app: App) -> NewMemberForm | None:
+    def _carry_out_post(self, request: HttpRequest, app: App) -> InviteForm | None:
         """Perform the POSTed action; return the form if it is invalid."""
         try:
-            if "add" in request.POST:
-                form = NewMemberForm(request.POST)
+            if "invite" in request.POST:
+                form = InviteForm(request.POST)
                 if not form.is_valid():
                     return form
-                words = self._add(request, app, **form.cleaned_data)
+                words = self._invite(request, app, **form.cleaned_data)
+            elif "invitation" in request.POST:
+                words = self._change_invitation(request, app)
             else:
                 words = self._change(request, app)
             messages.success(request, words)
@@ -110,12 +117,20 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         forget_values(request)  # the caller's own role may have changed
         return None
 
-    def _add(self, request: HttpRequest, app: App, *, email: str, role: str) -> str:
-        member = add_member(app=app, email=email, role=role)
-        self.log_addition(request, member, f"Added as {role}.")
+    def _invite(self, request: HttpRequest, app: App, *, email: str, role: str) -> str:
+        invitation = invite_member(app=app, email=email, role=role, now=timezone.now())
+        self.log_change(request, app, f"Invited {invitation.email} as {role}.")
         # The same text for existing accounts: owners must not learn who has an account.
-        tail = "Platform staff can create a link to choose a password."
-        return f"{member.account} is now {role}. {tail}"
+        return f"Invitation sent to {invitation.email}.{file_hint(request)}"
+
+    def _change_invitation(self, request: HttpRequest, app: App) -> str:
+        invitation = find_row(app.invitations.open(), request.POST["invitation"])
+        if "revoke" in request.POST:
+            revoke_invitation(invitation, now=timezone.now())
+            self.log_change(request, app, f"Revoked the invitation of {invitation.email}.")
+            return f"The invitation of {invitation.email} is revoked."
+        resend_invitation(invitation, now=timezone.now())
+        return f"Invitation sent to {invitation.email} again.{file_hint(request)}"
 
     def _change(self, request: HttpRequest, app: App) -> str:
         member = find_row(app.memberships.all(), request.POST.get("member", ""))
@@ -129,3 +144,12 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         change_role(member, role)
         self.log_change(request, member, f"Role changed from {member.role} to {role}.")
         return f"{member.account} is now {role}."
+
+
+def file_hint(request: HttpRequest) -> str:
+    """What to do where no mail server is set: e-mails are files, which platform staff can read."""
+    if not mails_are_files():
+        return ""
+    if account_of(request).is_superuser:
+        return " No mail server is set: find the e-mail under Sent e-mails."
+    return " No mail server is set: ask the platform's staff for the e-mail with the link."

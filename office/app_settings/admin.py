@@ -1,14 +1,15 @@
 """An app in the back office: settings, reminders and links."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.options import InlineModelAdmin
 from django.db import connection
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
@@ -20,7 +21,8 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from apps_config.models import App, AppNotification, Membership
+from access.invitations import invite_member
+from apps_config.models import App, AppNotification, Credential, Membership
 from apps_config.public_limits import (
     LIMITS,
     MAX_LIMIT,
@@ -30,15 +32,16 @@ from apps_config.public_limits import (
     PER_EMAIL,
 )
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
-from apps_config.services import change_app, create_app
+from apps_config.services import change_app, create_app, issue_key
 from common.api.fields import OneLineField
 from common.instants import ZONES
+from office.access.members import ROLE_WORDS, file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.labels import language_names
 from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
-from office.base.model_admin_pages import OwnPage
+from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
 PUBLIC_LIMITS = (PER_ADDRESS, PER_EMAIL, OPEN_PER_EMAIL, PER_APP)
@@ -270,6 +273,28 @@ class AppForm(CheckedForm, forms.ModelForm):
         show_hidden_initial=True,
     )
 
+    # Only for a new app.
+    invited_email = forms.EmailField(
+        label="Invite a team member",
+        help_text="Optional. They get an e-mail with a link.",
+        max_length=254,
+        required=False,
+        widget=UnfoldAdminEmailInputWidget,
+    )
+    invited_role = forms.ChoiceField(
+        label="Their role",
+        choices=list(ROLE_WORDS.items()),
+        required=False,
+        initial=Membership.VIEWER,
+        widget=UnfoldAdminSelectWidget,
+    )
+    wants_key = forms.BooleanField(
+        label="Issue a server key",
+        help_text="The next page shows the key once.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
     class Meta:
         model = App
         fields = ("slug", "name", "mode")
@@ -386,7 +411,11 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
             {"fields": ("others", "id", "created_at", "updated_at", "archived_at")},
         ),
     )
-    add_fieldsets = fieldsets[:3]
+    add_fieldsets = (
+        *fieldsets[:1],
+        ("Team and key", {"fields": ("invited_email", "invited_role", "wants_key")}),
+        *fieldsets[1:3],
+    )
 
     @admin.display(description="Other settings")
     def others(self, app: App) -> str:
@@ -414,11 +443,43 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         """Save the changed settings; other settings stay."""
         settings = dict(form.given)
         if is_new:
-            return create_app(slug=row.slug, name=row.name, mode=row.mode, settings=settings)
+            app = create_app(slug=row.slug, name=row.name, mode=row.mode, settings=settings)
+            self._take_first_steps(request, app, form.cleaned_data)
+            return app
         given: dict[str, Any] = {"settings": settings}
         if "name" in form.changed_data:
             given["name"] = row.name
         return change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
+
+    def _take_first_steps(self, request: HttpRequest, app: App, given: Mapping[str, Any]) -> None:
+        """Invite the first member of a new app, and issue its first key, as the form says."""
+        if email := given.get("invited_email"):
+            role = given.get("invited_role") or Membership.VIEWER
+            invitation = invite_member(app=app, email=email, role=role, now=timezone.now())
+            messages.success(request, f"Invitation sent to {invitation.email}.{file_hint(request)}")
+        if given.get("wants_key"):
+            _, text = issue_key(Credential.SERVER, mode=app.mode, app=app)
+            keep_secret(request, text)
+
+    def response_add(
+        self, request: HttpRequest, obj: App, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the app's first key, which appears in this answer only."""
+        text = kept_secret(request)
+        if not text:
+            return super().response_add(request, obj, post_url_continue)
+        return self.show_secret(
+            request,
+            title="The new key",
+            heading=f"Server key of {obj}",
+            secret=text,
+            back=self.url_of(obj),
+        )
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: App | None = None
+    ) -> dict[str, Sequence[str]]:
+        return {} if obj else {"slug": ("name",)}
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         if object_id is None:

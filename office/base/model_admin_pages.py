@@ -151,7 +151,8 @@ def keep_secret(request: HttpRequest, secret: str) -> None:
 
 
 def kept_secret(request: HttpRequest) -> str:
-    return vars(request)["_office_secret"]
+    """Return the secret of this request, "" without one."""
+    return vars(request).get("_office_secret", "")
 
 
 def is_confirmed(request: HttpRequest) -> bool:

@@ -7,12 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, connections, models, transaction
 from django.utils import timezone
 from standardwebhooks import Webhook as Verifier
 
+from apps_config.models import Account
 from availability.models import Calendar
 from common.encryption import decrypt_text, encrypt_text
 from external_calendars.credentials import credentials_of, store_credentials
@@ -381,3 +383,18 @@ def test_many_are_read_with_few_queries(tenant: Tenant, settings: Any) -> None:
 @pytest.mark.parametrize("batch", [0, 10_001])
 def test_bounds(db: None, batch: int) -> None:
     assert run(batch=batch) == (1, ["--batch must be from 1 to 10000."])
+
+
+def test_a_second_factor_keeps_its_other_values(settings: Any) -> None:
+    account = Account.objects.create_user("doc@example.com")
+    codes = {"seed": encrypt_text("the seed"), "used_mask": 5}
+    Authenticator.objects.create(user=account, type="recovery_codes", data=codes)
+    Authenticator.objects.create(user=account, type="webauthn", data={"name": "Laptop"})
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    status, said = run()
+
+    settings.ENCRYPTION_KEYS = [NEW]
+    stored = Authenticator.objects.get(type="recovery_codes").data
+    assert (status, decrypt_text(stored["seed"]), stored["used_mask"]) == (0, "the seed", 5)
+    assert said[0] == "1 secrets checked."

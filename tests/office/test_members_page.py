@@ -2,14 +2,18 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from apps_config.models import Account, Credential, Membership
+from notifications.models import Delivery
+from office.access.sent_mails import FILE_BACKEND
 from tests.office.staff import member, secret_on, superuser, told
 from tests.world import Tenant
 
@@ -32,34 +36,85 @@ def number_of(tenant: Tenant, email: str) -> int:
     return tenant.app.memberships.get(account__email=email).pk
 
 
-def test_members_come_change_and_go(tenant: Tenant, mailoutbox: list[Any]) -> None:
+def invitation_in(tenant: Tenant, email: str) -> str:
+    return str(tenant.app.invitations.open().get(email=email).pk)
+
+
+def test_an_owner_invites_and_the_same_words_meet_every_address(
+    tenant: Tenant, mailoutbox: list[Any]
+) -> None:
     Account.objects.create_user("bob@example.com", "x" * 12)
     owner = member(tenant.app, "owner", "ann@example.com")
 
-    new = post(owner, tenant, add="1", email="Cid@Example.com", role="viewer")
-    known = post(owner, tenant, add="1", email="bob@example.com", role="editor")
-    twice = post(owner, tenant, add="1", email="bob@example.com", role="owner")
-    bad = post(owner, tenant, add="1", email="nobody", role="owner")
+    page = owner.get(page_of(tenant)).content.decode()
+    new = post(owner, tenant, invite="1", email="Cid@Example.com", role="viewer")
+    known = post(owner, tenant, invite="1", email="bob@example.com", role="editor")
+    twice = post(owner, tenant, invite="1", email="bob@example.com", role="owner")
+    bad = post(owner, tenant, invite="1", email="nobody", role="owner")
+
+    assert re.search(r'<option value="viewer" selected>', page.partition('id="id_role"')[2])
+    assert told(new) == ["Invitation sent to cid@example.com."]
+    assert told(known) == ["Invitation sent to bob@example.com."]
+    assert told(twice) == ["This person is already invited."]
+    assert "Enter a valid email address." in bad.content.decode()
+    assert roles(tenant) == {"ann@example.com": "owner"}
+    kinds = Delivery.objects.values_list("kind", flat=True)
+    assert (list(kinds), mailoutbox) == (["invitation", "invitation"], [])
+
+
+def test_invitations_are_sent_again_and_revoked(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    post(owner, tenant, invite="1", email="cid@example.com", role="viewer")
+    number = invitation_in(tenant, "cid@example.com")
+
+    soon = post(owner, tenant, invitation=number, resend="1")
+    tenant.app.invitations.update(sent_at=timezone.now() - timedelta(minutes=6))
+    later = post(owner, tenant, invitation=number, resend="1")
+    revoked = post(owner, tenant, invitation=number, revoke="1")
+    gone = owner.post(page_of(tenant), {"invitation": number, "revoke": "1"})
+
+    assert told(soon) == ["This invitation was just sent. Wait five minutes to send it again."]
+    assert told(later) == ["Invitation sent to cid@example.com again."]
+    assert told(revoked) == ["The invitation of cid@example.com is revoked."]
+    assert gone.status_code == 404
+
+
+@pytest.mark.parametrize("is_staff", [True, False])
+def test_where_mails_are_files_the_page_says_where(
+    tenant: Tenant, settings: Any, is_staff: bool
+) -> None:
+    settings.EMAIL_BACKEND = FILE_BACKEND
+    client = superuser() if is_staff else member(tenant.app, "owner", "ann@example.com")
+
+    answer = post(client, tenant, invite="1", email="cid@example.com", role="viewer")
+
+    tail = (
+        "find the e-mail under Sent e-mails."
+        if is_staff
+        else ("ask the platform's staff for the e-mail with the link.")
+    )
+    assert told(answer) == [f"Invitation sent to cid@example.com. No mail server is set: {tail}"]
+
+
+def test_members_change_and_go(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    for name in ("bob", "cid"):
+        member(tenant.app, "editor", f"{name}@example.com")
+
     post(owner, tenant, member=number_of(tenant, "bob@example.com"), role="viewer")
     gone = post(
         owner, tenant, member=number_of(tenant, "cid@example.com"), remove="1", role="owner"
     )
 
-    tail = "Platform staff can create a link to choose a password."
-    assert told(new) == [f"cid@example.com is now viewer. {tail}"]
-    assert told(known) == [f"bob@example.com is now editor. {tail}"]
-    assert told(twice) == ["This person is already a member."]
-    assert "Enter a valid email address." in bad.content.decode()
     assert told(gone) == ["cid@example.com is no longer a member."]
     assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
-    assert not Account.objects.get(email="cid@example.com").has_usable_password()
-    assert mailoutbox == []
 
 
 def test_of_a_members_account_only_staff_learn_more(tenant: Tenant) -> None:
     Account.objects.create_user("bob@example.com", name="Robert Tables")
     owner = member(tenant.app, "owner", "ann@example.com")
-    post(owner, tenant, add="1", email="bob@example.com", role="viewer")
+    account = Account.objects.get(email="bob@example.com")
+    Membership.objects.create(app=tenant.app, account=account, role="viewer")
 
     pages = [client.get(page_of(tenant)).content.decode() for client in (owner, superuser())]
 
@@ -95,7 +150,7 @@ def test_who_gives_the_app_away_is_led_to_the_first_page(tenant: Tenant) -> None
 def test_members_are_for_owners_alone(tenant: Tenant, role: str) -> None:
     client = member(tenant.app, role)
 
-    answers = [client.get(page_of(tenant)), client.post(page_of(tenant), {"add": "1"})]
+    answers = [client.get(page_of(tenant)), client.post(page_of(tenant), {"invite": "1"})]
     answers.append(client.get(reverse("admin:apps_config_membership_changelist")))
 
     assert [answer.status_code for answer in answers] == [404, 404, 403]
@@ -119,7 +174,9 @@ def test_members_of_another_app_are_as_good_as_none(
 
 
 def test_staff_look_after_members_of_every_app(tenant: Tenant) -> None:
-    post(superuser(), tenant, add="1", email="ann@example.com", role="owner")
+    member(tenant.app, "viewer", "ann@example.com")
+
+    post(superuser(), tenant, member=number_of(tenant, "ann@example.com"), role="owner")
 
     assert roles(tenant) == {"ann@example.com": "owner"}
 

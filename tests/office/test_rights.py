@@ -25,7 +25,10 @@ from tests.world import Tenant
 
 TRACE = "zebra"  # a word that stands in every text of the other app
 # Kinds of which this app has no row.
-ROWLESS = {"Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"}
+ROWLESS = {
+    *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"),
+    "UserSession",
+}
 # Pages that belong to no model, with what they are asked: {ada}, {booking} and {account} stand for
 # ids of the other app. A new page has to be entered here.
 PAGES: dict[str, tuple[str, ...]] = {
@@ -50,6 +53,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),
     "json_check": ("/admin/json/check",),
     "rules_picture": ("/admin/rules/picture?resource={ada}", "/admin/rules/picture"),
+    "sent_mails": ("/admin/e-mails/",),
+    "sent_mail": ("/admin/e-mails/20300101-100000-1.log/",),
+    "sent_mail_html": ("/admin/e-mails/20300101-100000-1.log/html",),
     "apps_config_account_link": ("/admin/accounts/{account}/password-link/",),
     "choose_password": ("/admin/password/{account}/set-password/",),
 }

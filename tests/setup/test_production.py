@@ -29,12 +29,13 @@ SECRETS = {
     "email_url": "smtp+tls://user:password@mail.example.com:587",
     "metrics_token": "",
     "sentry_dsn": "",
+    "oidc_client_secret": "",
 }
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
     *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
     *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
-    *("DATABASE_DIRECT_URL", "EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN"),
+    *("DATABASE_DIRECT_URL", "EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN", "OIDC_CLIENT_SECRET"),
 }
 # Read by compose, and by the packages of OpenTelemetry and Sentry.
 NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS", "DATABASE_HOST"}
@@ -186,6 +187,7 @@ def test_every_secret_can_be_a_file():
         "REDIS_URL": "redis://r:6379/0",
         "EMAIL_URL": "smtp://u:p@mail:25",
         "SENTRY_DSN": "",
+        "OIDC_CLIENT_SECRET": "",
     }
     folder = Path(os.environ["VAR_DIR"]) / "every-secret"
     folder.mkdir()
@@ -203,8 +205,8 @@ def test_every_secret_can_be_a_file():
 
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
-        *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL", "SECRET_KEY"),
-        "SENTRY_DSN",
+        *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL"),
+        *("SECRET_KEY", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from notifications.webhooks.signing import new_secret, signature_headers
 from tests.services import ROOT, free_port
 from tests.setup.test_run import copy_tree, plain_environment, running
 
+GUIDE = (ROOT / "docs" / "guide.md").read_text()
 BLOCK = re.compile(r"^```sh ([\w-]+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -42,6 +44,12 @@ def run_commands(text: str, folder: Path) -> list[str]:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return re.split(r"^--- \d+\n", done.stdout, flags=re.MULTILINE)[1:]
+
+
+def files_in(folder: Path) -> set[str]:
+    """Files that a newcomer sees: not those of the service in var/."""
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {name for name in found if not name.startswith("var/") and "__pycache__" not in name}
 
 
 def run_until(wanted: Sequence[str], text: str, folder: Path) -> str:
@@ -83,8 +91,10 @@ def test_a_newcomer_gets_to_the_first_booking(service: tuple[Path, int]) -> None
     folder, port = service
     text = commands("first-booking").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
 
+    before = files_in(folder)
     _, slot, made, refused, looked = run_commands(text, folder)
 
+    assert files_in(folder) == before
     offered = json.loads(slot)
     assert set(offered) == {"start", "end", "resources"}
     booking = json.loads(made)["data"]
@@ -139,6 +149,40 @@ def test_an_app_of_your_own_gets_a_key(service: tuple[Path, int]) -> None:
     assert re.fullmatch(r"live_api_key_00[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
 
 
+def block_of_guide(name: str) -> str:
+    (code,) = re.findall(rf"^```{name}\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
+    return code
+
+
+def test_the_guides_client_works_from_end_to_end(service: tuple[Path, int]) -> None:
+    folder, port = service
+    key = json.loads((folder / "var" / "demo.json").read_text())["api_key"]
+    env = plain_environment(API=f"http://127.0.0.1:{port}/v2", KEY=key)
+
+    done = subprocess.run(
+        [sys.executable, "-c", block_of_guide("python client")],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, block_of_guide("text client-prints")), done.stderr
+
+
+def test_the_guides_contents_are_its_headings() -> None:
+    headings = re.findall(r"^## (.+)$", GUIDE, re.MULTILINE)
+    listed = re.findall(
+        r"^- \[(.+)\]\(#([\w-]+)\)$", GUIDE.partition("## A client")[0], re.MULTILINE
+    )
+
+    assert [title for title, _ in listed] == [title for title in headings if title != "Contents"]
+    assert [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title, _ in listed] == [
+        anchor for _, anchor in listed
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "function", "answers"),
     [
@@ -147,8 +191,7 @@ def test_an_app_of_your_own_gets_a_key(service: tuple[Path, int]) -> None:
     ],
 )
 def test_the_guides_receivers_know_a_genuine_call(name, function, answers) -> None:
-    guide = (ROOT / "docs" / "guide.md").read_text()
-    (code,) = re.findall(rf"^```python {name}\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+    code = block_of_guide(f"python {name}")
     secret, body = new_secret(), '{"what": "Prüfung"}'.encode()
     headers = {"service-event": "booking.confirmed"} | signature_headers(
         message_id="1", timestamp=int(time.time()), body=body, secrets=[new_secret(), secret]

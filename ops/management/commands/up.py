@@ -14,13 +14,17 @@ import socket
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+
+from bookings.management.commands.seed_demo import ZONE
 
 
 class Command(BaseCommand):
@@ -179,28 +183,32 @@ def become_supervisor(*, listener: int, lock: int, **plan: Any) -> NoReturn:
 
 
 def welcome_text(url: str, *, demo: bool) -> str:
-    lines = ["", f"Ready: {url}   (Ctrl-C stops)", f"  API docs  {url}/docs"]
+    """The address, the log-in, and one command that works."""
+    lines = ["", f"Ready: {url}/   (Ctrl-C stops)", ""]
     if not demo:
-        return "\n".join([*lines, f"  Admin     {url}/admin/", ""])
+        lines += [f"  Back office  {url}/admin/", f"  API docs     {url}/docs", ""]
+        return "\n".join(lines)
     made = json.loads((settings.VAR_DIR / "demo.json").read_text())
-    call = f"curl -s -u :{made['api_key']} -H 'Content-Type: application/json'"
     lines += [
-        f"  Book      {url}/book/{made['project_slug']}",
-        f"  Admin     {url}/admin/   {made['admin_email']}   {made['admin_password']}",
-        f"  App       {made['app_slug']}",
-        f"  API key   {made['api_key']}",
+        f"  Back office  {url}/admin/",
+        f"  User         {made['admin_email']}",
+        f"  Password     {made['admin_password']}",
         "",
-        "Query free slots:",
-        f"  {call} -d '{json.dumps({'project_id': made['project_id']})}' {url}/v2/availability",
+        f"  Book         {url}/book/{made['project_slug']}",
+        f"  API docs     {url}/docs",
+        f"  API key      {made['api_key']}",
+        "",
     ]
-    if made["free_slot"]:
-        booking = {
-            "project_id": made["project_id"],
-            **made["free_slot"],
-            "customer": {"name": "Ada", "email": "ada@example.com"},
-        }
-        lines += [
-            "Book the first slot a week from now:",
-            f"  {call} -d '{json.dumps(booking)}' {url}/v2/bookings",
-        ]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *example_command(url, made), ""])
+
+
+def example_command(url: str, made: dict[str, Any]) -> list[str]:
+    """One call that works: book the demo's free slot, or query free slots if there is none."""
+    body: dict[str, Any] = {"project_id": made["project_id"]}
+    title, path = "Query free slots:", "/v2/availability"
+    if slot := made["free_slot"]:
+        start = datetime.fromisoformat(slot["start"]).astimezone(ZoneInfo(ZONE))
+        title, path = f"Book {start:%A, %d %B, %H:%M} in {ZONE}:", "/v2/bookings"
+        body |= {**slot, "customer": {"name": "Ada", "email": "ada@example.com"}}
+    call = f"curl -s -u :{made['api_key']} -H 'Content-Type: application/json'"
+    return [title, f"  {call} -d '{json.dumps(body)}' {url}{path}"]

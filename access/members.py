@@ -1,0 +1,49 @@
+"""Members of an app and open invitations to it, as one list."""
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import CharField, DateTimeField, F, QuerySet, Value
+
+from apps_config.models import App, Invitation
+
+ACTIVE, INVITED = "active", "invited"
+
+
+class Member(NamedTuple):
+    """A row of `list_members`. `expires_at`: of an invitation."""
+
+    id: UUID
+    email: str
+    role: str
+    state: str
+    expires_at: Any
+
+
+def list_members(app: App) -> QuerySet[Any, Any]:
+    """Return rows with the columns of `Member`, in the order of addresses: a union, which takes
+    slices and counts, but no further filters.
+    """
+    members = app.memberships.annotate(
+        member_id=F("account_id"),
+        address=F("account__email"),
+        state=Value(ACTIVE, CharField()),
+        until=Value(None, DateTimeField()),
+    )
+    invited = (
+        app.invitations.open()
+        .order_by()
+        .annotate(
+            member_id=F("id"),
+            address=F("email"),
+            state=Value(INVITED, CharField()),
+            until=F("expires_at"),
+        )
+    )
+    columns = ("member_id", "address", "role", "state", "until")
+    rows = members.values_list(*columns).union(invited.values_list(*columns), all=True)
+    return rows.order_by("address", "member_id")
+
+
+def member_of(invitation: Invitation) -> Member:
+    return Member(invitation.id, invitation.email, invitation.role, INVITED, invitation.expires_at)

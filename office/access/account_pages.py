@@ -1,0 +1,115 @@
+"""Pages of one's own account: second factors (allauth's pages) and sessions."""
+
+from typing import Any
+
+from allauth.account.views import logout, reauthenticate
+from allauth.usersessions.models import UserSession
+from django.contrib import messages
+from django.contrib.admin import site
+from django.contrib.auth.decorators import login_required
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import include, path, reverse
+from django.utils import timezone
+
+from apps_config.models import Account
+from office.access.accept_invitation import show_invitation
+from office.access.sign_in import finish_oidc, start_oidc
+from office.base.model_admin_pages import find_row
+from office.base.scope import account_of
+
+PREFIX = "/admin/account/"
+# In the order in which they are looked for: Edge names Chrome, and Chrome names Safari.
+BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("Linux", "Linux"),
+)
+
+
+def office_context(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: what the theme's templates need, on allauth's pages too."""
+    if not request.path.startswith(PREFIX):
+        return {}
+    return site.each_context(request) | {"title": "Security"}
+
+
+def name_browser(user_agent: str) -> str:
+    """Return a short name of a User-Agent header.
+
+    >>> name_browser("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+    'Firefox on Linux'
+    """
+    browser = next((name for mark, name in BROWSERS if mark in user_agent), "Unknown browser")
+    system = next((f" on {name}" for mark, name in SYSTEMS if mark in user_agent), "")
+    return browser + system
+
+
+def open_sessions(account: Account | None = None) -> QuerySet[UserSession]:
+    """The sessions that have not ended, newest first; of one account or of all."""
+    valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    rows = UserSession.objects.filter(session_key__in=valid).order_by("-created_at", "-id")
+    return rows.filter(user=account) if account else rows
+
+
+def end_sessions(rows: QuerySet[UserSession]) -> int:
+    """End these sessions: their next request asks for a log-in. Returns their number."""
+    keys = list(rows.values_list("session_key", flat=True))
+    Session.objects.filter(session_key__in=keys).delete()
+    UserSession.objects.filter(session_key__in=keys).delete()
+    return len(keys)
+
+
+@login_required
+def show_sessions(request: HttpRequest) -> HttpResponse:
+    """List one's sessions; a POST ends one of them, or all others."""
+    rows = open_sessions(account_of(request))
+    current = request.session.session_key
+    if request.method == "POST":
+        if "others" in request.POST:
+            ended = end_sessions(rows.exclude(session_key=current))
+            messages.success(request, f"Sessions ended: {ended}.")
+        else:
+            row = find_row(rows, request.POST.get("session", ""))
+            end_sessions(rows.filter(pk=row.pk))
+            messages.success(request, "The session has ended.")
+        return HttpResponseRedirect(reverse("account_sessions"))
+    sessions = [
+        {
+            "row": row,
+            "browser": name_browser(row.user_agent),
+            "is_current": row.session_key == current,
+        }
+        for row in rows
+    ]
+    context = {"title": "Your sessions", "sessions": sessions}
+    return render(request, "office/sessions.html", context)
+
+
+def redirect_to_log_in(request: HttpRequest) -> HttpResponse:
+    return HttpResponseRedirect(reverse("admin:login"))
+
+
+urlpatterns = [
+    path("account/sessions/", show_sessions, name="account_sessions"),
+    path("account/security/", include("allauth.mfa.urls")),
+    # Names that allauth's pages refer to.
+    path("account/log-in/", redirect_to_log_in, name="account_login"),
+    path("account/log-out/", logout, name="account_logout"),
+    path("account/confirm/", reauthenticate, name="account_reauthenticate"),
+    path("oidc/", start_oidc, name="oidc_login"),
+    path("oidc/callback/", finish_oidc, name="oidc_callback"),
+    path("invitations/<uuid:invitation_id>/", show_invitation, name="invitation"),
+]

@@ -1,0 +1,134 @@
+"""Sent e-mails, where no mail server is set and e-mails are files. For superusers only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.cache import patch_vary_headers
+
+from office.base.permissions import show_page
+from office.base.scope import account_of
+
+FILE_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+MAX_MAILS = 100
+MAX_MAIL_BYTES = 5_000_000
+# Django's file backend writes this line after each message.
+SEPARATOR = b"\n" + b"-" * 79 + b"\n"
+# The preview of an e-mail loads nothing and runs nothing.
+PREVIEW_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "sandbox",
+        "frame-ancestors 'self'",
+    ]
+)
+
+
+def mails_are_files() -> bool:
+    return bool(settings.EMAIL_BACKEND == FILE_BACKEND)
+
+
+@dataclass(frozen=True, slots=True)
+class SentMail:
+    """`name`: of its file, which the backend chose."""
+
+    name: str
+    written_at: datetime
+    message: EmailMessage
+
+    @property
+    def subject(self) -> str:
+        return str(self.message["Subject"] or "(no subject)")
+
+    @property
+    def to(self) -> str:
+        return str(self.message["To"] or "")
+
+    def part(self, kind: str) -> str:
+        """Return the first part of the content type as text; "" without one."""
+        for part in self.message.walk():
+            if part.get_content_type() == kind:
+                content = part.get_content()
+                return content if isinstance(content, str) else content.decode("utf-8", "replace")
+        return ""
+
+
+def mail_files() -> list[Path]:
+    """Return the newest MAX_MAILS files, newest first."""
+    folder = Path(settings.EMAIL_FILE_PATH)
+    found = [path for path in folder.glob("*.log") if path.is_file()] if folder.is_dir() else []
+    return sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True)[
+        :MAX_MAILS
+    ]
+
+
+def read_mail(path: Path) -> SentMail:
+    with open(path, "rb") as file:
+        content = file.read(MAX_MAIL_BYTES)
+    message = message_from_bytes(content.partition(SEPARATOR)[0], policy=policy.default)
+    written_at = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+    return SentMail(path.name, written_at, message)
+
+
+def find_mail(name: str) -> SentMail:
+    """Return the mail of a file that the list shows. Raises Http404."""
+    for path in mail_files():
+        if path.name == name:
+            return read_mail(path)
+    raise Http404
+
+
+def require_access(request: HttpRequest) -> None:
+    """Raise Http404 with a mail server, PermissionDenied without all rights: e-mails have links
+    that log their readers in.
+    """
+    if not mails_are_files():
+        raise Http404
+    if not account_of(request).is_superuser:
+        raise PermissionDenied
+
+
+def show_sent_mails(request: HttpRequest) -> HttpResponse:
+    require_access(request)
+    mails: Sequence[SentMail] = [read_mail(path) for path in mail_files()]
+    return show_page(
+        request,
+        "office/sent_mails.html",
+        title="Sent e-mails",
+        mails=mails,
+        folder=settings.EMAIL_FILE_PATH,
+        limit=MAX_MAILS,
+    )
+
+
+def show_sent_mail(request: HttpRequest, name: str) -> HttpResponse:
+    require_access(request)
+    mail = find_mail(name)
+    return show_page(
+        request,
+        "office/sent_mail.html",
+        title=mail.subject,
+        mail=mail,
+        headers=[(key, str(value)) for key, value in mail.message.items()],
+        text=mail.part("text/plain"),
+        has_html=bool(mail.part("text/html")),
+        calendar=mail.part("text/calendar"),
+    )
+
+
+def show_sent_html(request: HttpRequest, name: str) -> HttpResponse:
+    """The HTML part, for the frame of the page: sandboxed, also when it is opened by itself."""
+    require_access(request)
+    response = HttpResponse(find_mail(name).part("text/html"))
+    response["Content-Security-Policy"] = PREVIEW_POLICY
+    response["X-Frame-Options"] = "SAMEORIGIN"
+    patch_vary_headers(response, ["Cookie"])
+    return response

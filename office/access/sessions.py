@@ -1,0 +1,42 @@
+"""Log-ins of all accounts that have not ended. For platform staff."""
+
+from typing import Any
+
+from allauth.usersessions.models import UserSession
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.decorators import action, display
+
+from office.access.account_pages import end_sessions, name_browser, open_sessions
+from office.base.dates import moment_words
+from office.base.model_admin import ReadOnlyAdmin
+
+
+@admin.register(UserSession)
+class SessionAdmin(ReadOnlyAdmin[UserSession]):
+    list_display = ("user", "browser", "ip", "since")
+    list_select_related = ("user",)
+    search_fields = ("user__email",)
+    fields = ("user", "browser", "ip", "since")
+    ordering = ("-created_at", "-id")
+    sortable_by = ()
+    actions = ("end_selected",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
+        return super().get_queryset(request) & open_sessions()
+
+    @display(description="browser")
+    def browser(self, row: UserSession) -> str:
+        return name_browser(row.user_agent)
+
+    @display(description="logged in since")
+    def since(self, row: UserSession) -> str:
+        return moment_words(row.created_at)
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    @action(description="End these sessions", permissions=["end"])
+    def end_selected(self, request: HttpRequest, rows: QuerySet[UserSession]) -> Any:
+        messages.success(request, f"Sessions ended: {end_sessions(rows)}.")

@@ -1,0 +1,159 @@
+"""Log-in to the back office: with a password and a second factor, or with OpenID Connect.
+
+allauth runs both; the adapters adapt it to this service's accounts.
+"""
+
+import logging
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.stages import AuthenticateStage
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
+from django import forms
+from django.conf import settings
+from django.contrib.admin import site
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from requests import RequestException
+
+from access.oidc import Claims, SignInRefused, admit
+from access.provider import OidcAdapter
+from apps_config.authentication import accept_code_once, clear_failed_codes, count_failed_code
+from apps_config.models import Account
+from common.encryption import decrypt_text, encrypt_text
+from common.errors import RateLimited
+from common.rate_limit import client_address
+
+logger = logging.getLogger(__name__)
+
+
+# --- Passwords ------------------------------------------------------------------------------------
+class AccountAdapter(DefaultAccountAdapter):
+    def get_login_stages(self) -> list[str]:
+        return [f"{__name__}.SecondFactorStage"]
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return client_address(request) or "0.0.0.0"  # noqa: S104 # nosec B104
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def respond_user_inactive(self, request: HttpRequest, user: Account) -> HttpResponse:
+        return HttpResponseRedirect(reverse("admin:login"))
+
+    def add_message(self, *args: Any, **kwargs: Any) -> None:
+        """None: pages show what has changed."""
+
+
+class SecondFactorStage(AuthenticateStage):
+    """Asks for the second factor after a password; an identity provider has its own."""
+
+    def handle(self) -> tuple[HttpResponse | None, bool]:
+        if "sociallogin" in (self.login.signal_kwargs or {}):
+            return None, True
+        return super().handle()
+
+
+class CountedCode(forms.Form):
+    """Counts wrong codes of an account over all processes, and takes each code once."""
+
+    user: Account
+
+    def clean_code(self) -> str:
+        now = timezone.now()
+        try:
+            count_failed_code(self.user, now=now)
+        except RateLimited as limited:
+            raise forms.ValidationError(
+                "Too many wrong codes. Wait fifteen minutes, or use a passkey."
+            ) from limited
+        code = super().clean_code()  # type: ignore[misc]
+        if not accept_code_once(self.user, code, now=now):
+            raise forms.ValidationError("This code was already used. Wait for the next one.")
+        clear_failed_codes(self.user, now=now)
+        return code
+
+
+class CodeForm(CountedCode, AuthenticateForm):
+    """The second factor of a log-in."""
+
+
+class ConfirmingCodeForm(CountedCode, ReauthenticateForm):
+    """The second factor again, before a change of the account's security."""
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):
+    def encrypt(self, text: str) -> str:
+        return encrypt_text(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return decrypt_text(encrypted_text)
+
+    def get_totp_issuer(self) -> str:
+        return str(site.site_header)
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return super().get_public_key_credential_rp_entity() | {"name": self.get_totp_issuer()}
+
+
+# --- OpenID Connect -------------------------------------------------------------------------------
+def show_refusal(request: HttpRequest, sentence: str, status: int) -> HttpResponse:
+    context = site.each_context(request) | {"sentence": sentence}
+    return render(request, "office/sign_in_refused.html", context, status=status)
+
+
+class OidcAccountAdapter(DefaultSocialAccountAdapter):
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Find or create the account and apply its groups, before the session begins."""
+        known = sociallogin.user if sociallogin.is_existing else None
+        claims = Claims.read(sociallogin.account.extra_data)
+        try:
+            account = admit(known, claims, provider=sociallogin.account.provider)
+        except SignInRefused as refusal:
+            logger.warning("log-in refused: %s", refusal)
+            raise ImmediateHttpResponse(show_refusal(request, str(refusal), 403)) from refusal
+        if known is None:
+            sociallogin.connect(request, account)
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: str | None = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        logger.warning("log-in with OpenID Connect failed: %s %s", error, exception)
+        sentence = "The log-in was cancelled or failed. Please try again."
+        raise ImmediateHttpResponse(show_refusal(request, sentence, 400))
+
+
+def oidc_page(
+    request: HttpRequest, view: type[OAuth2LoginView] | type[OAuth2CallbackView]
+) -> HttpResponseBase:
+    if not settings.OIDC_ISSUER:
+        raise Http404
+    try:
+        return view.adapter_view(OidcAdapter)(request)
+    except (RequestException, KeyError, ValueError) as error:
+        logger.error("the identity provider can't be used: %r", error)
+        sentence = "The identity provider can't be reached. Please try again later."
+        return show_refusal(request, sentence, 502)
+
+
+def start_oidc(request: HttpRequest) -> HttpResponseBase:
+    """Redirect to the identity provider."""
+    return oidc_page(request, OAuth2LoginView)
+
+
+def finish_oidc(request: HttpRequest) -> HttpResponseBase:
+    """The address to which the identity provider returns."""
+    return oidc_page(request, OAuth2CallbackView)

@@ -1,0 +1,239 @@
+"""Second factors of passwords, sessions, and the page behind an invitation's link."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.socialaccount.models import SocialAccount
+from django.test import Client
+from django.utils import timezone
+
+from access.invitations import invite_member
+from apps_config.models import Account, FailedLogin, Invitation, Membership
+from notifications.invitation_links import invitation_url
+from tests.office.staff import member
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db
+SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+PASSWORD = "harbour-lights-7"
+AUTHENTICATE = "/admin/account/security/authenticate/"
+
+
+@pytest.fixture
+def doc(tenant: Tenant) -> Account:
+    account = Account.objects.create_user("doc@example.com", PASSWORD)
+    Membership.objects.create(app=tenant.app, account=account, role="viewer")
+    return account
+
+
+def code_now(steps: int = 0) -> str:
+    counter = int(datetime.now().timestamp()) // 30 + steps
+    return format_hotp_value(hotp_value(SECRET, counter))
+
+
+def log_in(client: Client | None = None, agent: str = "Firefox/140.0 (Linux)") -> Any:
+    body = {"username": "doc@example.com", "password": PASSWORD, "next": "/admin/calendar/"}
+    return (client or Client()).post("/admin/login/", body, headers={"User-Agent": agent})
+
+
+def may_enter(client: Client) -> bool:
+    return client.get("/admin/").status_code == 200
+
+
+# --- Second factors -------------------------------------------------------------------------------
+def test_a_password_alone_enters_without_a_second_factor(doc: Account) -> None:
+    client = Client()
+
+    answer = log_in(client)
+
+    assert (answer.status_code, answer.url, may_enter(client)) == (302, "/admin/calendar/", True)
+
+
+def test_a_code_is_asked_for_after_the_password(doc: Account) -> None:
+    TOTP.activate(doc, SECRET)
+    client = Client()
+
+    first = log_in(client)
+    before = may_enter(client)
+    form = client.get(AUTHENTICATE)
+    wrong = client.post(AUTHENTICATE, {"code": "000000"})
+    right = client.post(AUTHENTICATE, {"code": code_now()})
+
+    assert (first.url, before, form.status_code) == (AUTHENTICATE, False, 200)
+    assert b"Incorrect code." in wrong.content
+    assert (right.status_code, right.url, may_enter(client)) == (302, "/admin/calendar/", True)
+    assert not FailedLogin.objects.filter(address=f"code {doc.pk}").exists()
+
+
+def test_a_code_works_once(doc: Account) -> None:
+    TOTP.activate(doc, SECRET)
+    clients, code = [Client(), Client()], code_now()
+    for client in clients:
+        log_in(client)
+        client.post(AUTHENTICATE, {"code": code})
+
+    assert [may_enter(client) for client in clients] == [True, False]
+
+
+def test_wrong_codes_are_counted_by_account(doc: Account) -> None:
+    TOTP.activate(doc, SECRET)
+    client = Client()
+    log_in(client)
+    for _ in range(10):
+        client.post(AUTHENTICATE, {"code": "000000"})
+
+    answer = client.post(AUTHENTICATE, {"code": code_now()})
+    FailedLogin.objects.filter(address=f"code {doc.pk}").update(minute=1)  # the window has passed
+    later = client.post(AUTHENTICATE, {"code": code_now()})
+
+    assert b"Too many wrong codes." in answer.content
+    assert (later.status_code, may_enter(client)) == (302, True)
+
+
+def test_a_recovery_code_works_once(doc: Account) -> None:
+    TOTP.activate(doc, SECRET)
+    code = RecoveryCodes.activate(doc).get_unused_codes()[0]
+    entered = []
+    for _ in range(2):
+        client = Client()
+        log_in(client)
+        client.post(AUTHENTICATE, {"code": code})
+        entered.append(may_enter(client))
+
+    assert entered == [True, False]
+
+
+def test_an_authenticator_app_is_set_up_with_the_password(doc: Account) -> None:
+    client = Client()
+    log_in(client)
+    page = "/admin/account/security/totp/activate/"
+
+    asked = client.get(page)
+    client.post(asked.url, {"password": PASSWORD})
+    shown = client.get(page)
+    secret = re.search(
+        r'id="authenticator_secret"[^>]* value="([A-Z2-7]+)"', shown.content.decode()
+    )
+    counter = int(datetime.now().timestamp()) // 30
+    done = client.post(page, {"code": format_hotp_value(hotp_value(secret[1], counter))})
+
+    assert asked.url.startswith("/admin/account/confirm/?next=")
+    assert (done.status_code, done.url) == (302, "/admin/account/security/recovery-codes/")
+    stored = {row.type: str(row.data) for row in Authenticator.objects.filter(user=doc)}
+    assert stored.keys() == {"totp", "recovery_codes"}
+    assert secret[1] not in stored["totp"]  # encrypted
+    assert client.get(done.url).content.decode().count("\n") > 10
+
+
+@pytest.mark.parametrize("path", ["", "totp/activate/", "webauthn/", "webauthn/add/"])
+def test_security_pages_need_a_log_in(path: str) -> None:
+    answer = Client().get(f"/admin/account/security/{path}")
+
+    assert answer.status_code == 302
+    assert urlsplit(answer.url).path in ("/admin/login/", "/admin/account/log-in/")
+
+
+# --- Sessions -------------------------------------------------------------------------------------
+def test_sessions_are_listed_and_ended(doc: Account, tenant: Tenant) -> None:
+    here, there, third = Client(), Client(), Client()
+    log_in(here)
+    log_in(there, "Mozilla/5.0 (iPhone) Version/18.0 Safari/604.1")
+    log_in(third)
+    stranger = member(tenant.app, "viewer", "bob@example.com")
+
+    page = here.get("/admin/account/sessions/").content.decode()
+    number = re.search(r"Safari on iPhone.*?name=\"session\" value=\"(\d+)\"", page, re.DOTALL)[1]
+    foreign = stranger.post("/admin/account/sessions/", {"session": number})
+    here.post("/admin/account/sessions/", {"session": number})
+    after_one = [may_enter(client) for client in (here, there, third)]
+    here.post("/admin/account/sessions/", {"others": "1"})
+    after_all = [may_enter(client) for client in (here, there, third)]
+
+    assert page.count("Firefox on Linux") == 3  # two sessions, and the label of one button
+    assert "127.0.0.1, since" in page
+    assert foreign.status_code == 404
+    assert (after_one, after_all) == ([True, False, True], [True, False, False])
+
+
+# --- Invitations ----------------------------------------------------------------------------------
+@pytest.fixture
+def link_of(tenant: Tenant) -> Callable[[str], str]:
+    def make(email: str) -> str:
+        now = timezone.now()
+        invitation = invite_member(app=tenant.app, email=email, role="editor", now=now)
+        parts = urlsplit(invitation_url(invitation))
+        return f"{parts.path}?{parts.query}"
+
+    return make
+
+
+def members(tenant: Tenant) -> dict[str, str]:
+    return dict(tenant.app.memberships.values_list("account__email", "role"))
+
+
+def test_a_new_person_chooses_a_password_and_joins(
+    tenant: Tenant, link_of: Callable[[str], str]
+) -> None:
+    link, client = link_of("doc@example.com"), Client()
+    passwords = {"new_password1": PASSWORD, "new_password2": PASSWORD}
+
+    form = client.get(link)
+    looked = members(tenant)
+    bad = client.post(link, {"new_password1": "short", "new_password2": "short"})
+    none = client.post(link)
+    joined = client.post(link, passwords)
+    again = client.post(link, passwords)
+
+    assert b"new_password1" in form.content and looked == {}
+    assert b"too short" in bad.content and b"This field is required." in none.content
+    assert b"You have joined" in joined.content
+    assert (again.status_code, b"no longer valid" in again.content) == (403, True)
+    assert members(tenant) == {"doc@example.com": "editor"}
+    assert may_enter(client) is False
+    assert log_in(client).status_code == 302
+
+
+@pytest.mark.parametrize("kind", ["password", "staff", "provider"])
+def test_a_known_person_accepts_and_gets_no_new_password(
+    tenant: Tenant, link_of: Callable[[str], str], kind: str
+) -> None:
+    account = Account.objects.create_user(
+        "doc@example.com", PASSWORD if kind == "password" else None, is_staff=kind == "staff"
+    )
+    if kind == "provider":
+        SocialAccount.objects.create(user=account, provider="oidc", uid="1")
+    link = link_of("doc@example.com")
+    stolen = {"new_password1": "stolen-words-9", "new_password2": "stolen-words-9"}
+
+    page = Client().get(link).content
+    Client().post(link, stolen)
+
+    account.refresh_from_db()
+    assert b"new_password1" not in page
+    assert account.check_password("stolen-words-9") is False
+    assert members(tenant) == {"doc@example.com": "editor"}
+
+
+def test_a_disabled_account_can_not_join(tenant: Tenant, link_of: Callable[[str], str]) -> None:
+    Account.objects.create_user("doc@example.com", PASSWORD, is_active=False)
+
+    answer = Client().post(link_of("doc@example.com"))
+
+    assert (answer.status_code, members(tenant)) == (403, {})
+
+
+def test_links_that_are_damaged_or_old(tenant: Tenant, link_of: Callable[[str], str]) -> None:
+    link = link_of("doc@example.com")
+    answers = [Client().get(link + "x"), Client().get(link.partition("?")[0])]
+    answers.append(Client().get(link.partition("?")[0] + "?signature=%00"))
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    answers.append(Client().get(link))
+
+    assert [answer.status_code for answer in answers] == [403] * 4
