@@ -79,3 +79,12 @@ def test_no_python_names_the_version(checkout, tmp_path):
         assert "Python 3.11 or newer is needed" in done.stderr
     else:
         assert done.stdout == f"{checkout}/.venv/bin/python\n"
+
+
+def test_the_tests_run_with_the_packages_of_the_service() -> None:
+    served, tested = (
+        {line for line in (ROOT / name).read_text().splitlines() if "==" in line}
+        for name in ("requirements.txt", "requirements-dev.txt")
+    )
+
+    assert served - tested == set()
