@@ -186,6 +186,7 @@ IDS = {
     "calendar_id": corpus.UNKNOWN_ID,
     "credential_id": corpus.UNKNOWN_ID,
     "event_id": corpus.UNKNOWN_ID,
+    "member_id": corpus.UNKNOWN_ID,
     "project_id": corpus.UNKNOWN_ID,
     "booking_id": corpus.UNKNOWN_ID,
     "customer_id": corpus.UNKNOWN_ID,
@@ -545,7 +546,7 @@ def test_what_nobody_may_set_is_never_stored(start_service: Callable[..., Servic
 
 
 # No booking at all, one that was just made or moved, one that the example cancels.
-SETTLED = {(None, None), ("confirmed", False), ("cancelled", True)}
+SETTLED = {(None, None), ("invited", None), ("confirmed", False), ("cancelled", True)}
 
 
 def test_mode_of_an_app_is_fixed(tenant: Tenant) -> None:

@@ -1,8 +1,8 @@
-"""Read-only admins of idempotency records, failed log-ins and request counts."""
+"""Read-only admins of idempotency records, failed log-ins, request counts and invitations."""
 
 from django.contrib import admin
 
-from apps_config.models import FailedLogin, IdempotencyRecord, RequestCount
+from apps_config.models import FailedLogin, IdempotencyRecord, Invitation, RequestCount
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -27,3 +27,11 @@ class RequestCountAdmin(ReadOnlyAdmin[RequestCount]):
     list_filter = ("kind",)
     list_select_related = ("app",)
     search_fields = ("kind", "app__slug")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin[Invitation]):
+    app_paths = ("app",)
+    list_display = ("email", "app", "role", "created_at", "expires_at", "accepted_at", "revoked_at")
+    list_select_related = ("app",)
+    search_fields = ("email", "app__slug")

@@ -1,8 +1,8 @@
-"""Read-only admins of the outbox: endpoints, attempts, plans and heartbeats."""
+"""Read-only admins of the outbox: endpoints, attempts, plans, daily tasks and heartbeats."""
 
 from django.contrib import admin
 
-from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan
+from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -37,6 +37,12 @@ class PlanAdmin(ReadOnlyAdmin[Plan]):
     list_display = ("change_id", "planned", "purged")
     search_fields = ("change__booking__id",)
     show_full_result_count = False
+
+
+@admin.register(TaskRun)
+class TaskRunAdmin(ReadOnlyAdmin[TaskRun]):
+    list_display = ("task", "started_at", "succeeded_at")
+    search_fields = ("task",)
 
 
 @admin.register(Heartbeat)

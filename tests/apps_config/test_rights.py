@@ -47,6 +47,9 @@ TABLE = [
     Row("GET", "/apps/{slug}", None, 200, READ),
     Row("PUT", "/apps/{slug}", {"name": "Other"}, 200, WRITE),
     Row("DELETE", "/apps/{slug}", None, 204, ("editor", *WRITE)),
+    Row("GET", "/apps/{slug}/members", None, 200, OWNER),
+    Row("POST", "/apps/{slug}/members", {"email": "doc@example.com"}, 201, OWNER),
+    Row("DELETE", "/apps/{slug}/members/{member}", None, 204, OWNER),
     Row("GET", "/credentials", None, 200, OWNER),
     Row("POST", "/credentials", {"kind": "server"}, 201, OWNER),
     Row("DELETE", "/credentials/{credential}", None, 204, OWNER),
@@ -203,6 +206,9 @@ class World:
             "resource": resource["id"],
             "spare": tenant.make_resource("Spare")["id"],
             "credential": tenant.post("/credentials", {"kind": "widget"}).data["id"],
+            "member": tenant.post(
+                f"/apps/{tenant.app.slug}/members", {"email": "emmett@example.com"}
+            ).data["id"],
             "calendar": calendar,
             "second": second.data["id"],
             "connected": connected.data["id"],

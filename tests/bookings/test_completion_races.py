@@ -99,12 +99,14 @@ def test_each_booking_is_completed_by_one_process(live_tenant: LiveTenant, tmp_p
 
 
 def test_control_without_locks_bookings_are_completed_twice(
-    live_tenant: LiveTenant, tmp_path: Path
+    faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
-    bookings = book_all(live_tenant)
+    """In a database that no other test audits."""
+    bookings = book_all(faulty_tenant)
 
-    complete_twice(live_tenant, tmp_path, "unlocked")
+    complete_twice(faulty_tenant, tmp_path, "unlocked")
 
-    twice = [b for b in bookings if live_tenant.steps_of(b) == [CREATED, COMPLETED, COMPLETED]]
+    steps = [CREATED, COMPLETED, COMPLETED]
+    twice = [booking for booking in bookings if faulty_tenant.steps_of(booking) == steps]
     assert twice
-    assert [calls_per_webhook(live_tenant, booking) for booking in twice] == [{2}] * len(twice)
+    assert [calls_per_webhook(faulty_tenant, booking) for booking in twice] == [{2}] * len(twice)

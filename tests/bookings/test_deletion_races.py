@@ -3,7 +3,6 @@
 `held_up` stops a request at a statement, so that the order of the two is no matter of chance.
 """
 
-import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from apps_config.models import App
 from bookings.models import Booking
 from bookings.services import transitions
 from tests.bookings.race_clients import Answer, call
@@ -238,14 +236,13 @@ def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
     """It is gone between being listed as due and being locked."""
     resource = tenant.make_resource()["id"]
     made = [tenant.book(resource_id=resource, **span(hour)).data["id"] for hour in (10, 11)]
-    lock_booking = transitions.lock_booking
+    lock_bookings = transitions.lock_bookings
 
-    def lock_after_others(app: App, booking_id: uuid.UUID) -> Booking:
-        if str(booking_id) == made[0]:
-            Booking.objects.filter(id=booking_id).update(deleted_at=DAY)
-        return lock_booking(app, booking_id)
+    def lock_after_others(*args: Any, **options: Any) -> list[Booking]:
+        Booking.objects.filter(id=made[0]).update(deleted_at=DAY)
+        return lock_bookings(*args, **options)
 
-    monkeypatch.setattr(transitions, "lock_booking", lock_after_others)
+    monkeypatch.setattr(transitions, "lock_bookings", lock_after_others)
 
     done = transitions.complete_ended(now=DAY + timedelta(days=1))
 

@@ -188,7 +188,7 @@ def test_when_the_candidates_are_taken_meanwhile_the_next_ones_are_read(
 
     with (
         transaction.atomic(),
-        resource_assignment.resource_assignment(time_request, target, candidates) as found,
+        resource_assignment.reserve_time(time_request, target, candidates) as found,
     ):
         assert [str(calendar.resource_id) for calendar in found] == [cleo["id"]]
 

@@ -22,6 +22,7 @@ from notifications.models import (
     Endpoint,
     Heartbeat,
     Suppression,
+    TaskRun,
     Webhook,
 )
 from notifications.webhooks.services import disable_webhook
@@ -63,6 +64,7 @@ def fill(tenant: Tenant, rows: int) -> None:
             app=tenant.app, email=customer["email"], reason=Suppression.UNSUBSCRIBED, created_at=NOW
         )
         Heartbeat.objects.create(name=f"{tenant.app.slug}-{number}", seen_at=NOW)
+        TaskRun.objects.create(task=f"{tenant.app.slug}-{number}", started_at=NOW)
     for delivery in Delivery.objects.filter(app=tenant.app):
         for _ in range(2):
             Attempt.objects.create(
