@@ -341,6 +341,7 @@ def route(path: str) -> str:
 ROUTES = {
     "str:slug": ("slug",),
     "uuid:resource_id": ("resource", "spare"),
+    "uuid:member_id": ("member",),
     "uuid:credential_id": ("credential",),
     "uuid:calendar_id": ("calendar", "second", "connected"),
     "uuid:event_id": ("event",),

@@ -26,8 +26,8 @@ from tests.world import Tenant
 TRACE = "zebra"  # a word that stands in every text of the other app
 # Kinds of which this app has no row.
 ROWLESS = {
-    *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"),
-    "UserSession",
+    *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord", "Invitation"),
+    *("TaskRun", "UserSession"),
 }
 # Pages that belong to no model, with what they are asked: {ada}, {booking} and {account} stand for
 # ids of the other app. A new page has to be entered here.
