@@ -192,7 +192,7 @@ def test_a_list_takes_as_many_queries_however_long(
             tenant.get("/apps/harbour/members")
 
 
-@pytest.mark.both_databases
+@pytest.mark.postgresql  # threads of a test share SQLite's database in memory
 @pytest.mark.django_db(transaction=True)
 def test_of_two_invitations_at_once_one_is_sent(tenant: Tenant) -> None:
     def invite_in_thread(_: int) -> int:
