@@ -171,11 +171,11 @@ def had_audit(**ago_span: float) -> None:
 
 def test_only_what_changed_since_the_last_audit_is_counted(booking: Booking) -> None:
     had_audit(days=-1)
+    since = TaskRun.objects.get(task="verify_deliveries").succeeded_at - timedelta(hours=1)
     out = io.StringIO()
 
     call_command("verify_deliveries", stdout=out)
 
-    since = TaskRun.objects.get(task="verify_deliveries").succeeded_at - timedelta(hours=1)
     assert out.getvalue().splitlines()[0] == f"Changes since {format_instant(since)}:"
     assert out.getvalue().splitlines()[-2:] == [
         "sum                   0 of 0 created (0 by changes, 0 others)",
