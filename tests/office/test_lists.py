@@ -61,6 +61,7 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "RequestCount": lambda row, n: {"kind": f"copy-{n}"},
     "Delivery": lambda row, n: {"number": 1000 + n},
     "Suppression": lambda row, n: {"email": f"copy-{n}@example.com"},
+    "Invitation": lambda row, n: {"email": f"copy-{n}@example.com"},
 }
 
 
@@ -111,6 +112,13 @@ def make_first(model: Any, zebra: Tenant) -> Any:
             "email": "marty@example.com",
             "reason": "bounced",
             "created_at": delivery.due_at,
+        },
+        "Invitation": lambda: {
+            "app": zebra.app,
+            "email": "marty@example.com",
+            "role": "viewer",
+            "sent_at": delivery.due_at,
+            "expires_at": delivery.due_at,
         },
     }
     return model._default_manager.create(**given[model.__name__]())
