@@ -35,7 +35,7 @@ def use_connection(alias: str) -> Iterator[None]:
 
 
 @contextmanager
-def own_session() -> Iterator[None]:
+def direct_session() -> Iterator[None]:
     """Use a session that no pooler shares with other clients: the direct connection, if one is set.
 
     Without one, the default connection is such a session.

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import OperationalError, connection, connections, models
 from django.utils import timezone
 
-from common.database_connections import own_session
+from common.database_connections import direct_session
 
 SQLITE_PARAMETERS = 32_000  # SQLite's limit is 32,766 per statement
 
@@ -236,7 +236,7 @@ def no_statement_timeout() -> Iterator[None]:
     if connection.vendor != "postgresql":
         yield
         return
-    with own_session():
+    with direct_session():
         with connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0")
         try:

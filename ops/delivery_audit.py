@@ -179,7 +179,7 @@ def _calls_not_once(span: Span) -> QuerySet:
     )
 
 
-def _owner_mails_not_once(span: Span) -> QuerySet:
+def _owner_mail_miscounts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"), recipient=OWNER)
     there = _reminders("id", "reschedules").filter(type=Delivery.EMAIL, recipient=OWNER)
     return (
@@ -221,7 +221,7 @@ AUDIT_RULES = (
     AuditRule(
         "reminders of the owner not exactly once",
         ("id", "reschedules", "wanted", "there"),
-        _owner_mails_not_once,
+        _owner_mail_miscounts,
     ),
     AuditRule(
         "reminders of a customer not exactly once",

@@ -26,7 +26,7 @@ from tests.world import Tenant
 TRACE = "zebra"  # a word that stands in every text of the other app
 # Kinds of which this app has no row.
 ROWLESS = {
-    *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord", "Invitation"),
+    *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"),
     *("TaskRun", "UserSession"),
 }
 # Pages that belong to no model, with what they are asked: {ada}, {booking} and {account} stand for
@@ -110,6 +110,8 @@ def zebra(tenant: Tenant) -> Tenant:
     assert (booked.status, series.status, held.status, waits.status) == (201, 201, 201, 202)
     suppress(other.app, f"{TRACE}@example.com", "bounced", now=timezone.now(), detail=TRACE)
     other.member(f"{TRACE}-member@example.com")
+    invited = other.post(f"/apps/{other.app.slug}/members", {"email": f"{TRACE}-new@example.com"})
+    assert invited.status == 201
     connect(other, ada["id"])
     return other
 

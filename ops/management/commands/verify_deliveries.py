@@ -51,7 +51,7 @@ class Command(BaseCommand):
         since = EVER if options["all"] else last_audit()
         with no_statement_timeout():
             span = Span(since, database_now(), overdue)
-            missing = self.tell_counts(since)
+            missing = self.print_counts(since)
             faults = sum(self.print_faults(rule, span) for rule in AUDIT_RULES)
         if missing or faults:
             raise CommandError(f"Faults: {faults}. Missing deliveries: {missing}.")
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             TaskRun.objects.update_or_create(task=AUDIT, defaults={"succeeded_at": span.now})
         self.stdout.write("All deliveries are accounted for.")
 
-    def tell_counts(self, since: datetime) -> int:
+    def print_counts(self, since: datetime) -> int:
         """Print the counts; return by how many the sum differs."""
         if since != EVER:
             self.stdout.write(f"Changes since {format_instant(since)}:")
