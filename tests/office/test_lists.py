@@ -113,12 +113,5 @@ def make_first(model: Any, zebra: Tenant) -> Any:
             "reason": "bounced",
             "created_at": delivery.due_at,
         },
-        "Invitation": lambda: {
-            "app": zebra.app,
-            "email": "marty@example.com",
-            "role": "viewer",
-            "sent_at": delivery.due_at,
-            "expires_at": delivery.due_at,
-        },
     }
     return model._default_manager.create(**given[model.__name__]())
