@@ -5,8 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from availability.core.busy_items import Buffers
+from availability.core.periods import UNITS, PeriodLimit
 from availability.models import Calendar, Project
-from availability.parameters import SlotParameters, with_parameters
+from availability.parameters import SlotParameters, read_buffers, with_parameters
+from availability.requirements import project_requirements
 from availability.search import AvailabilityQuery, SearchResource, project_rules
 from common.errors import Invalid
 
@@ -16,7 +19,7 @@ PUBLIC_WINDOW = SlotParameters(length=None, latest="366 days", round_to_nearest_
 
 
 def project_parameters(project: Project) -> SlotParameters:
-    """The project's availability parameters, daily limit and constraints.
+    """The project's availability parameters, limits per period and constraints.
 
     Raises Invalid for stored values that are invalid, which only writes without the services can
     leave.
@@ -24,11 +27,38 @@ def project_parameters(project: Project) -> SlotParameters:
     try:
         terms = with_parameters(SlotParameters(), project.availability)
     except ValueError as error:
-        raise Invalid.at("availability", f"The project's availability: {error}") from error
-    max_per_day = project.settings.get("max_per_day")
-    if max_per_day is not None and not isinstance(max_per_day, int):
-        raise Invalid.at("settings.max_per_day", "The project's max_per_day is not a number.")
-    return replace(terms, max_per_day=max_per_day, constraints=project_rules(project))
+        raise _invalid_parameters(error) from error
+    limits = [
+        PeriodLimit(unit, most)
+        for unit in UNITS
+        if (most := limit_setting(project, f"max_per_{unit}")) is not None
+    ]
+    return replace(terms, limits=tuple(limits), constraints=project_rules(project))
+
+
+def project_buffers(project: Project) -> Buffers:
+    """The buffers that a booking of the project is made with. Raises Invalid as
+    `project_parameters`.
+    """
+    try:
+        return read_buffers(project.availability)
+    except ValueError as error:
+        raise _invalid_parameters(error) from error
+
+
+def _invalid_parameters(error: ValueError) -> Invalid:
+    return Invalid.at("availability", f"The project's availability: {error}")
+
+
+def limit_setting(project: Project, key: str) -> int | None:
+    """Return a limit of the project's settings; None: unlimited.
+
+    Raises Invalid for a stored value that only writes without the services can leave.
+    """
+    most = project.settings.get(key)
+    if most is not None and not isinstance(most, int):
+        raise Invalid.at(f"settings.{key}", f"The project's {key} is not a number.")
+    return most
 
 
 def policy_query(
@@ -39,7 +69,12 @@ def policy_query(
         return AvailabilityQuery(resources=resources, terms=DEFAULT_PARAMETERS, now=now)
     terms = project_parameters(project)
     return AvailabilityQuery(
-        resources=resources, terms=terms, now=now, project_id=project.id, own=terms
+        resources=resources,
+        terms=terms,
+        now=now,
+        project_id=project.id,
+        own=terms,
+        requirements=project_requirements(project),
     )
 
 
@@ -62,6 +97,7 @@ def without_policies(query: AvailabilityQuery) -> AvailabilityQuery:
             length=None,
             include_past=True,
             ignore_all_day_events=query.terms.ignore_all_day_events,
+            ignores_buffers=True,
         ),
         own=None,
     )

@@ -16,14 +16,17 @@ from typing import NamedTuple
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
+from availability.core.busy_items import Buffers, taken_items
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
-from availability.models import Calendar, Event, Project
+from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement
+from availability.event_units import assign_units
+from availability.models import Calendar, Event, Project, Resource
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource, search_first_slots
-from availability.search_queries import TimeSpan, busy_sql
+from availability.search_queries import TimeSpan, fetch_busy_events
 from common.errors import Refusal
-from common.instants import LAST_YEAR, format_instant, to_aware, to_datetime
+from common.instants import LAST_YEAR, format_instant, to_datetime
 from common.sql import id_in_sql, id_param, insert_rows, parse_id, update_rows
 from common.updated_since import remember_start, transaction_start
 
@@ -64,9 +67,10 @@ class TimeRequest:
     blocks: its event blocks the resource. exclusive: it may not overlap what blocks the resource.
     rules: the query with the project's rules, if they are enforced. ignore_all_day: all-day events
     do not conflict (a setting of the project). now: the instant at which other holds must not have
-    expired. holds: holds that keep the time for this request. is_in_time: minimum notice, past and
-    booking window were checked when its hold was made. elsewhere: busy time from a live free/busy
-    check, which has no rows in the database yet.
+    expired. buffers: those that the booking is or was made with; None: of whoever asks. holds:
+    holds that keep the time for this request. is_in_time: minimum notice, past and booking window
+    were checked when its hold was made. elsewhere: busy time from a live free/busy check, which has
+    no rows in the database yet.
     """
 
     start: datetime
@@ -75,6 +79,7 @@ class TimeRequest:
     exclusive: bool
     now: datetime
     rules: AvailabilityQuery | None = None
+    buffers: Buffers | None = None
     ignore_all_day: bool = False
     holds: Collection[uuid.UUID] = ()
     is_in_time: bool = False
@@ -83,6 +88,12 @@ class TimeRequest:
     @cached_property
     def span(self) -> TimeSpan:
         return TimeSpan(int(self.start.timestamp()), int(self.end.timestamp()))
+
+    @property
+    def stored_buffers(self) -> dict[str, int | None]:
+        """The columns of its event or hold."""
+        before, after = self.buffers or (None, None)
+        return {"buffer_before": before, "buffer_after": after}
 
     @property
     def is_guarded(self) -> bool:
@@ -101,12 +112,13 @@ class EventDetails(NamedTuple):
 
 
 _LOCK = """
-SELECT id FROM availability_resource WHERE id {among} AND deleted_at IS NULL
+SELECT id, capacity FROM availability_resource WHERE id {among} AND deleted_at IS NULL
 ORDER BY id FOR NO KEY UPDATE
 """
-_FIND = "SELECT id FROM availability_resource WHERE id {among} AND deleted_at IS NULL"
+_FIND = "SELECT id, capacity FROM availability_resource WHERE id {among} AND deleted_at IS NULL"
 _FIND_CALENDARS = """
-SELECT {start} FROM availability_resource AS resource
+SELECT {start}, calendar.id, resource.capacity
+FROM availability_resource AS resource
 JOIN availability_calendar AS calendar ON calendar.resource_id = resource.id
 WHERE calendar.id {among} AND calendar.deleted_at IS NULL AND resource.deleted_at IS NULL
 ORDER BY resource.id
@@ -116,49 +128,56 @@ ORDER BY resource.id
 _LOCK_CALENDARS = _FIND_CALENDARS + "FOR NO KEY UPDATE OF resource FOR SHARE OF calendar"
 
 
-def lock_resources(resource_ids: Collection[uuid.UUID]) -> list[uuid.UUID]:
+def lock_resources(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, int]:
     """Lock the rows of the resources in the order of their ids, so that transactions can't
     deadlock.
 
-    Returns the ids that still exist. SQLite needs no lock: its transaction is already exclusive.
+    Returns the capacities of those that still exist, by id. SQLite needs no lock: its transaction
+    is already exclusive.
     """
     sql, params = id_in_sql(resource_ids)
     statement = _LOCK if connection.vendor == "postgresql" else _FIND
     with connection.cursor() as cursor:
         cursor.execute(statement.format(among=sql), params)
-        return [parse_id(row[0]) for row in cursor.fetchall()]
+        return {parse_id(found): capacity for found, capacity in cursor.fetchall()}
 
 
 def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
-    """Lock the resources of the calendars, in the order of `lock_resources`.
+    """Lock the resources of the calendars, in the order of `lock_resources`, and set `capacity`.
 
     False if a calendar or its resource has been deleted meanwhile.
     """
     ids = {calendar.id for calendar in calendars}
     sql, params = id_in_sql(ids)
     with connection.cursor() as cursor:
-        if connection.vendor != "postgresql":
-            cursor.execute(_FIND_CALENDARS.format(start="NULL", among=sql), params)
-            return len(cursor.fetchall()) == len(ids)
-        cursor.execute(_LOCK_CALENDARS.format(start="transaction_timestamp()", among=sql), params)
+        if connection.vendor == "postgresql":
+            statement, started = _LOCK_CALENDARS, "transaction_timestamp()"
+        else:
+            statement, started = _FIND_CALENDARS, "NULL"
+        cursor.execute(statement.format(start=started, among=sql), params)
         found = cursor.fetchall()
-    if found:
+    if found and found[0][0]:
         remember_start(found[0][0])  # every caller writes rows with this stamp
-    return len(found) == len(ids)
+    capacities = {parse_id(calendar_id): capacity for _, calendar_id, capacity in found}
+    for calendar in calendars:
+        calendar.capacity = capacities.get(calendar.id, 1)
+    return len(capacities) == len(ids)
 
 
 _FIND_PROJECT = "SELECT 1 FROM availability_project WHERE id = %s AND deleted_at IS NULL"
 
 
-def lock_project_against_deletion(project_id: uuid.UUID) -> bool:
+def lock_project(project_id: uuid.UUID, *, alone: bool = False) -> bool:
     """Block a deletion of the project until the end of the transaction; False if it is deleted
     already.
 
-    Take it before the locks on resources. The lock is shared: bookings do not wait for each other.
+    Take it before the locks on resources. The lock is shared, so that bookings do not wait for each
+    other; alone: they do, for a choice that depends on the project's bookings.
     """
-    share = " FOR SHARE" if connection.vendor == "postgresql" else ""
+    lock = " FOR NO KEY UPDATE" if alone else " FOR SHARE"
+    lock = lock if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
-        cursor.execute(_FIND_PROJECT + share, [id_param(project_id)])
+        cursor.execute(_FIND_PROJECT + lock, [id_param(project_id)])
         return cursor.fetchone() is not None
 
 
@@ -167,19 +186,19 @@ def find_conflicts(
 ) -> list[tuple[datetime, datetime]]:
     """The first events and holds that block the resources and overlap the time request.
 
-    If there are none, the busy time of `elsewhere`, clipped to the time request. Rules are ignored.
+    Of a resource with a capacity above 1, the first times at which all its units are taken. If
+    there are none, the busy time of `elsewhere`, clipped to the time request. Rules are ignored.
     """
-    taken, params = busy_sql(
+    items = fetch_busy_events(
         resource_ids,
         time_request.span,
         now=time_request.now,
         ignore_all_day=time_request.ignore_all_day,
         without=time_request.holds,
     )
-    with connection.cursor() as cursor:
-        cursor.execute(taken + _IN_ORDER, [*params, CONFLICTS_NAMED])
-        found = [(to_aware(start), to_aware(end)) for _, start, end in cursor.fetchall()]
-    return found or _conflicts_elsewhere(time_request, resource_ids)
+    taken = sorted(item.span for found in items.values() for item in taken_items(found))
+    named = [(to_datetime(start), to_datetime(end)) for start, end in taken[:CONFLICTS_NAMED]]
+    return named or _conflicts_elsewhere(time_request, resource_ids)
 
 
 def _conflicts_elsewhere(
@@ -190,9 +209,6 @@ def _conflicts_elsewhere(
     ]
     inside = clip(normalise(spans), *time_request.span)
     return [(to_datetime(start), to_datetime(end)) for start, end in inside[:CONFLICTS_NAMED]]
-
-
-_IN_ORDER = ' ORDER BY start, "end" LIMIT %s'
 
 
 @contextmanager
@@ -219,7 +235,8 @@ def write_events(
 
     The caller holds the locks on the resources and has checked the time requests under them.
     """
-    events, companions = [], []
+    events: list[Event] = []
+    companions: list[Event] = []
     for time_request in claims:
         main, *others = [
             Event(
@@ -231,6 +248,7 @@ def write_events(
                 end=time_request.end,
                 busy=time_request.blocks,
                 exclusive=time_request.is_guarded,
+                **time_request.stored_buffers,
                 **details._asdict(),
             )
             for calendar in calendars
@@ -239,26 +257,53 @@ def write_events(
             other.main = main
         events.append(main)
         companions += others
+    raise_longest_buffer([calendar.resource_id for calendar in calendars], claims)
+    assign_units(
+        [*events, *companions], {calendar.resource_id: calendar.capacity for calendar in calendars}
+    )
     insert_rows([*events, *companions])
     return events
 
 
-def write_times(claims: Sequence[tuple[Event, TimeRequest]]) -> None:
+def raise_longest_buffer(
+    resource_ids: Collection[uuid.UUID], claims: Collection[TimeRequest]
+) -> None:
+    """Raise the resources' longest buffer to that of the time requests; the resources are locked.
+
+    Searches read what lies so far outside of their range.
+    """
+    longest = max((claim.buffers.longest for claim in claims if claim.buffers), default=0)
+    if longest:
+        rows = Resource.objects.filter(id__in=resource_ids, longest_buffer__lt=longest)
+        rows.update(longest_buffer=longest)
+
+
+def write_times(
+    claims: Sequence[tuple[Event, TimeRequest]], capacities: Mapping[uuid.UUID, int]
+) -> None:
     """Move events and their companions to the times of their checked time requests.
 
-    The caller holds the locks on the old and the new resources. Several events take two statements:
-    the first clears `exclusive`, since the database's guard would otherwise compare new times with
-    old ones.
+    The caller holds the locks on the old and the new resources. capacities: of the new resources.
+    Several events take two statements: the first clears `exclusive` and `unit`, since the
+    database's guard would otherwise compare new times with old ones.
     """
     rows = []
     for event, time_request in claims:
         for row in event_with_companions(event):
             row.start, row.end = time_request.start, time_request.end
             row.busy, row.exclusive = time_request.blocks, time_request.is_guarded
+            row.unit = 0
             rows.append(row)
     if len(claims) > 1:
-        Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False)
-    update_rows(rows, ["start", "end", "calendar", "resource", "busy", "exclusive", "updated_at"])
+        Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False, unit=0)
+    raise_longest_buffer(
+        {row.resource_id for row in rows}, [time_request for _, time_request in claims]
+    )
+    assign_units(rows, capacities)
+    update_rows(
+        rows,
+        ["start", "end", "calendar", "resource", "busy", "exclusive", "unit", "updated_at"],
+    )
 
 
 def free_events(events: Sequence[Event]) -> None:
@@ -267,10 +312,11 @@ def free_events(events: Sequence[Event]) -> None:
         return
     ids = [event.id for event in events]
     Event.objects.filter(Q(id__in=ids) | Q(main__in=ids)).update(
-        busy=False, exclusive=False, updated_at=transaction_start()
+        busy=False, exclusive=False, unit=0, updated_at=transaction_start()
     )
     for event in events:
         event.busy = event.exclusive = False
+        event.unit = 0
 
 
 # The texts of an event.
@@ -300,6 +346,8 @@ def find_alternatives(
     mode: str,
     now: datetime,
     count: int = ALTERNATIVES,
+    requirements: Sequence[Requirement] = (),
+    fixed: FixedChoice = NOTHING_FIXED,
 ) -> list[dict[str, str]]:
     """Next free spans of the request's length within 14 days, by the rules that apply.
 
@@ -312,11 +360,11 @@ def find_alternatives(
     terms = (
         time_request.rules.terms
         if time_request.rules
-        else SlotParameters(ignore_all_day_events=time_request.ignore_all_day)
+        else SlotParameters(ignore_all_day_events=time_request.ignore_all_day, ignores_buffers=True)
     )
     wanted = replace(
         terms,
-        length=length if terms.length is None else terms.length,
+        length=length if terms.permits_length(length) else terms.length,
         earliest=format_instant(earliest),
         latest=format_instant(latest),
     )
@@ -329,6 +377,8 @@ def find_alternatives(
         project_id=time_request.rules.project_id if time_request.rules else None,
         bounds=time_request.rules.own if time_request.rules else None,
         elsewhere=time_request.elsewhere,
+        requirements=requirements,
+        fixed=fixed,
     )
     # Only the times count, not which resources are free.
     mode = "mutual" if mode == "mutual" else "roundrobin_prioritized"

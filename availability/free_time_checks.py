@@ -9,8 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from availability.booking_policies import without_notice_rules
-from availability.core.explain import BusyItem, Reason
+from availability.core.busy_items import BusyItem, blocked_times, taken_items
+from availability.core.explain import Reason
 from availability.core.intervals import normalise
+from availability.core.matching import FixedChoice, choose
+from availability.core.periods import Period, local_periods
 from availability.event_reservations import (
     CONFLICTS_NAMED,
     NotAvailable,
@@ -22,11 +25,11 @@ from availability.search import (
     AvailabilityQuery,
     Obstacles,
     SearchResource,
-    count_days,
+    count_periods,
     fetch_busy_items,
     find_unavailability,
 )
-from availability.search_queries import TimeSpan, closed_days, local_days
+from availability.search_queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
 from common.instants import to_datetime
 
 RequestRefusal = SlotTaken | NotAvailable | None
@@ -92,6 +95,25 @@ def find_nearest_refusal(
     return SlotTaken()  # a resource has become free meanwhile
 
 
+def find_unmet_requirement(
+    time_request: TimeRequest, candidates: AvailabilityQuery, fixed: FixedChoice
+) -> SlotTaken | NotAvailable:
+    """The refusal to report if there is no choice of free resources for the requirements.
+
+    SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails.
+    """
+    rules = _RuleChecks(candidates, time_request.span)
+    permitted = {each.id for each in candidates.resources if rules.permit(each)}
+    if choose(candidates.requirements, permitted, fixed):
+        return SlotTaken()
+    for count, requirement in enumerate(candidates.requirements, start=1):
+        if not choose(candidates.requirements[:count], permitted):
+            text = f'No resource for "{requirement.name}" is open.'
+            return NotAvailable([Reason("requirement", "project", (), None, text)])
+    text = "Too few different resources are open."
+    return NotAvailable([Reason("requirement", "project", (), None, text)])
+
+
 class _RuleChecks:
     """Whether the rules permit a span, whatever is busy; checked once for resources with the same
     rules and zone.
@@ -103,7 +125,9 @@ class _RuleChecks:
         self._permitted: dict[tuple, bool] = {}
 
     def permit(self, resource: SearchResource) -> bool:
-        kind = resource.rules, resource.zone, resource.is_closed
+        required = self._query.requirements
+        leads = bool(required) and resource.id in required[0].ids  # only these keep to the grid
+        kind = resource.rules, resource.zone, resource.is_closed, leads
         if kind not in self._permitted:
             reasons = find_unavailability(self._query, resource, self._span, Obstacles({}, {}))
             self._permitted[kind] = not reasons
@@ -170,7 +194,7 @@ def _resource_checkers(
     )
     of_others = replace(query, elsewhere=claims[0].elsewhere, without=without)
     busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
-    counts = count_days(of_others, query.resources, whole)
+    counts = count_periods(of_others, query.resources, whole)
     return [
         _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
         for resource in query.resources
@@ -178,15 +202,19 @@ def _resource_checkers(
 
 
 class _ResourceChecker:
-    """A resource with its busy items and the number of its bookings per day."""
+    """A resource with its busy items and the number of its bookings per period."""
 
     def __init__(
-        self, query: AvailabilityQuery, resource: SearchResource, busy: list[BusyItem], days: dict
+        self,
+        query: AvailabilityQuery,
+        resource: SearchResource,
+        busy: list[BusyItem],
+        counts: dict[Period, int],
     ) -> None:
         self.query = query
         self.resource = resource
         self.busy = busy
-        self.days = days
+        self.counts = counts
 
     def judge_all(self, claims: Sequence[TimeRequest]) -> list[RequestRefusal]:
         verdicts = []
@@ -198,54 +226,72 @@ class _ResourceChecker:
         return verdicts
 
     def is_taken(self, time_request: TimeRequest) -> bool:
-        """Whether a busy item or its buffer, or the daily limit, blocks the time request."""
-        return bool(self._near(time_request) or self._days_at_limit(time_request))
+        """Whether a busy item or its buffer, or a limit, blocks the time request."""
+        return self._is_busy(time_request) or any(self._closed(time_request).values())
+
+    def _is_busy(self, time_request: TimeRequest) -> bool:
+        near = self._near(time_request)
+        if any(item.capacity == 1 for item in near):
+            return True
+        start, end = time_request.span
+        blocked = blocked_times(near, self.query.terms.buffers)
+        return any(since < end and until > start for since, until in blocked)
 
     def overlaps(self, time_request: TimeRequest) -> bool:
-        return bool(_overlaps(self._near(time_request), time_request.span))
+        return bool(_overlaps(taken_items(self._near(time_request)), time_request.span))
 
     def judge(self, time_request: TimeRequest) -> RequestRefusal:
         span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
-            {self.resource.id: near}, {self.resource.id: self._days_at_limit(time_request)}
+            {self.resource.id: near}, {self.resource.id: self._closed(time_request)}
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
             return None
-        overlaps = _overlaps(near, span)
+        overlaps = _overlaps(taken_items(near), span)
         # An overlap without any other reason breaks no rule.
-        if overlaps and all(reason.type in ("event", "hold", "buffer") for reason in reasons):
+        if overlaps and all(reason.type in _TAKEN_REASONS for reason in reasons):
             # Conflicts with an id come before those of external calendars, which have none.
-            known = sorted((item.start, item.end) for item in overlaps if item.id)
-            named = known or normalise((item.start, item.end) for item in overlaps)
+            known = sorted(item.span for item in overlaps if item.id or item.type == "capacity")
+            named = known or normalise(item.span for item in overlaps)
             named = named[:CONFLICTS_NAMED]
             return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
         return NotAvailable(reasons)
 
     def _near(self, time_request: TimeRequest) -> list[BusyItem]:
-        """The busy items that block the time request, themselves or with their buffer."""
+        """The busy items that keep out the time request: they overlap it, or lie too close."""
         if not time_request.exclusive:
             return []
-        buffer = self.query.terms.buffer
-        start, end = time_request.span
-        return _overlaps(self.busy, TimeSpan(start - buffer, end + buffer))
+        buffers, (start, end) = self.query.terms.buffers, time_request.span
+        blocked = ((item, item.blocked_span(buffers)) for item in self.busy)
+        return [item for item, (since, until) in blocked if since < end and until > start]
 
-    def _days_at_limit(self, time_request: TimeRequest) -> list[tuple[int, int]]:
-        most = self.query.terms.max_per_day
-        if most is None:
-            return []
-        days = local_days(*time_request.span, self.resource.zone)
-        return closed_days({day: self.days.get(day, 0) for day in days}, self.resource.zone, most)
+    def _closed(self, time_request: TimeRequest) -> ClosedByUnit:
+        """The periods of the time request that a limit closes."""
+        zone, limits = self.resource.zone, self.query.terms.limits
+        touched = {
+            period: self.counts.get(period, 0)
+            for unit in self.query.terms.limited_period_units
+            for period in local_periods(*time_request.span, zone, unit)
+        }
+        return closed_by_limits(touched, zone, limits)
 
     def take(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
         """Record an accepted time request of `project_id`: it blocks later ones, and counts towards
-        the daily limit if that is the query's project."""
+        the limits if that is the query's project."""
         start, end = time_request.span
-        self.busy.append(BusyItem(start, end, "event", None))
+        item = BusyItem(start, end, "event", None, self.resource.capacity)
+        if time_request.buffers and not self.query.terms.ignores_buffers:
+            before, after = time_request.buffers
+            item = item._replace(before=before, after=after)
+        self.busy.append(item)
         if project_id != self.query.project_id:
             return
-        for day in local_days(start, end, self.resource.zone):
-            self.days[day] = self.days.get(day, 0) + 1
+        units = self.query.terms.limited_period_units
+        add_to_periods(self.counts, start, end, self.resource.zone, units)
+
+
+_TAKEN_REASONS = {"event", "hold", "capacity", "buffer"}
 
 
 def _overlaps(items: Iterable[BusyItem], span: TimeSpan) -> list[BusyItem]:

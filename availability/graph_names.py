@@ -1,4 +1,4 @@
-"""The allowed names of a project's `booking.graph`.
+"""The allowed names of a project's `booking.graph`, and states of the graphs.
 
 Filled at start-up by `bookings.apps`, since this layer must not import the graphs.
 """
@@ -6,3 +6,5 @@ Filled at start-up by `bookings.apps`, since this layer must not import the grap
 GRAPH_NAMES: list[str] = []
 # Graphs whose bookings await a payment on a hosted page.
 PAYMENT_GRAPHS: list[str] = []
+# The last states of bookings that do not take place.
+ENDED_EARLY: list[str] = []

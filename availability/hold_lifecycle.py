@@ -11,12 +11,23 @@ from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from apps_config.models import App
-from availability.event_reservations import CONFLICTS_NAMED, SlotTaken, TimeRequest, lock_resources
+from availability.core.busy_items import BusyItem, taken_items
+from availability.core.intervals import Span
+from availability.event_reservations import (
+    CONFLICTS_NAMED,
+    SlotTaken,
+    TimeRequest,
+    lock_resources,
+    raise_longest_buffer,
+)
 from availability.models import Event, Hold, Project
+from availability.search_queries import TimeSpan, fetch_busy_events
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Refusal
+from common.instants import to_datetime
 from common.sql import insert_rows
 
 DEFAULT_SECONDS = 30
@@ -93,6 +104,7 @@ def write_hold(
             project=project,
             start=time_request.start,
             end=time_request.end,
+            **time_request.stored_buffers,
             expires_at=time_request.now + timedelta(seconds=seconds),
             client_address=client_address,
             created_at=time_request.now,
@@ -101,6 +113,7 @@ def write_hold(
     ]
     for other in others:
         other.main = main
+    raise_longest_buffer(resource_ids, [time_request])
     insert_rows([main, *others])
     return main
 
@@ -153,13 +166,13 @@ def _taken_since(
 ) -> list[tuple[datetime, datetime]]:
     """Spans that block the hold's time and were written since the hold was placed.
 
-    Older ones do not conflict: the hold was allowed to overlap them.
+    Older ones do not conflict: the hold was allowed to overlap them. Of a resource with a capacity
+    above 1, the times at which all its units are taken, one of them since.
     """
+    own = [row.id for row in with_companions(hold)]
     events = Event.objects.filter(
         busy=True, resource_id__in=resource_ids, updated_at__gte=hold.created_at
     ).overlapping(hold.start, hold.end)
-    if hold.project and hold.project.availability.get("ignore_all_day_events"):
-        events = events.filter(all_day=False)
     holds = Hold.objects.filter(
         resource_id__in=resource_ids,
         start__lt=hold.end,
@@ -167,10 +180,34 @@ def _taken_since(
         used_at=None,
         expires_at__gt=now,
         created_at__gte=hold.created_at,
-    ).exclude(id__in=[row.id for row in with_companions(hold)])
-    spans = [rows.order_by().values_list("id", "start", "end") for rows in (events, holds)]
-    taken = spans[0].union(spans[1], all=True).order_by("start", "end")
-    return [(start, end) for _, start, end in taken[:CONFLICTS_NAMED]]
+    ).exclude(id__in=own)
+    ids = (events.values_list("id"), holds.values_list(Coalesce("main", "id")))
+    since = {row[0] for row in ids[0].order_by().union(ids[1].order_by(), all=True)}
+    if not since:
+        return []
+    project = hold.project
+    found = fetch_busy_events(
+        resource_ids,
+        TimeSpan(int(hold.start.timestamp()), int(hold.end.timestamp())),
+        now=now,
+        ignore_all_day=bool(project and project.availability.get("ignore_all_day_events")),
+        without=own,
+    )
+    spans = sorted(span for items in found.values() for span in _blocked_since(items, since))
+    return [(to_datetime(start), to_datetime(end)) for start, end in spans[:CONFLICTS_NAMED]]
+
+
+def _blocked_since(items: Sequence[BusyItem], since: Collection[uuid.UUID | None]) -> list[Span]:
+    new = [item for item in items if item.id in since]
+    return [
+        taken.span
+        for taken in taken_items(items)
+        if taken in new
+        or (
+            taken.type == "capacity"
+            and any(item.start < taken.end and item.end > taken.start for item in new)
+        )
+    ]
 
 
 def release_hold(hold: Hold, *, now: datetime) -> None:

@@ -13,6 +13,7 @@ from django.db.models.functions import Lower
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
+from availability.core.constraints import CONSTRAINT_NAMES
 from common.ids import TenantIdField
 from common.updated_since import UpdatedAtField
 
@@ -58,6 +59,20 @@ class Resource(Owned):
     email = models.EmailField(null=True, blank=True)  # noqa: DJ001 - null: several have none
     image = models.CharField(max_length=2048, blank=True)
     timezone = models.CharField(max_length=64, help_text="an IANA zone, such as Europe/Berlin")
+    schedule = models.ForeignKey(
+        "Schedule",
+        models.RESTRICT,
+        null=True,
+        blank=True,
+        db_index=False,  # resource_schedule
+        related_name="resources",
+        help_text="the rules below its own",
+    )
+    capacity = models.SmallIntegerField(
+        default=1, db_default=1, help_text="so many bookings may overlap"
+    )
+    # In seconds; no booking or hold was made with a longer one. It never becomes smaller.
+    longest_buffer = models.IntegerField(default=0, db_default=0, editable=False)
     tags = models.JSONField(default=list, blank=True)
     meta = ObjectField(default=dict, blank=True)
     password = models.CharField(
@@ -73,7 +88,7 @@ class Resource(Owned):
     shown_calendars: Sequence["Calendar"]
 
     objects = ResourceQuerySet.as_manager()
-    history = ChangeHistory(leave_out=["updated_at", "password"])
+    history = ChangeHistory(leave_out=["updated_at", "password", "longest_buffer"])
 
     class Meta(Owned.Meta):
         abstract = False
@@ -85,7 +100,38 @@ class Resource(Owned):
                 name="resource_email_once",
             ),
         ]
-        indexes = [models.Index(fields=["app", "-created_at", "-id"], name="resource_listing")]
+        indexes = [
+            models.Index(fields=["app", "-created_at", "-id"], name="resource_listing"),
+            models.Index(
+                fields=["schedule"],
+                condition=models.Q(schedule__isnull=False),
+                name="resource_schedule",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ScheduleQuerySet(models.QuerySet["Schedule"]):
+    def for_app(self, app: App | uuid.UUID) -> "ScheduleQuerySet":
+        return self.filter(app=app)
+
+
+class Schedule(Owned):
+    """Rules that several resources share. The own rules of a resource lie over them."""
+
+    app = models.ForeignKey(App, models.CASCADE, related_name="schedules")
+    name = models.CharField(max_length=200)
+    # As written in the API: a list of objects with one key.
+    availability_constraints = models.JSONField(default=list, blank=True)
+
+    objects = ScheduleQuerySet.as_manager()
+    history = ChangeHistory()
+
+    class Meta(Owned.Meta):
+        abstract = False
+        indexes = [models.Index(fields=["app", "-created_at", "-id"], name="schedule_listing")]
 
     def __str__(self) -> str:
         return self.name
@@ -148,6 +194,7 @@ class Calendar(Owned):
     )
     synced_at = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    capacity = 1  # of its resource; set by lock_resources_of_calendars
 
     objects = CalendarQuerySet.as_manager()
 
@@ -242,7 +289,10 @@ class Event(Owned):
     """A half-open stretch of time in a calendar.
 
     busy: it blocks its resource. exclusive (busy, of a normal booking): the database guarantees
-    that no two exclusive events of a resource overlap (migration 0002).
+    that no two exclusive events of a resource overlap (migration 0002). unit: of a resource with a
+    capacity above 1, the one that the booking uses; if it is not 0, the event is not exclusive, and
+    no two events of the unit overlap (migration 0016). buffer_before, buffer_after: seconds, those
+    of the project when the booking was made; null (no project): those of the project that asks.
     """
 
     app = ParentsAppField()
@@ -271,6 +321,9 @@ class Event(Owned):
     invite = models.BooleanField(default=True)
     busy = models.BooleanField(default=True)
     exclusive = models.BooleanField(default=False, editable=False)
+    unit = models.SmallIntegerField(default=0, db_default=0, editable=False)
+    buffer_before = models.IntegerField(null=True, blank=True, editable=False)
+    buffer_after = models.IntegerField(null=True, blank=True, editable=False)
     provider_id = models.CharField(
         max_length=300,
         blank=True,
@@ -355,6 +408,8 @@ class Project(Owned):
     slug = models.CharField(max_length=100)
     name = models.CharField(max_length=200)
     resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
+    # As sent (availability/requirements.py); the resources are derived from it.
+    requires = models.JSONField(null=True, blank=True)
     availability = ObjectField(default=dict, blank=True)
     booking = ObjectField(default=dict, blank=True)
     customer_fields = ObjectField(default=dict, blank=True)
@@ -389,7 +444,7 @@ class Project(Owned):
     @property
     def is_mutual(self) -> bool:
         """Whether a booking takes all resources at once."""
-        return self.availability.get("mode") == "mutual"
+        return not self.requires and self.availability.get("mode") == "mutual"
 
     @property
     def is_published(self) -> bool:
@@ -417,6 +472,9 @@ class Hold(models.Model):
     end = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
+    # As those of an event.
+    buffer_before = models.IntegerField(null=True, blank=True, editable=False)
+    buffer_after = models.IntegerField(null=True, blank=True, editable=False)
     extensions = models.PositiveSmallIntegerField(default=0)
     client_address = models.CharField(
         max_length=64, blank=True, help_text="of a widget key's caller, who gets only a few"
@@ -485,15 +543,12 @@ class ProjectNotification(EventNotification):
 
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-CONSTRAINT_NAMES = tuple(
-    f"{verb}_{noun}"
-    for verb in ("allow", "block")
-    for noun in ("hours", "day", "day_and_time", "period", "weekdays", "weekends")
-)
 
 
 class Constraint(models.Model):
-    """One rule for when a resource or project is open (api.md section 7)."""
+    """One rule for when a resource or project is open."""
+
+    COLUMNS = ("day", "start", "end")  # of parameters
 
     resource = models.ForeignKey(
         Resource, models.CASCADE, null=True, blank=True, related_name="constraints"
@@ -507,6 +562,10 @@ class Constraint(models.Model):
     # As written in the API: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
     start = models.CharField(max_length=32, blank=True)
     end = models.CharField(max_length=32, blank=True)
+    # As written in the API: duration, rrule, date, windows, country, name, ...
+    parameters = models.JSONField(
+        null=True, blank=True, help_text="the parameters other than day, start and end"
+    )
 
     history = ChangeHistory(leave_out=[])
 
@@ -521,15 +580,13 @@ class Constraint(models.Model):
         ]
 
     def __str__(self) -> str:
-        return " ".join(word for word in (self.name, self.day, self.start, self.end) if word)
+        name = self.name.replace("_", " ").capitalize()
+        return " ".join(word for word in (name, self.day, self.start, self.end) if word)
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The API's form: an object with one key; whole hours are integers."""
         given = {"day": self.day, "start": self.start, "end": self.end}
-        return {
-            self.name: {
-                key: int(value) if value.isdigit() else value
-                for key, value in given.items()
-                if value
-            }
+        params: dict[str, Any] = {
+            key: int(value) if value.isdigit() else value for key, value in given.items() if value
         }
+        return {self.name: params | (self.parameters or {})}

@@ -4,13 +4,17 @@
 resource's zone, both for queries and for booking checks.
 """
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from availability.core.busy_items import NO_BUFFERS, Buffers
 from availability.core.constraints import ConstraintRule
+from availability.core.periods import PeriodLimit
 from availability.core.zones import offset_at
+from common.api.merge_patch import merge_keys
 from common.durations import elapsed_seconds, is_relative, resolve_time
 from common.instants import (
     InstantError,
@@ -21,7 +25,10 @@ from common.instants import (
     wall_to_utc_or_gap_end,
 )
 
-MODES = ("roundrobin_random", "roundrobin_prioritized", "mutual", "exclusive")
+FAIR = "roundrobin_fair"
+MODES = ("roundrobin_random", "roundrobin_prioritized", FAIR, "mutual", "exclusive")
+# Another name of a mode.
+MODE_ALIASES = {"all_free": "exclusive"}
 MAX_RANGE = timedelta(days=366)
 HOUR = 3600
 
@@ -30,22 +37,38 @@ HOUR = 3600
 class SlotParameters:
     """Availability parameters. Lengths are seconds of elapsed time.
 
-    earliest, latest: the texts of `from` and `to`. constraints: the project's rules. extra: the
-    request's lists of rules (more than one only in the legacy API).
+    length: None for whole free intervals. lengths: those to choose from, with `length` among them;
+    empty: `length` alone. earliest, latest: the texts of `from` and `to`. ignores_buffers: neither
+    these buffers count nor those of other bookings. limits: of the project's bookings on a
+    resource. weights, calibrate_from (epoch seconds; None: the project's making): of the mode
+    roundrobin_fair. constraints: the project's rules. extra: the request's lists of rules (more
+    than one only in the legacy API).
     """
 
     mode: str = "roundrobin_random"
     length: int | None = 3600
+    lengths: tuple[int, ...] = ()
     earliest: str = "now"
     latest: str = "4 weeks"
-    buffer: int = 0
+    buffers: Buffers = NO_BUFFERS
+    ignores_buffers: bool = False
     increment: int | None = None
     round_to_nearest_hour: bool = True
     ignore_all_day_events: bool = False
     include_past: bool = False
-    max_per_day: int | None = None
+    limits: tuple[PeriodLimit, ...] = ()
+    weights: tuple[tuple[uuid.UUID, int], ...] = ()
+    calibrate_from: int | None = None
     constraints: tuple[ConstraintRule, ...] = ()
     extra: tuple[tuple[ConstraintRule, ...], ...] = ((),)
+
+    def permits_length(self, length: int) -> bool:
+        """Whether a booking may last `length` seconds."""
+        return self.length in (None, length) or length in self.lengths
+
+    @property
+    def limited_period_units(self) -> list[str]:
+        return [limit.unit for limit in self.limits]
 
     def span(self, now: datetime, zone: str) -> tuple[int, int]:
         """`from` and `to` as epoch seconds for a resource in `zone`, not rounded, as bookings are
@@ -115,10 +138,27 @@ def _seconds_or_none(value: Any) -> int | None:
     return None if value is None else _seconds(value)
 
 
+def _lengths(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError("Must be a list.")
+    return tuple(_seconds(length) for length in value)
+
+
 def _mode(value: Any) -> str:
+    value = MODE_ALIASES.get(value, value) if isinstance(value, str) else value
     if value not in MODES:
         raise ValueError(f"Must be one of {', '.join(MODES)}.")
     return value
+
+
+def _weights(value: Any) -> tuple[tuple[uuid.UUID, int], ...]:
+    if not isinstance(value, Mapping) or any(type(weight) is not int for weight in value.values()):
+        raise ValueError("Must be an object of integers.")
+    return tuple((uuid.UUID(key), weight) for key, weight in value.items())
+
+
+def _instant(value: Any) -> int:
+    return int(parse_instant(_text(value), "UTC").timestamp())
 
 
 def _text(value: Any) -> str:
@@ -135,10 +175,12 @@ def _flag(value: Any) -> bool:
 
 _FIELDS = {
     "mode": ("mode", _mode),
+    "weights": ("weights", _weights),
+    "calibrate_from": ("calibrate_from", _instant),
     "length": ("length", _seconds_or_none),
+    "lengths": ("lengths", _lengths),
     "from": ("earliest", _text),
     "to": ("latest", _text),
-    "buffer": ("buffer", _seconds),
     "timeslot_increments": ("increment", _seconds_or_none),
     "round_to_nearest_hour": ("round_to_nearest_hour", _flag),
     "ignore_all_day_events": ("ignore_all_day_events", _flag),
@@ -149,11 +191,42 @@ _FIELDS = {
 def with_parameters(terms: SlotParameters, given: Mapping[str, Any]) -> SlotParameters:
     """Replace the parameters that `given` has as JSON values; unknown keys are ignored.
 
-    Raises ValueError for a value that no serializer accepts.
+    `lengths` without `length`: the first one is the default. Raises ValueError for a value that no
+    serializer accepts.
     """
     known = {key: _FIELDS[key] for key in given if key in _FIELDS}
     values: dict[str, Any] = {name: read(given[key]) for key, (name, read) in known.items()}
+    if values.get("lengths") and "length" not in values:
+        values["length"] = values["lengths"][0]
+    if _BUFFER_KEYS & given.keys():
+        values["buffers"] = read_buffers(given, terms.buffers)
     return replace(terms, **values)
+
+
+_BUFFER_KEYS = {"buffer", "buffer_before", "buffer_after"}
+
+
+def read_buffers(given: Mapping[str, Any], otherwise: Buffers = NO_BUFFERS) -> Buffers:
+    """Return the buffers of parameters as JSON values: `buffer` sets both. Raises ValueError."""
+    if "buffer" in given:
+        both = _seconds(given["buffer"])
+        otherwise = Buffers(both, both)
+    return Buffers(
+        _seconds(given["buffer_before"]) if "buffer_before" in given else otherwise.before,
+        _seconds(given["buffer_after"]) if "buffer_after" in given else otherwise.after,
+    )
+
+
+def merge_parameters(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a project's stored parameters after a change; null removes a key.
+
+    Only `length` is stored as null: it means whole free intervals. A new `buffer` replaces both
+    sides.
+    """
+    if given.get("buffer") is not None:
+        kept = {key: value for key, value in kept.items() if key not in _BUFFER_KEYS}
+    merged = merge_keys(kept, given)
+    return {**merged, "length": given["length"]} if "length" in given else merged
 
 
 def restrict_to(
@@ -161,13 +234,14 @@ def restrict_to(
 ) -> SlotParameters:
     """The parameters of a request with a widget key: the project's, narrowed by the request's.
 
-    The requested length counts only if the project sets none. The caller intersects the time
-    ranges, since they depend on each resource's zone.
+    The requested length counts if the project permits it. The caller intersects the time ranges,
+    since they depend on each resource's zone.
     """
+    chooses = "length" in given and (project.length is None or asked.length in project.lengths)
     return replace(
         project,
-        length=asked.length if project.length is None and "length" in given else project.length,
-        buffer=max(project.buffer, asked.buffer),
+        length=asked.length if chooses else project.length,
+        buffers=Buffers(*map(max, project.buffers, asked.buffers)),
         ignore_all_day_events=project.ignore_all_day_events and asked.ignore_all_day_events,
         include_past=False,
         extra=asked.extra,

@@ -85,8 +85,13 @@ def public_project_record(project: Project) -> Json:
     """The page configuration of a project that was read by `with_project_rows`.
 
     Without empty values: pages merge it over their own defaults, which empty values would hide.
+    Without names of rules, which are the owner's.
     """
-    return without_empty(EmbeddedPageRecord.of(project, include=EmbeddedPageRecord.fields))
+    record = EmbeddedPageRecord.of(project, include=EmbeddedPageRecord.fields)
+    for rule in record["availability_constraints"]:
+        for params in rule.values():
+            params.pop("name", None)
+    return without_empty(record)
 
 
 def without_empty(value: Any) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.booking_policies import PUBLIC_WINDOW, project_parameters
+from availability.core.matching import FixedChoice, Requirement
+from availability.fair_turns import with_fair_turns
 from availability.models import Project
 from availability.parameters import SlotParameters, restrict_to, with_parameters
 from availability.public_access import (
@@ -17,6 +19,7 @@ from availability.public_access import (
     check_project_is_named,
     visible_projects,
 )
+from availability.requirements import load_requirements, project_requirements, required_ids
 from availability.search import (
     AvailabilityQuery,
     SearchResource,
@@ -24,23 +27,35 @@ from availability.search import (
     load_resources,
 )
 from common.durations import is_relative
-from common.errors import Invalid
+from common.errors import Forbidden, Invalid
 from common.instants import InstantError, format_instant, parse_instant
 
 
 def parse_availability_query(
-    given: Mapping[str, Any], *, app: App, caller: Caller, zone: str, now: datetime
+    given: Mapping[str, Any],
+    *,
+    app: App,
+    caller: Caller,
+    zone: str,
+    now: datetime,
+    for_explain: bool = False,
 ) -> AvailabilityQuery:
     """The query for validated body values. Three database queries, however many resources there
-    are.
+    are; three more in the mode roundrobin_fair.
 
-    `zone` applies to wall times if the resources have several zones. Raises Invalid for ids that
-    the app does not have, and for a body with neither a project nor resources.
+    `zone` applies to wall times if the resources have several zones. for_explain: also resources
+    that get no bookings by turn. Raises Invalid for ids that the app does not have, and for a body
+    with neither a project nor resources.
     """
     given = {key: value for key, value in given.items() if value is not None or key == "length"}
     project = _find_project(app, caller, given)
     check_project_is_named(app, caller, project.id if project else None)
-    resources = _find_resources(app, caller, project, given, now)
+    requirements = _find_requirements(app, caller, project, given)
+    if requirements:
+        ids = required_ids(requirements)
+        resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
+    else:
+        resources = _find_resources(app, caller, project, given, now)
     if project is None:
         check_in_no_project(caller, [resource.id for resource in resources])
     own = project_parameters(project) if project else None
@@ -51,15 +66,38 @@ def parse_availability_query(
         now=now,
         project_id=project.id if project else None,
         own=own,
+        requirements=requirements,
+        fixed=FixedChoice(anywhere=caller.resource_id),
     )
+    if requirements and asked.length is None:
+        raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
-        return query
+        return with_fair_turns(query, project, drops_others=not for_explain)
     if own is None:
-        return replace(query, terms=_without_project(asked), bounds=PUBLIC_WINDOW)
+        query = replace(query, terms=_without_project(asked), bounds=PUBLIC_WINDOW)
+        return with_fair_turns(query, None)
     # A widget key may narrow what the project offers, never extend it.
     terms = restrict_to(own, asked, given=frozenset(given))
     terms = replace(terms, earliest=asked.earliest, latest=asked.latest)
-    return replace(query, terms=terms, bounds=own)
+    return with_fair_turns(replace(query, terms=terms, bounds=own), project)
+
+
+def _find_requirements(
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any]
+) -> Sequence[Requirement]:
+    """The requirements of the request, else of the project. Raises Forbidden for a widget key that
+    sends some, Invalid for resources beside them.
+    """
+    if "requires" in given and caller.is_widget:
+        raise Forbidden("A widget key can't send `requires`.")
+    found = (
+        load_requirements(app.id, given["requires"])
+        if "requires" in given
+        else project_requirements(project)
+    )
+    if found and "resources" in given:
+        raise Invalid.at("resources", "Is derived from `requires`.")
+    return found
 
 
 def _without_project(asked: SlotParameters) -> SlotParameters:

@@ -1,14 +1,17 @@
 """Resources, calendars, events and projects in answers, and the rows that their records need."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
 
 from apps_config.models import Credential
 from apps_config.records import EventNotificationRecord
-from availability.models import CONSTRAINT_NAMES, Calendar, Constraint, Event, Project, Resource
-from availability.parameters import MODES
+from availability.core.constraints import CONSTRAINT_NAMES, MAX_CATEGORIES, MAX_LABEL, MAX_WINDOWS
+from availability.core.date_rules import MAX_DURATION
+from availability.models import Calendar, Constraint, Event, Project, Resource
+from availability.parameters import MODE_ALIASES, MODES
+from common.api.fields import ONE_LINE, duration_schema
 from common.api.response_records import (
     END_EXAMPLE,
     Id,
@@ -38,21 +41,75 @@ _BOUND = text_response(
     "(Z|[+-][0-9]{2}:?[0-9]{2})?)?$",
     examples=["2026-08-01 00:00:00"],
 )
-# The parameters of each kind of constraint; the others have none.
-_PARAMETERS = {
-    "hours": {"start": _DAY_TIME, "end": _DAY_TIME},
+_TIMES = {"start": _DAY_TIME, "end": _DAY_TIME}
+_RECURRENCE = {
+    "start": text_response(
+        "The wall-clock time of the first occurrence, or a date (its midnight).",
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2})?$",
+        examples=["2026-12-01 14:00:00"],
+    ),
+    "duration": {**duration_schema(60, MAX_DURATION), "description": "At most 7 days."},
+    "rrule": text_response(
+        "RFC 5545, DAILY to YEARLY; COUNT and UNTIL may be absent.",
+        maxLength=500,
+        examples=["FREQ=WEEKLY;INTERVAL=2"],
+    ),
+}
+_DATE = text_response(
+    "A local date.", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples=["2026-12-24"]
+)
+_LABEL = {
+    "name": text_response(
+        "The rule's name in explanations.",
+        maxLength=MAX_LABEL,
+        pattern=ONE_LINE,
+        examples=["Renovation"],
+    )
+}
+# The required parameters of each constraint without its verb; the others have none.
+_PARAMETERS: Mapping[str, Json] = {
+    "hours": _TIMES,
     "day": {"day": _DAY},
-    "day_and_time": {"day": _DAY, "start": _DAY_TIME, "end": _DAY_TIME},
+    "day_and_time": {"day": _DAY, **_TIMES},
     "period": {"start": _BOUND, "end": _BOUND},
+    "recurring": _RECURRENCE,
+    "replace_day": {
+        "date": _DATE,
+        "windows": {
+            "type": "array",
+            "description": "The open hours of the date; none: closed.",
+            "maxItems": MAX_WINDOWS,
+            "items": {"type": "object", "required": ["start", "end"], "properties": _TIMES},
+        },
+    },
+    "holidays": {
+        "country": text_response(
+            "ISO 3166-1, two letters.", pattern="^[A-Za-z]{2}$", examples=["DE"]
+        )
+    },
+}
+_OPTIONAL: Mapping[str, Json] = {
+    "holidays": {
+        "subdivision": text_response("A part of the country.", maxLength=40, examples=["BY"]),
+        "categories": {
+            "type": "array",
+            "description": "Kinds of holidays. Absent: public ones.",
+            "maxItems": MAX_CATEGORIES,
+            "items": {"type": "string"},
+            "examples": [["public"]],
+        },
+    }
 }
 
 
 def _parameters_schema(name: str) -> Json:
-    parameters = _PARAMETERS.get(name.split("_", 1)[1])
+    noun = name if name in _PARAMETERS else name.split("_", 1)[1]
+    parameters = _PARAMETERS.get(noun)
     if parameters is None:
         # Clients that can't write an empty object send an empty array.
-        return {"type": ["object", "array"], "items": {}, "maxItems": 0}
-    return {"type": "object", "required": list(parameters), "properties": parameters}
+        return {"type": ["object", "array"], "items": {}, "maxItems": 0, "properties": _LABEL}
+    properties = {**parameters, **_OPTIONAL.get(noun, {}), **_LABEL}
+    return {"type": "object", "required": list(parameters), "properties": properties}
 
 
 class ConstraintRecord(
@@ -67,11 +124,17 @@ class ConstraintRecord(
     with its parameters. Allow rules of the same kind in one list form a union (Monday, Tuesday).
     Different kinds and different lists form an intersection (weekdays, 9 to 17). Block rules apply
     last. Without rules, time is always open. If `start` is later than `end`, the rule runs over
-    midnight."""
+    midnight.
+
+    One list applies its rules in this order: weekly hours (allow and block rules of days and
+    hours), plus `open_recurring`, less `block_holidays`; the windows of `replace_day` on its date;
+    cut by `allow_period`; plus `open_period`; less `block_period` and `block_recurring`. A list
+    that opens time and allows none is closed otherwise."""
 
     @classmethod
-    def of(cls, row: Constraint, *_: Any) -> Json:
-        return row.as_json()
+    def of(cls, row: Constraint | Json, *_: Any) -> Json:
+        """A row of a resource or project; a schedule keeps its rules in this form."""
+        return row.as_json() if isinstance(row, Constraint) else row
 
 
 MAX_CONSTRAINTS = 200
@@ -155,7 +218,9 @@ class ResourceRecord(Record):
     email: str | None = field(example="ada@example.com")
     image: str
     timezone: str = field("The IANA zone of the resource's rules.", example="Europe/Berlin")
+    schedule_id: Id | None = field("The schedule under the resource's own rules.")
     tags: list[str] = field(example=["dentist"])
+    capacity: int = field("So many bookings may overlap.", example=1)
     meta: Json = field(example={"room": "2"})
     created_at: Stamp
     updated_at: Stamp
@@ -188,6 +253,39 @@ def with_resource_includes(
     if "availability_constraints" in includes:
         resources = resources.prefetch_related("constraints")
     return resources
+
+
+class ScheduleRecord(Record):
+    """Rules that several resources share."""
+
+    id: Id = field(example=example_id(16))
+    name: str = field(example="Practice hours")
+    availability_constraints: list[ConstraintRecord] = field(
+        of=lambda schedule: schedule.availability_constraints,
+        maxItems=MAX_CONSTRAINTS,
+        example=[{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}],
+    )
+    created_at: Stamp
+    updated_at: Stamp
+
+
+class AvailabilityTextRecord(Record):
+    """What was read of an iCalendar text."""
+
+    availability_constraints: list[ConstraintRecord] = field(
+        "The rules of the resource.",
+        maxItems=MAX_CONSTRAINTS,
+        example=[{"allow_day_and_time": {"day": "Monday", "start": 9, "end": 17}}],
+    )
+    not_read: list[str] = field(
+        "What has no equivalent among the rules and was left out.",
+        example=["VAVAILABILITY 2: the time zone Asia/Tokyo is not Europe/Berlin."],
+    )
+    kept: list[ConstraintRecord] = field(
+        "Rules that iCalendar can't contain; they are among `availability_constraints`.",
+        maxItems=MAX_CONSTRAINTS,
+        example=[],
+    )
 
 
 class PublicResourceRecord(Record):
@@ -294,11 +392,16 @@ class ProjectAvailabilityRecord(Record, total=False, shows=["length", "from", "t
     """The default parameters of availability queries for this project. Absent parameters have the
     general default."""
 
-    mode: str = field(enum=list(MODES))
+    mode: str = field(enum=[*MODES, *MODE_ALIASES])
+    weights: dict[str, int] = field("By resource id, for the mode `roundrobin_fair`.")
+    calibrate_from: str = field(example="2026-11-01T00:00:00Z")
     length: str | None = field("Null: complete free intervals.", example="30 minutes")
+    lengths: list[str] = field("The lengths to choose from.", example=["30 minutes", "1 hour"])
     from_: str = field(example="2 hours")
     to: str = field(example="4 weeks")
-    buffer: str
+    buffer: str = field("Sets `buffer_before` and `buffer_after`.")
+    buffer_before: str
+    buffer_after: str
     timeslot_increments: str
     round_to_nearest_hour: bool
     ignore_all_day_events: bool
@@ -328,8 +431,10 @@ class CustomerFieldRecord(Record, total=False, shows=["title", "required"]):
 
 class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     """Policies apply to widget keys and to actions of customers, but not to server keys.
-    `max_reschedules` counts moves by the customer. `max_per_day` applies to everyone while
-    availability is enforced; it counts blocking bookings, completed bookings and holds."""
+    `max_reschedules` counts moves by the customer. `max_per_day`, `max_per_week` and
+    `max_per_month` apply to everyone while availability is enforced; they count a resource's
+    blocking bookings, completed bookings and holds. `max_per_customer_per_day` and
+    `max_open_per_customer` apply to everyone, too, and to every seat of a group."""
 
     allow_double_bookings: bool
     enforce_availability: bool
@@ -338,6 +443,10 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     min_reschedule_time: str
     max_reschedules: int = field(minimum=0)
     max_per_day: int = field(minimum=1)
+    max_per_week: int = field("ISO weeks in the resource's zone.", minimum=1)
+    max_per_month: int = field("Calendar months in the resource's zone.", minimum=1)
+    max_per_customer_per_day: int = field("Per e-mail address.", minimum=1)
+    max_open_per_customer: int = field("Per e-mail address.", minimum=1)
     check_external: bool = field("Query connected calendars directly before a booking is created.")
     published: bool = field("The project has a hosted page.")
     public_customers: int = field("Customers per booking with a widget key.", minimum=1, maximum=5)
@@ -345,6 +454,9 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
         "What a widget key needs to move a booking: the signature of a link, or the id.",
         enum=["link", "id"],
     )
+    choose_resource: bool = field("Customers can choose the resource on the hosted page.")
+    redirect_url: str = field("Where the hosted page leads after a booking.")
+    embed_origins: list[str] = field("The only web sites that may show the hosted page in a frame.")
     verify_email: bool = field("Bookings with widget keys wait for the code of an e-mail.")
 
 
@@ -360,6 +472,18 @@ def resource_ids(project: Project) -> list[str]:
     return [str(resource.id) for resource in project.shown_resources]
 
 
+class RequirementRecord(Record):
+    name: str = field(example="room")
+    any_of: Any = field('Ids of resources, or `{"tags": [...]}`.', example={"tags": ["room"]})
+    count: int = field(optional=True, minimum=1, maximum=100)
+
+
+def readable_requirements(project: Project) -> list[dict[str, Any]] | None:
+    """Return the project's requirements without broken rows; None if nothing is left."""
+    stored = project.requires if isinstance(project.requires, list) else []
+    return [row for row in stored if isinstance(row, dict)] or None
+
+
 class ProjectRecord(Record):
     id: Id = field(example=example_id(14))
     slug: str = field(example="check-up")
@@ -368,6 +492,9 @@ class ProjectRecord(Record):
         "Ids, or complete resources with include=resources.",
         of=resource_ids,
         example=[RESOURCE_EXAMPLE["id"]],
+    )
+    requires: list[RequirementRecord] | None = field(
+        "A different resource for each; `resources` is then derived.", of=readable_requirements
     )
     availability: ProjectAvailabilityRecord
     availability_constraints: list[ConstraintRecord] = field(

@@ -1,18 +1,31 @@
 """Search for free time: fetch the rows, run the core. Slot queries and booking checks share it."""
 
+import json
 import random
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from apps_config.models import App
-from availability.core.constraints import ConstraintRule, open_windows, parse_constraints
-from availability.core.explain import BusyItem, Reason, Segment, explain, never_open
-from availability.core.intervals import complement
+from availability.core.busy_items import BusyItem, blocked_times
+from availability.core.constraints import (
+    ConstraintRule,
+    combine_with_schedule,
+    open_windows,
+    parse_constraints,
+)
+from availability.core.explain import Reason, Segment, explain, never_open
+from availability.core.fairness import Turn
+from availability.core.intervals import complement, find_overlaps
+from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
 from availability.core.slots import (
     MAX_SLOTS,
     MAX_STARTS_PER_SLOT,
@@ -31,18 +44,21 @@ from availability.core.zones import local_day
 from availability.models import Constraint, Project
 from availability.parameters import SlotParameters, is_too_long
 from availability.search_queries import (
-    DayCounts,
+    ClosedByUnit,
     Pairs,
+    PeriodCounts,
     ResourceRow,
     RuleRow,
     StaleCalendar,
     TimeSpan,
-    closed_days,
+    closed_by_limits,
+    fetch_blocked_times,
     fetch_busy,
     fetch_busy_events,
-    fetch_day_counts,
+    fetch_period_counts,
     fetch_project_resources,
     fetch_resources,
+    widen_span,
 )
 from common.durations import DurationError
 from common.errors import Invalid
@@ -54,7 +70,8 @@ class SearchResource:
     """A resource as the search needs it. Compares by identity, so that hashing is cheap.
 
     out_of_step: its stale connected calendars. is_closed: these leave the resource no free time
-    (`App.stale_calendars` is BLOCK).
+    (`App.stale_calendars` is BLOCK). capacity: so many bookings may overlap. longest_buffer: no
+    booking of it was made with a longer one.
     """
 
     id: uuid.UUID
@@ -63,6 +80,8 @@ class SearchResource:
     rules: tuple[ConstraintRule, ...]
     out_of_step: tuple[StaleCalendar, ...] = ()
     is_closed: bool = False
+    capacity: int = 1
+    longest_buffer: int = 0
 
     def without_rules(self) -> "SearchResource":
         """Return a copy without rules: only busy time blocks it."""
@@ -74,10 +93,25 @@ class SearchResource:
 
 @lru_cache(maxsize=4096)
 def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[ConstraintRule, ...]:
-    """Parse constraint rows (name, day, start, end); cached."""
-    return parse_constraints(
-        [Constraint(name=n, day=day, start=start, end=end).as_json() for n, day, start, end in rows]
-    )
+    """Parse constraint rows; cached."""
+    return parse_constraints([_constraint(*row).as_json() for row in rows])
+
+
+def _constraint(name: str, day: str, start: str, end: str, parameters: str | None) -> Constraint:
+    others = json.loads(parameters) if parameters else None
+    return Constraint(name=name, day=day, start=start, end=end, parameters=others)
+
+
+@lru_cache(maxsize=4096)
+def resource_rules(rows: tuple[RuleRow, ...], schedule: str | None) -> tuple[ConstraintRule, ...]:
+    """Return a resource's rules, over those of its schedule (JSON); cached."""
+    own = rules_from_rows(rows)
+    return own if schedule is None else combine_with_schedule(own, _schedule_rules(schedule))
+
+
+@lru_cache(maxsize=1024)
+def _schedule_rules(schedule: str) -> tuple[ConstraintRule, ...]:
+    return parse_constraints(json.loads(schedule))
 
 
 def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
@@ -95,15 +129,18 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
         row.id,
         row.name,
         row.zone,
-        rules_from_rows(row.rules),
+        resource_rules(row.rules, row.schedule),
         row.out_of_step,
         bool(row.out_of_step) and app.stale_calendars == App.BLOCK,
+        row.capacity,
+        row.longest_buffer,
     )
 
 
 def project_rules(project: Project) -> tuple[ConstraintRule, ...]:
     """Return the project's own constraints. One query."""
-    return rules_from_rows(tuple(project.constraints.values_list("name", "day", "start", "end")))
+    columns = ("name", "day", "start", "end", Cast("parameters", TextField()))
+    return rules_from_rows(tuple(project.constraints.values_list(*columns)))
 
 
 ExternalBusy = Mapping[
@@ -119,7 +156,9 @@ class AvailabilityQuery:
     booking must keep. bounds: parameters whose range the request may only narrow (the project's,
     for a widget key); the request's rules then do not move the grid of starts. on_grid: a booking
     must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
-    those of a booking being moved. elsewhere: busy time that has no rows in the database.
+    those of a booking being moved. elsewhere: busy time that has no rows in the database. turns: of
+    the mode roundrobin_fair. requirements: a slot needs a choice of their resources; `fixed` are
+    among them.
     """
 
     resources: Sequence[SearchResource]
@@ -131,6 +170,9 @@ class AvailabilityQuery:
     on_grid: bool = False
     without: Collection[uuid.UUID] = ()
     elsewhere: ExternalBusy = field(default_factory=dict)
+    turns: Mapping[uuid.UUID, Turn] = field(default_factory=dict)
+    requirements: Sequence[Requirement] = ()
+    fixed: FixedChoice = NOTHING_FIXED
 
     @cached_property
     def spans(self) -> Mapping[str, TimeSpan]:
@@ -192,7 +234,7 @@ class PreparedSearch(NamedTuple):
 
 
 def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
-    """Fetch what blocks the resources. At most two queries, however many resources there are."""
+    """Fetch what blocks the resources. At most three queries, however many resources there are."""
     whole = _whole(query.spans.values())
     timelines = [_timeline_without_busy(query, resource, whole) for resource in query.resources]
     return PreparedSearch(_with_busy(timelines, query, whole), _slot_request(query, whole))
@@ -218,23 +260,62 @@ def _timeline_without_busy(
 def _with_busy(
     timelines: Sequence[ResourceTimeline], query: AvailabilityQuery, whole: TimeSpan
 ) -> list[ResourceTimeline]:
-    """Return the timelines with their busy time and the days closed by a daily limit."""
+    """Return the timelines with their busy time and the periods closed by a limit."""
     resources = [timeline.key for timeline in timelines]
-    busy = fetch_busy(
-        [resource.id for resource in resources],
-        TimeSpan(whole.start - query.terms.buffer, whole.end + query.terms.buffer),
-        now=query.now,
-        ignore_all_day=query.terms.ignore_all_day_events,
-        without=query.without,
-    )
-    closed = _closed_days(query, resources, whole)
+    busy, blocked = _fetch_busy(query, resources, whole)
+    closed = _closed_periods(query, resources, whole)
     return [
         timeline._replace(
             busy=_with_elsewhere(busy.get(resource.id, []), query, resource),
-            closed=sorted([*timeline.closed, *closed.get(resource.id, ())]),
+            closed=sorted(
+                chain(
+                    timeline.closed,
+                    *closed.get(resource.id, {}).values(),
+                    blocked.get(resource.id, ()),
+                )
+            ),
         )
         for timeline, resource in zip(timelines, resources, strict=True)
     ]
+
+
+def _fetch_busy(
+    query: AvailabilityQuery, resources: Sequence[SearchResource], whole: TimeSpan
+) -> tuple[dict[uuid.UUID, Pairs], dict[uuid.UUID, Pairs]]:
+    """Return, by resource id, the busy spans whose buffers are those of the query, and where no
+    booking may lie because of others. One query for each of the three kinds of resources.
+    """
+    terms, kept = query.terms, _search_options(query)
+    shared = [resource for resource in resources if resource.capacity > 1]
+    single = [resource for resource in resources if resource.capacity == 1]
+    counts_own = not terms.ignores_buffers
+    buffered = [resource for resource in single if counts_own and resource.longest_buffer]
+    plain = _ids([one for one in single if not (counts_own and one.longest_buffer)])
+    busy, blocked = {}, {}
+    if plain or not (shared or buffered):
+        busy = fetch_busy(plain, widen_span(whole, terms.buffers.longest), **kept)
+    if buffered:
+        longest = max(resource.longest_buffer for resource in buffered)
+        blocked = fetch_blocked_times(
+            _ids(buffered), whole, terms.buffers, longest_buffer=longest, **kept
+        )
+    if shared:
+        items = fetch_busy_items(replace(query, resources=shared, elsewhere={}), whole)
+        blocked |= {key: blocked_times(found, terms.buffers) for key, found in items.items()}
+    return busy, blocked
+
+
+def _ids(resources: Sequence[SearchResource]) -> list[uuid.UUID]:
+    return [resource.id for resource in resources]
+
+
+def _search_options(query: AvailabilityQuery) -> dict[str, Any]:
+    """Return which rows count, for the functions of search_queries."""
+    return {
+        "now": query.now,
+        "ignore_all_day": query.terms.ignore_all_day_events,
+        "without": query.without,
+    }
 
 
 def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
@@ -243,7 +324,7 @@ def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
         start=whole.start,
         end=whole.end,
         length=terms.length,
-        buffer=terms.buffer,
+        buffer=terms.buffers.longest,
         increment=terms.increment,
         not_before=None if terms.include_past else int(query.now.timestamp()),
     )
@@ -265,26 +346,28 @@ def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResou
     return sorted([*busy, *spans]) if spans else busy
 
 
-def count_days(
+def count_periods(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
-) -> DayCounts:
-    """Count the project's bookings per resource and local day; {} without a daily limit."""
-    if query.terms.max_per_day is None or query.project_id is None:
+) -> PeriodCounts:
+    """Count the project's bookings per resource and local period; {} without a limit."""
+    if not query.terms.limits or query.project_id is None:
         return {}
-    zones = {resource.id: resource.zone for resource in resources}
-    return fetch_day_counts(
-        zones, span, project_id=query.project_id, now=query.now, without=query.without
+    return fetch_period_counts(
+        {resource.id: resource.zone for resource in resources},
+        span,
+        query.terms.limited_period_units,
+        project_id=query.project_id,
+        now=query.now,
+        without=query.without,
     )
 
 
-def _closed_days(
+def _closed_periods(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
-) -> dict[uuid.UUID, Pairs]:
-    counts, most = count_days(query, resources, span), query.terms.max_per_day
-    if most is None:
-        return {}
+) -> dict[uuid.UUID, ClosedByUnit]:
+    counts = count_periods(query, resources, span)
     return {
-        resource.id: closed_days(counts[resource.id], resource.zone, most)
+        resource.id: closed_by_limits(counts[resource.id], resource.zone, query.terms.limits)
         for resource in resources
         if resource.id in counts
     }
@@ -311,9 +394,18 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
         return []
     mode = mode or query.terms.mode
     with _refuse_too_many_slots():
+        if query.requirements:
+            return _slot_finder(query, mode)(*prepare_search(query))
         if mode in ("mutual", "exclusive") or len(query.resources) == 1:
             return find_slots(mode, *prepare_search(query))
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
+
+
+def _slot_finder(query: AvailabilityQuery, mode: str) -> Callable[..., list[Slot]]:
+    """Return the function that finds slots for timelines and a slot request."""
+    if query.requirements:
+        return partial(find_matched_slots, requirements=query.requirements, fixed=query.fixed)
+    return partial(find_slots, mode)
 
 
 @contextmanager
@@ -338,6 +430,11 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
     if not query.resources:
         return {}
     date_of = lru_cache(maxsize=None)(partial(local_day, zone=zone))
+    if query.requirements:
+        found: dict[date, dict[SearchResource, None]] = {}
+        for start, _, resources in search_slots(query):
+            found.setdefault(date_of(start), {}).update(dict.fromkeys(resources))
+        return {day: list(resources) for day, resources in found.items()}
     if query.terms.mode == "mutual":
         days = {date_of(start) for start, _, _ in search_slots(query)}
         return {day: list(query.resources) for day in sorted(days)}
@@ -398,6 +495,7 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
     """
     if not query.resources:
         return []
+    find = _slot_finder(query, mode)
     timelines, slot_request = prepare_search(query)
     whole, known, part = (
         slot_request.end - slot_request.start,
@@ -407,9 +505,7 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
     while True:
         part = min(part, whole)
         try:
-            slots = find_slots(
-                mode, timelines, slot_request._replace(end=slot_request.start + part)
-            )
+            slots = find(timelines, slot_request._replace(end=slot_request.start + part))
         except TooManySlots:
             part = (known + part) // 2
             continue
@@ -437,6 +533,7 @@ class Explanation(NamedTuple):
     resource: SearchResource
     segments: list[Segment]
     never_open: bool
+    turn: Turn | None = None  # of the mode roundrobin_fair
 
 
 def explain_query(query: AvailabilityQuery) -> list[Explanation]:
@@ -445,7 +542,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         return []
     whole = _whole(query.spans.values())
     obstacles = Obstacles(
-        fetch_busy_items(query, whole), _closed_days(query, query.resources, whole)
+        fetch_busy_items(query, whole), _closed_periods(query, query.resources, whole)
     )
     try:
         return [
@@ -453,6 +550,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
                 resource,
                 explain_time(query, resource, query.spans[resource.zone], obstacles),
                 never_open(resource.zone, query.rule_lists(resource), *query.spans[resource.zone]),
+                query.turns.get(resource.id),
             )
             for resource in query.resources
         ]
@@ -460,21 +558,40 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         raise Invalid.at("to", "Too much to explain: request a shorter range.") from error
 
 
+def explain_requirements(
+    query: AvailabilityQuery, explanations: Sequence[Explanation]
+) -> list[tuple[Requirement, list[tuple[int, int]]]]:
+    """Return, for each requirement, when enough of its resources are free, each seen alone."""
+    free = {
+        each.resource.id: [(part.start, part.end) for part in each.segments if part.available]
+        for each in explanations
+    }
+    return [
+        (
+            requirement,
+            find_overlaps(
+                chain.from_iterable(free.get(each, ()) for each in requirement.ids),
+                requirement.number,
+            ),
+        )
+        for requirement in query.requirements
+    ]
+
+
 class Obstacles(NamedTuple):
-    """By resource id: busy events and holds, and the days closed by a daily limit."""
+    """By resource id: busy events and holds, and the periods closed by a limit."""
 
     busy: dict[uuid.UUID, list[BusyItem]]
-    closed: dict[uuid.UUID, list[tuple[int, int]]]
+    closed: dict[uuid.UUID, ClosedByUnit]
 
 
 def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, list[BusyItem]]:
-    """Return the busy items, with ids, in the span widened by the buffer. One query."""
+    """Return the busy items, with ids, in the span or so close that buffers reach it."""
     busy = fetch_busy_events(
-        [resource.id for resource in query.resources],
-        TimeSpan(span.start - query.terms.buffer, span.end + query.terms.buffer),
-        now=query.now,
-        ignore_all_day=query.terms.ignore_all_day_events,
-        without=query.without,
+        _ids(query.resources),
+        span,
+        buffers=None if query.terms.ignores_buffers else query.terms.buffers,
+        **_search_options(query),
     )
     # Busy time from `elsewhere` blocks as an event does, but has no id.
     for resource in query.resources:
@@ -492,10 +609,10 @@ def explain_time(
         zone=resource.zone,
         rules=query.rule_lists(resource),
         busy=obstacles.busy.get(resource.id, []),
-        closed=obstacles.closed.get(resource.id, []),
+        closed=obstacles.closed.get(resource.id, {}),
         start=span.start,
         end=span.end,
-        buffer=query.terms.buffer,
+        buffers=query.terms.buffers,
         past_before=None if query.terms.include_past else int(query.now.timestamp()),
         notice_before=notice,
         horizon_after=horizon,
@@ -532,9 +649,8 @@ def find_unavailability(
 
     Uses the core of slot queries. Reasons cost more than a yes or no: computed only if not free.
     """
-    length = query.terms.length
-    if length is not None and span.end - span.start != length:
-        return [_wrong_length(length)]
+    if not query.terms.permits_length(span.end - span.start):
+        return [_wrong_length(query.terms)]
     if query.on_grid and not _is_on_grid(query, resource, span.start):
         return [_OFF_GRID]
     if is_free(query, resource, span, obstacles):
@@ -550,20 +666,26 @@ def is_free(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> bool:
     terms, own = query.terms, query.own_spans.get(resource.zone)
-    if resource.is_closed or terms.length not in (None, span.end - span.start):
+    if resource.is_closed or not terms.permits_length(span.end - span.start):
         return False
     if not terms.include_past and span.start < int(query.now.timestamp()):
         return False
     if own and (span.start < own.start or span.end > own.end):
         return False
+    busy = obstacles.busy.get(resource.id, [])
     timeline = ResourceTimeline(
         key=resource.id,
         zone=resource.zone,
         rules=query.rule_lists(resource),
-        busy=sorted((item.start, item.end) for item in obstacles.busy.get(resource.id, ())),
-        closed=obstacles.closed.get(resource.id, ()),
+        busy=(),
+        closed=sorted(
+            chain(
+                *obstacles.closed.get(resource.id, {}).values(),
+                blocked_times(busy, terms.buffers),
+            )
+        ),
     )
-    request = SlotRequest(*span, length=None, buffer=terms.buffer)
+    request = SlotRequest(*span, length=None)
     return free_intervals(timeline, request) == [span]
 
 
@@ -575,12 +697,20 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
     increment, length = query.terms.increment, query.terms.length
     if increment is None or length is None:
         return True
-    together = query.resources if query.terms.mode == "mutual" else [resource]
+    if query.requirements and resource.id not in query.requirements[0].ids:
+        return True
+    is_mutual = query.terms.mode == "mutual" and not query.requirements
+    together = query.resources if is_mutual else [resource]
     rules = [(query.grid_rules(each), each.zone) for each in together]
     return starts_on_grid(rules, start, increment)
 
 
-def _wrong_length(length: int) -> Reason:
+def _wrong_length(terms: SlotParameters) -> Reason:
+    *others, last = [_length_text(length) for length in terms.lengths or [terms.length or 0]]
+    exact = f"{', '.join(others)} or {last}" if others else f"exactly {last}"
+    return Reason("limit", "project", (), None, f"Must last {exact}.")
+
+
+def _length_text(length: int) -> str:
     minutes, seconds = divmod(length, 60)
-    text = f"Must last exactly {minutes} minutes" + (f" {seconds} seconds." if seconds else ".")
-    return Reason("limit", "project", (), None, text)
+    return f"{minutes} minutes" + (f" {seconds} seconds" if seconds else "")

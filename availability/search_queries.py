@@ -7,15 +7,15 @@ which is read four times as fast as rows (docs/benchmarks.md); SQLite has no suc
 import sys
 import uuid
 from array import array
-from collections.abc import Collection, Mapping
-from datetime import date, datetime, timedelta
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import Q
 
-from availability.core.explain import BusyItem
-from availability.core.zones import day_start, local_day
+from availability.core.busy_items import Buffers, BusyItem, blocked_span
+from availability.core.periods import MAX_DAYS, Period, PeriodLimit, local_periods, period_span
 from availability.models import Event, Hold
 from availability.staleness import STALE_AFTER, stale_before
 from common.instants import to_aware, to_datetime
@@ -25,14 +25,17 @@ Pairs = list[tuple[int, int]]
 
 YEAR_2000 = 946_684_800  # 2000-01-01T00:00:00Z, in epoch seconds
 
-RuleRow = tuple[str, str, str, str]  # name, day, start, end
+# name, day, start, end, the other parameters as JSON
+RuleRow = tuple[str, str, str, str, str | None]
 
 # The parts in braces are constants, never input of a client. Stale calendars are rare and found by
 # the index calendar_connected.
 _RESOURCES = """
-SELECT resource.id, resource.name, resource.timezone, late.id, late.name, late.synced_at,
-    rule.name, rule.day, rule.start, rule."end"
+SELECT resource.id, resource.name, resource.timezone, resource.capacity, resource.longest_buffer,
+    CAST(schedule.availability_constraints AS text), late.id, late.name, late.synced_at,
+    rule.name, rule.day, rule.start, rule."end", rule.parameters
 FROM availability_resource resource {joined}
+LEFT JOIN availability_schedule schedule ON schedule.id = resource.schedule_id
 LEFT JOIN availability_constraint rule ON rule.resource_id = resource.id
 LEFT JOIN availability_calendar late ON late.resource_id = resource.id
     AND {late}
@@ -69,18 +72,39 @@ SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
     CAST(strftime('%%s', "end") AS INTEGER)
 FROM ({taken}) AS taken ORDER BY start
 """
-_NAMED = """
-SELECT resource_id, CAST(EXTRACT(epoch FROM start) AS bigint),
-    CAST(EXTRACT(epoch FROM "end") AS bigint), type, id
-FROM ({taken}) AS taken ORDER BY start, id
-"""
-_NAMED_ROWS = """
+# The buffers in one column of eight bytes, each increased by one: 0 is none.
+_PACKED_WITH_BUFFERS = """resource_id, string_agg(timestamptz_send(start) || timestamptz_send("end")
+    || int4send(COALESCE(buffer_before + 1, 0)) || int4send(COALESCE(buffer_after + 1, 0)), '')"""
+_SPAN_WITH_BUFFERS = f"{_SPAN}, buffer_before, buffer_after"
+_ROWS_WITH_BUFFERS = """
 SELECT resource_id, CAST(strftime('%%s', start) AS INTEGER),
-    CAST(strftime('%%s', "end") AS INTEGER), type, id
-FROM ({taken}) AS taken ORDER BY start, id
+    CAST(strftime('%%s', "end") AS INTEGER), buffer_before, buffer_after
+FROM ({taken}) AS taken
 """
-_EVENT_NAMES = f"{_SPAN}, 'event' AS type, id"
-_HOLD_NAMES = f"{_SPAN}, 'hold' AS type, COALESCE(main_id, id)"
+# A hold or the event of a booking takes one unit of the capacity. Any other event closes the
+# resource. The event of a booking with allow_double_bookings is known by its booking alone.
+_CAPACITY = """
+CASE WHEN resource.capacity > 1 AND (takes_unit OR EXISTS (
+    SELECT 1 FROM bookings_booking AS booking WHERE booking.event_id = taken.booked_id
+)) THEN resource.capacity ELSE 1 END
+"""
+# Every resource has a row, even if nothing is taken: its longest buffer has to be known.
+_NAMED_FROM = """, buffer_before, buffer_after
+FROM availability_resource AS resource
+LEFT JOIN ({taken}) AS taken ON taken.resource_id = resource.id
+WHERE resource.id {among} ORDER BY start, taken.id
+"""
+_NAMED = """
+SELECT resource.id, resource.longest_buffer, CAST(EXTRACT(epoch FROM start) AS bigint),
+    CAST(EXTRACT(epoch FROM "end") AS bigint), type, taken.id,
+""" + (_CAPACITY + _NAMED_FROM)  # nosec B608
+_NAMED_ROWS = """
+SELECT resource.id, resource.longest_buffer, CAST(strftime('%%s', start) AS INTEGER),
+    CAST(strftime('%%s', "end") AS INTEGER), type, taken.id,
+""" + (_CAPACITY + _NAMED_FROM)
+_EVENT_NAMES = f"""{_SPAN_WITH_BUFFERS}, 'event' AS type, id, exclusive OR unit > 0 AS takes_unit,
+    COALESCE(main_id, id) AS booked_id"""
+_HOLD_NAMES = f"{_SPAN_WITH_BUFFERS}, 'hold' AS type, COALESCE(main_id, id), TRUE, NULL"
 
 
 class StaleCalendar(NamedTuple):
@@ -92,11 +116,18 @@ class StaleCalendar(NamedTuple):
 
 
 class ResourceRow(NamedTuple):
-    """A resource with its constraint rows, in their order, and its stale calendars."""
+    """A resource with its constraint rows, in their order, and its stale calendars.
+
+    longest_buffer: seconds; no booking was made with a longer one. schedule: the constraints of its
+    schedule, as JSON; None without one.
+    """
 
     id: uuid.UUID
     name: str
     zone: str
+    capacity: int
+    longest_buffer: int
+    schedule: str | None
     rules: tuple[RuleRow, ...]
     out_of_step: tuple[StaleCalendar, ...] = ()
 
@@ -139,10 +170,11 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         rows = cursor.fetchall()
-    found: dict[object, tuple[str, str, list[RuleRow], list[StaleCalendar]]] = {}
+    found: dict[object, tuple[Any, list[RuleRow], list[StaleCalendar]]] = {}
     last: tuple[object, object] | None = None
-    for resource_id, name, zone, late_id, late_name, synced_at, *rule in rows:
-        _, _, rules, late = found.setdefault(resource_id, (name, zone, [], []))
+    for resource_id, *columns in rows:
+        (late_id, late_name, synced_at), rule = columns[5:8], columns[8:]
+        _, rules, late = found.setdefault(resource_id, (columns, [], []))
         if late_id is not None and last != (resource_id, late_id):
             late.append(
                 StaleCalendar(parse_id(late_id), late_name, synced_at and to_aware(synced_at))
@@ -152,8 +184,8 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
         if rule[0] is not None and len(late) < 2:
             rules.append(tuple(rule))
     return [
-        ResourceRow(parse_id(resource_id), name, zone, tuple(rules), tuple(late))
-        for resource_id, (name, zone, rules, late) in found.items()
+        ResourceRow._make([parse_id(resource_id), *columns[:5], tuple(rules), tuple(late)])
+        for resource_id, (columns, rules, late) in found.items()
     ]
 
 
@@ -240,53 +272,131 @@ def _gather(rows: list[tuple[str, int, int]]) -> dict[uuid.UUID, Pairs]:
     return {uuid.UUID(resource_hex): pairs for resource_hex, pairs in by_hex.items()}
 
 
+def fetch_blocked_times(
+    resource_ids: Collection[uuid.UUID],
+    span: TimeSpan,
+    buffers: Buffers,
+    *,
+    longest_buffer: int,
+    now: datetime,
+    ignore_all_day: bool = False,
+    without: Collection[uuid.UUID] = (),
+) -> dict[uuid.UUID, Pairs]:
+    """Return where no booking with `buffers` may lie, by resource id, sorted by start.
+
+    That is busy time with the buffers of both sides, and may overlap. One query.
+
+    longest_buffer: no booking of the resources was made with a longer one.
+    """
+    packs = connection.vendor == "postgresql"
+    columns = _PACKED_WITH_BUFFERS if packs else _SPAN_WITH_BUFFERS
+    statement, params = busy_sql(
+        resource_ids,
+        widen_span(span, max(longest_buffer, buffers.longest)),
+        now=now,
+        ignore_all_day=ignore_all_day,
+        without=without,
+        event=columns,
+        hold=columns,
+        group="GROUP BY resource_id" if packs else "",
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement if packs else _ROWS_WITH_BUFFERS.format(taken=statement), params)
+        rows = cursor.fetchall()
+    found: dict[uuid.UUID, Pairs] = {}
+    for resource_id, *values in rows:
+        items = _unpack_with_buffers(values[0]) if packs else [values]
+        found.setdefault(parse_id(resource_id), []).extend(
+            blocked_span(start, end, before, after, buffers) for start, end, before, after in items
+        )
+    for pairs in found.values():
+        pairs.sort()
+    return found
+
+
+def _unpack_with_buffers(packed: bytes) -> Iterator[tuple[int, int, int | None, int | None]]:
+    numbers = array("q", packed)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    for start, end, both in zip(*[iter(numbers)] * 3, strict=True):
+        before, after = both >> 32, both & 0xFFFF_FFFF
+        yield (
+            start // 1_000_000 + YEAR_2000,
+            end // 1_000_000 + YEAR_2000,
+            before - 1 if before else None,
+            after - 1 if after else None,
+        )
+
+
+def widen_span(span: TimeSpan, by: int) -> TimeSpan:
+    return TimeSpan(span.start - by, span.end + by)
+
+
 def fetch_busy_events(
     resource_ids: Collection[uuid.UUID],
     span: TimeSpan,
     *,
     now: datetime,
+    buffers: Buffers | None = None,
     ignore_all_day: bool = False,
     without: Collection[uuid.UUID] = (),
 ) -> dict[uuid.UUID, list[BusyItem]]:
-    """Like `fetch_busy`, but with the ids of events and holds, for results that name conflicts."""
-    taken, params = busy_sql(
-        resource_ids,
-        span,
-        now=now,
-        ignore_all_day=ignore_all_day,
-        without=without,
-        event=_EVENT_NAMES,
-        hold=_HOLD_NAMES,
-    )
-    statement = _NAMED if connection.vendor == "postgresql" else _NAMED_ROWS
-    with connection.cursor() as cursor:
-        cursor.execute(statement.format(taken=taken), params)
-        rows = cursor.fetchall()
+    """Like `fetch_busy`, but with the ids of events and holds, for results that name conflicts, and
+    with the capacity of the resource where an item takes one unit of it.
+
+    buffers: also what blocks the span only with these or with its own buffers; None: buffers do not
+    count. One query; two if an item's own buffers are longer than these.
+    """
+    kept = {"now": now, "ignore_all_day": ignore_all_day, "without": without}
+    if buffers is None:
+        rows = _fetch_named(resource_ids, span, **kept)
+    else:
+        rows = _fetch_named(resource_ids, widen_span(span, buffers.longest), **kept)
+        longest = max((row[1] for row in rows), default=0)
+        if longest > buffers.longest:
+            rows = _fetch_named(resource_ids, widen_span(span, longest), **kept)
     found: dict[uuid.UUID, list[BusyItem]] = {}
-    for resource_id, start, end, type_, identifier in rows:
-        busy = BusyItem(start, end, type_, parse_id(identifier))
+    for resource_id, _, start, end, type_, identifier, capacity, before, after in rows:
+        if start is None:
+            continue
+        busy = BusyItem(start, end, type_, parse_id(identifier), capacity)
+        if buffers is not None:
+            busy = busy._replace(before=before, after=after)
         found.setdefault(parse_id(resource_id), []).append(busy)
     return found
 
 
-DayCounts = dict[uuid.UUID, dict[date, int]]
+def _fetch_named(
+    resource_ids: Collection[uuid.UUID], span: TimeSpan, **kept: Any
+) -> list[tuple[Any, ...]]:
+    taken, params = busy_sql(resource_ids, span, event=_EVENT_NAMES, hold=_HOLD_NAMES, **kept)
+    among, ids = id_in_sql(resource_ids)
+    statement = _NAMED if connection.vendor == "postgresql" else _NAMED_ROWS
+    with connection.cursor() as cursor:
+        cursor.execute(statement.format(taken=taken, among=among), [*params, *ids])
+        return cursor.fetchall()
 
 
-def fetch_day_counts(
+PeriodCounts = dict[uuid.UUID, dict[Period, int]]
+
+
+def fetch_period_counts(
     zones: Mapping[uuid.UUID, str],
     span: TimeSpan,
+    units: Collection[str],
     *,
     project_id: uuid.UUID,
     now: datetime,
     without: Collection[uuid.UUID] = (),
-) -> DayCounts:
-    """Return the project's bookings per resource and local day, in one query.
+) -> PeriodCounts:
+    """Return the project's bookings per resource and local period that overlaps `span`. One query.
 
-    Counts bookings that block, completed bookings, and holds not expired at `now`, on every local
-    day that each overlaps. without: ids of events and holds to ignore.
+    units: of the periods. Counts bookings that block, completed bookings, and holds not expired at
+    `now`, in every period that each overlaps. without: ids of events and holds to ignore.
     """
-    week = timedelta(days=7)  # longer than any local day exceeds the range
-    start, end = to_datetime(span.start) - week, to_datetime(span.end) + week
+    # No local period that overlaps the span extends further.
+    beyond = timedelta(days=max(MAX_DAYS[unit] for unit in units) + 7)
+    start, end = to_datetime(span.start) - beyond, to_datetime(span.end) + beyond
     ours = Q(project_id=project_id, resource_id__in=list(zones)) & ~Q(id__in=without)
     events = Event.objects.filter(ours).overlapping(start, end).order_by()
     holds = Hold.objects.filter(
@@ -297,27 +407,34 @@ def fetch_day_counts(
     counted = rows.union(
         events.of_completed_bookings().values_list(*columns), holds.values_list(*columns), all=True
     )
-    counts: DayCounts = {}
+    counts: PeriodCounts = {}
     for _, resource_id, start, end in counted:
-        days = counts.setdefault(resource_id, {})
-        for day in local_days(int(start.timestamp()), int(end.timestamp()), zones[resource_id]):
-            days[day] = days.get(day, 0) + 1
+        times = int(start.timestamp()), int(end.timestamp())
+        add_to_periods(counts.setdefault(resource_id, {}), *times, zones[resource_id], units)
     return counts
 
 
-def closed_days(days: Mapping[date, int], zone: str, max_per_day: int) -> Pairs:
-    """Return local days with `max_per_day` or more bookings, as pairs of epoch seconds."""
-    return [
-        (day_start(day, zone), day_start(day + ONE_DAY, zone))
-        for day, count in sorted(days.items())
-        if count >= max_per_day
-    ]
+def add_to_periods(
+    counts: dict[Period, int], start: int, end: int, zone: str, units: Collection[str]
+) -> None:
+    """Count one more booking in every period that it overlaps."""
+    for unit in units:
+        for period in local_periods(start, end, zone, unit):
+            counts[period] = counts.get(period, 0) + 1
 
 
-ONE_DAY = timedelta(days=1)
+ClosedByUnit = dict[str, Pairs]
 
 
-def local_days(start: int, end: int, zone: str) -> list[date]:
-    """Return the local dates that the half-open span overlaps."""
-    first, last = local_day(start, zone), local_day(end - 1, zone)
-    return [first + ONE_DAY * count for count in range((last - first).days + 1)]
+def closed_by_limits(
+    counts: Mapping[Period, int], zone: str, limits: Collection[PeriodLimit]
+) -> ClosedByUnit:
+    """Return, by unit, the local periods that a limit closes, as pairs of epoch seconds."""
+    return {
+        unit: [
+            period_span(period, zone)
+            for period, count in sorted(counts.items())
+            if period.unit == unit and count >= most
+        ]
+        for unit, most in limits
+    }

@@ -20,8 +20,15 @@ from apps_config.services import (
     revoke_log_in_tokens_of,
 )
 from availability.core.constraints import ConstraintRule, render_constraint
+from availability.core.intervals import clip, find_overlaps
 from availability.core.zones import day_start
-from availability.event_reservations import lock_resources, lock_resources_of_calendars
+from availability.event_reservations import (
+    LAST_INSTANT,
+    lock_resources,
+    lock_resources_of_calendars,
+    span_record,
+)
+from availability.event_units import lower_units
 from availability.models import (
     Calendar,
     Constraint,
@@ -30,7 +37,11 @@ from availability.models import (
     ProjectNotification,
     ProjectResource,
     Resource,
+    Schedule,
 )
+from availability.parameters import merge_parameters
+from availability.requirements import derive_resources, derive_resources_by_tag, load_requirements
+from availability.search_queries import TimeSpan, fetch_busy_events
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.instants import to_datetime
@@ -51,7 +62,7 @@ def replace_constraints(rules: Sequence[ConstraintRule], **owner: models.Model) 
     """Replace all constraints of an owner (resource=... or project=...) by `rules`."""
     old = list(Constraint.objects.filter(**owner))
     new = [
-        Constraint(**owner, position=position, name=rule.name, **_columns(rule))
+        Constraint(**owner, position=position, name=rule.name, **_constraint_columns(rule))
         for position, rule in enumerate(rules)
     ]
     if [row.as_json() for row in old] == [row.as_json() for row in new]:
@@ -62,13 +73,23 @@ def replace_constraints(rules: Sequence[ConstraintRule], **owner: models.Model) 
     record_history(Constraint.objects.bulk_create(new), "+")
 
 
-def _columns(rule: ConstraintRule) -> dict[str, str]:
+def _constraint_columns(rule: ConstraintRule) -> dict[str, Any]:
     (params,) = render_constraint(rule).values()
-    return {name: str(value) for name, value in params.items()}
+    columns = {name: str(params.pop(name)) for name in Constraint.COLUMNS if name in params}
+    return {**columns, "parameters": params or None}
 
 
 # --- Resources ------------------------------------------------------------------------------------
-RESOURCE_TEXTS = ("name", "timezone", "first_name", "last_name", "email", "image", "tags")
+RESOURCE_FIELDS = (
+    "name",
+    "timezone",
+    "first_name",
+    "last_name",
+    "email",
+    "image",
+    "tags",
+    "capacity",
+)
 
 
 def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, str]:
@@ -79,11 +100,14 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
     """
     password = hash_password(given.get("password"))
     resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
-    set_fields(resource, given, RESOURCE_TEXTS)
+    set_fields(resource, given, RESOURCE_FIELDS)
     with transaction.atomic():
+        _set_schedule(resource, given)
         _save_resource(resource)
         Calendar.objects.create(app_id=app.id, resource=resource, name=FIRST_CALENDAR)
         replace_constraints(given.get("availability_constraints", ()), resource=resource)
+        if resource.tags:
+            derive_resources_by_tag(app)
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
     return resource, text
 
@@ -97,14 +121,20 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
     """Apply a partial change.
 
     A new time zone moves the resource's all-day events. A new password revokes the log-in tokens.
+    Raises InUse for a capacity below what is booked or held ahead.
     """
     # Hash before the row is locked: hashing is slow.
     password = hash_password(given["password"]) if "password" in given else None
     with transaction.atomic():
         resource = Resource.objects.select_for_update(no_key=True).get(id=resource.id)
-        old_zone = resource.timezone
-        set_fields(resource, given, RESOURCE_TEXTS)
+        old_zone, old_capacity = resource.timezone, resource.capacity
+        old_tags = resource.tags
+        set_fields(resource, given, RESOURCE_FIELDS)
+        if resource.capacity < old_capacity:
+            _check_lower_capacity(resource, now=transaction_start())
+            lower_units(resource.id, resource.capacity, now=transaction_start())
         resource.meta = merge_free(resource.meta, given.get("meta", {}), path="meta")
+        _set_schedule(resource, given)
         if password is not None:
             resource.password = password
             revoke_log_in_tokens_of(resource=resource)
@@ -113,7 +143,21 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
             replace_constraints(given["availability_constraints"], resource=resource)
         if resource.timezone != old_zone:
             _move_whole_days(resource)
+        if resource.tags != old_tags:
+            derive_resources_by_tag(resource.app)
     return resource
+
+
+def _set_schedule(resource: Resource, given: Mapping[str, Any]) -> None:
+    """Lock the given schedule, so that nobody deletes it. Raises Invalid for an unknown one."""
+    if "schedule_id" not in given:
+        return
+    schedule_id = given["schedule_id"]
+    if schedule_id is not None:
+        schedules = Schedule.objects.for_app(resource.app_id).filter(id=schedule_id)
+        if not schedules.select_for_update(no_key=True).exists():
+            raise Invalid.at("schedule_id", "There is no such schedule.")
+    resource.schedule_id = schedule_id
 
 
 def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
@@ -130,6 +174,21 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         if is_replaced:
             revoke_log_in_tokens_of(resource=resource)
     return is_replaced
+
+
+def _check_lower_capacity(resource: Resource, *, now: datetime) -> None:
+    """Raise InUse, with the first time, if more than `resource.capacity` bookings and holds overlap
+    after `now`. The row still has the larger capacity.
+    """
+    ahead = TimeSpan(int(now.timestamp()), int(LAST_INSTANT.timestamp()))
+    items = fetch_busy_events([resource.id], ahead, now=now).get(resource.id, [])
+    spans = [item.span for item in items if item.capacity > 1]
+    for first in clip(find_overlaps(spans, resource.capacity + 1), *ahead)[:1]:
+        times = span_record(*map(to_datetime, first))
+        raise InUse(
+            f"More than {resource.capacity} bookings overlap at {times['start']}.",
+            conflicts=[times],
+        )
 
 
 def _save_resource(resource: Resource) -> None:
@@ -169,6 +228,47 @@ def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> N
     companions = Q(main__bookings__completed=False, main__bookings__deleted_at=None)
     if events.filter(mine | companions, end__gt=now).exists():
         raise InUse(f"{name} has bookings that are not completed.")
+
+
+# --- Schedules ------------------------------------------------------------------------------------
+def create_schedule(*, app: App, given: Mapping[str, Any]) -> Schedule:
+    schedule = Schedule(app=app)
+    _set_rules(schedule, given)
+    with transaction.atomic():
+        schedule.save(force_insert=True)
+    return schedule
+
+
+def change_schedule(schedule: Schedule, given: Mapping[str, Any]) -> Schedule:
+    """Apply a partial change; the constraints are replaced. Raises NotFound if it was deleted."""
+    with transaction.atomic():
+        row = Schedule.objects.select_for_update(no_key=True).filter(id=schedule.id).first()
+        if row is None:
+            raise NotFound("Schedule")
+        _set_rules(row, given)
+        row.save()
+    return row
+
+
+def _set_rules(schedule: Schedule, given: Mapping[str, Any]) -> None:
+    schedule.name = given.get("name", schedule.name)
+    if "availability_constraints" in given:
+        rules = given["availability_constraints"]
+        schedule.availability_constraints = [render_constraint(rule) for rule in rules]
+
+
+def delete_schedule(schedule: Schedule) -> None:
+    """Delete a schedule. Raises InUse while a resource has it, NotFound if it was deleted."""
+    with transaction.atomic():
+        row = Schedule.objects.select_for_update().filter(id=schedule.id).first()
+        if row is None:
+            raise NotFound("Schedule")
+        users = Resource.objects.filter(schedule=row)
+        if users.filter(deleted_at=None).exists():
+            raise InUse("The schedule has resources.")
+        # Deleted resources do not keep it.
+        users.update(schedule=None, updated_at=transaction_start())
+        row.delete()
 
 
 # --- Calendars ------------------------------------------------------------------------------------
@@ -291,7 +391,7 @@ def _refuse_to_touch(event: Event) -> None:
 
 
 # --- Projects -------------------------------------------------------------------------------------
-PROJECT_OBJECTS = ("availability", "booking", "settings")
+PROJECT_OBJECTS = ("booking", "settings")
 PROJECT_FREE_OBJECTS = ("customer_fields", "ui", "meta")
 
 
@@ -332,14 +432,15 @@ def _free_slug(name: str) -> str:
 
 
 def _set_project(project: Project, given: Mapping[str, Any]) -> None:
+    project.availability = merge_parameters(project.availability, given.get("availability", {}))
     for name in PROJECT_OBJECTS:
         setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
     for name in PROJECT_FREE_OBJECTS:
         merged = merge_free(getattr(project, name), given.get(name, {}), path=name)
         setattr(project, name, merged)
-    # Null is a value of `length` (whole free intervals), not an absence.
-    if "length" in given.get("availability", {}):
-        project.availability["length"] = given["availability"]["length"]
+    project.requires = given.get("requires", project.requires)
+    if project.requires and project.availability.get("length", "") is None:
+        raise Invalid.at("availability.length", "Required with `requires`.")
     project.reservation_time = given.get("reservation_time", project.reservation_time)
     if "event_notifications" in given:
         project.replaces_notifications = given["event_notifications"] is not None
@@ -366,12 +467,15 @@ def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
         )
     if "resources" in given:
         set_project_resources(project, given["resources"])
+    if given.get("requires"):
+        derive_resources(project, load_requirements(project.app_id, given["requires"]))
 
 
 def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -> None:
     """Replace the project's resources, in this order. Raises Invalid on `resources.N` for unknown
     ids.
     """
+    _refuse_derived_resources(project, "resources")
     unique = list(dict.fromkeys(resource_ids))
     known = Resource.objects.for_app(project.app_id).filter(id__in=unique)
     found = set(known.values_list("id", flat=True))
@@ -390,10 +494,16 @@ def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -
         )
 
 
+def _refuse_derived_resources(project: Project, path: str) -> None:
+    if project.requires:
+        raise Invalid.at(path, "The project's resources are derived from `requires`.")
+
+
 def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:
     """Append a resource; does nothing if the project has it already. Raises Invalid for an unknown
     id.
     """
+    _refuse_derived_resources(project, "resource_id")
     if not Resource.objects.for_app(project.app_id).filter(id=resource_id).exists():
         raise Invalid.at("resource_id", "There is no such resource.")
     last = project.project_resources.aggregate(last=Max("position"))["last"]
@@ -406,6 +516,7 @@ def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:
 
 def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
     """Remove a resource from the project. Raises NotFound if the project does not have it."""
+    _refuse_derived_resources(project, "resource_id")
     deleted, _ = project.project_resources.filter(resource_id=resource_id).delete()
     if not deleted:
         raise NotFound("Resource")

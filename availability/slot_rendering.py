@@ -8,6 +8,8 @@ import orjson
 
 from availability.core.constraints import render_constraint
 from availability.core.explain import Reason
+from availability.core.fairness import Turn
+from availability.core.matching import Requirement
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
 from availability.records import RESOURCE_EXAMPLE
@@ -45,8 +47,20 @@ class SegmentRecord(SpanRecord):
     reasons: list[ReasonRecord]
 
 
+class TurnRecord(Record):
+    """When the resource gets a booking in the mode `roundrobin_fair`: the less it has of its share,
+    the sooner."""
+
+    position: int | None = field("1: the next. Null: never by turn.", example=1)
+    weight: int = field(example=1)
+    bookings: int = field("Made since `calibrate_from`, with holds that last.", example=4)
+    share: float = field("The bookings that are due by its weight.", example=5.33)
+    text: str = field("The same in words.", example="Is next: 4 of 5.3 bookings due.")
+
+
 class ExplanationRecord(Record):
     resource: SlotResourceRecord
+    turn: TurnRecord = field(optional=True)
     never_open: bool = field("No time in the range satisfies all rules.")
     text: str = field("The same in words, where it is so.", optional=True)
     segments: list[SegmentRecord] = field(
@@ -65,6 +79,13 @@ class ExplanationRecord(Record):
             },
         ]
     )
+
+
+class RequirementTimesRecord(Record):
+    """When enough resources of a requirement are free, whatever the others take."""
+
+    name: str = field(example="room")
+    free: list[SpanRecord]
 
 
 class WarningRecord(Record):
@@ -237,6 +258,38 @@ def public_reason_record(reason: Reason) -> Json:
     return {"type": reason.type, "text": reason.public_text or reason.text}
 
 
+def turn_record(turn: Turn) -> Json:
+    return {
+        "position": turn.position,
+        "weight": turn.weight,
+        "bookings": turn.bookings,
+        "share": round(float(turn.share), 2),
+        "text": turn_text(turn),
+    }
+
+
+def turn_text(turn: Turn) -> str:
+    """Return one sentence on when the resource gets a booking."""
+    if turn.position is None:
+        return "Gets no bookings by turn (weight 0)."
+    has = f"{turn.bookings} of {float(turn.share):.1f} bookings due"
+    return f"Is next: {has}." if turn.position == 1 else f"Number {turn.position} in turn: {has}."
+
+
+def requirement_records(
+    found: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
+) -> list[Json]:
+    """When enough resources of each requirement are free."""
+    texts = write_instants(span_bounds([span for _, spans in found for span in spans]), zone)
+    return [
+        {
+            "name": requirement.name,
+            "free": [{"start": texts[start], "end": texts[end]} for start, end in spans],
+        }
+        for requirement, spans in found
+    ]
+
+
 def explanation_record(explanation: Explanation, zone: str) -> Json:
     texts = write_instants(span_bounds(explanation.segments), zone)
     record: Json = {
@@ -252,6 +305,8 @@ def explanation_record(explanation: Explanation, zone: str) -> Json:
             for segment in explanation.segments
         ],
     }
+    if explanation.turn:
+        record["turn"] = turn_record(explanation.turn)
     if explanation.never_open:
         record["text"] = "No time in this range satisfies all rules together."
     return record

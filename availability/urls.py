@@ -1,6 +1,14 @@
 from django.urls import URLPattern, path
 
-from availability.views import availability_queries, events, projects, public_project, resources
+from availability.views import (
+    availability_queries,
+    availability_text,
+    events,
+    projects,
+    public_project,
+    resources,
+    schedules,
+)
 
 
 def resource_paths(name: str) -> list[URLPattern]:
@@ -15,6 +23,12 @@ def resource_paths(name: str) -> list[URLPattern]:
 urlpatterns = [
     *resource_paths("resources"),
     *resource_paths("users"),
+    path(
+        "resources/<uuid:resource_id>/availability.ics",
+        availability_text.AvailabilityTextView.as_view(),
+    ),
+    path("schedules", schedules.SchedulesView.as_view()),
+    path("schedules/<uuid:schedule_id>", schedules.ScheduleView.as_view()),
     path("events", events.EventsView.as_view()),
     path("events/<uuid:event_id>", events.EventView.as_view()),
     path("projects", projects.ProjectsView.as_view()),

@@ -1,15 +1,34 @@
 """Constraints (api.md section 7): parse JSON into rules, expand rules into open intervals."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from availability.core.intervals import Intervals, Span, intersect, join, normalise, subtract
+from availability.core.date_rules import (
+    MAX_DURATION,
+    DateRuleError,
+    DayHours,
+    HolidayCalendar,
+    Recurrence,
+    holiday_readings,
+    make_holiday_calendar,
+    make_recurrence,
+    read_rrule,
+    recurring_readings,
+    replaced_day_readings,
+    replacement_hours_readings,
+)
+from availability.core.intervals import Intervals, Span, intersect, join, normalise, subtract, unite
 from availability.core.zones import DAY, offset_segments
+from common.durations import DurationError, duration_in_words, elapsed_seconds
+from common.ical.rrule import RecurrenceRuleError
 
 MAX_RULES = 200
+MAX_LABEL = 200  # characters of a rule's `name`
+MAX_WINDOWS = 24  # of a day with its own hours
+MAX_CATEGORIES = 10
 DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 WEEKDAYS = (0, 1, 2, 3, 4)
 WEEKENDS = (5, 6)
@@ -30,10 +49,13 @@ class PeriodBound(NamedTuple):
 
 
 class ConstraintRule(NamedTuple):
-    """One constraint. `kind` is day, hours, day_and_time or period; days count from 0 = Monday.
+    """One constraint. Weekly kinds are day, hours and day_and_time; days count from 0 = Monday.
 
-    start and end are minutes of the day (0 to 1440) for hours and day_and_time, PeriodBounds for
-    period, else None.
+    Kinds of dates are period, recurring and holidays (with allow False, except period), and those
+    that open time: open_period, open_recurring and replace_day (with allow True). start and end are
+    minutes of the day (0 to 1440) for hours and day_and_time, PeriodBounds for period and
+    open_period, else None. details: what the other kinds of dates have. name: the constraint's.
+    label: its parameter `name`.
     """
 
     allow: bool
@@ -42,9 +64,46 @@ class ConstraintRule(NamedTuple):
     start: int | PeriodBound | None
     end: int | PeriodBound | None
     name: str
+    label: str = ""
+    details: "Recurrence | DayHours | HolidayCalendar | Schedule | None" = None
 
 
 ConstraintRules = tuple[ConstraintRule, ...]
+
+
+class Schedule(NamedTuple):
+    """The rules of the schedule that lies under a resource's own list."""
+
+    rules: ConstraintRules
+
+
+SCHEDULE = "schedule"
+
+
+def combine_with_schedule(own: ConstraintRules, schedule: ConstraintRules) -> ConstraintRules:
+    """Return the list of a resource over its schedule.
+
+    The own rules that allow or block narrow the schedule's time; those of `OPENING_KINDS` and
+    replace_day change it.
+    """
+    under = ConstraintRule(True, SCHEDULE, (), None, None, SCHEDULE, details=Schedule(schedule))
+    return (under, *own)
+
+
+def split_schedule(rules: ConstraintRules) -> tuple[ConstraintRules | None, ConstraintRules]:
+    """Return the rules of the list's schedule (None without one) and the list's own."""
+    if rules and isinstance(rules[0].details, Schedule):
+        return rules[0].details.rules, rules[1:]
+    return None, rules
+
+
+WEEKLY_KINDS = ("day", "hours", "day_and_time")
+# Kinds that open time which the weekly rules close.
+OPENING_KINDS = ("open_period", "open_recurring")
+# Kinds that change the time of the schedule under their list.
+_CHANGING_KINDS = (*OPENING_KINDS, "replace_day")
+# Kinds whose effect depends on the order in which one list applies them.
+_ORDERED_KINDS = (*_CHANGING_KINDS, "holidays")
 
 
 class ConstraintError(ValueError):
@@ -59,7 +118,11 @@ class ConstraintError(ValueError):
 
 
 class _Wrong(ValueError):
-    """A value that can't be parsed; the message is shown to the client."""
+    """A value that can't be parsed. faults: path inside the value -> message for the client."""
+
+    def __init__(self, message: str, path: str = "", faults: Mapping[str, str] | None = None):
+        super().__init__(message)
+        self.faults = faults or {path: message}
 
 
 _NAMES = {
@@ -73,7 +136,14 @@ _NAMES = {
         ("weekdays", "day", WEEKDAYS),
         ("weekends", "day", WEEKENDS),
     )
+} | {
+    "open_period": (True, "open_period", ()),
+    "open_recurring": (True, "open_recurring", ()),
+    "block_recurring": (False, "recurring", ()),
+    "replace_day": (True, "replace_day", ()),
+    "block_holidays": (False, "holidays", ()),
 }
+CONSTRAINT_NAMES = tuple(_NAMES)
 
 
 def parse_constraints(raw: object) -> ConstraintRules:
@@ -88,9 +158,21 @@ def parse_constraints(raw: object) -> ConstraintRules:
         raise ConstraintError({"": [f"At most {MAX_RULES} constraints."]})
     errors: dict[str, list[str]] = {}
     rules = [_parse_rule(item, str(index), errors) for index, item in enumerate(raw)]
+    _refuse_repeated_days(rules, errors)
     if errors:
         raise ConstraintError(errors)
     return tuple(rule for rule in rules if rule)
+
+
+def _refuse_repeated_days(
+    rules: Sequence[ConstraintRule | None], errors: dict[str, list[str]]
+) -> None:
+    days = set()
+    for index, rule in enumerate(rules):
+        if rule and isinstance(rule.details, DayHours):
+            if rule.details.day in days:
+                errors[f"{index}.{rule.name}.date"] = ["Another rule replaces this day."]
+            days.add(rule.details.day)
 
 
 def _parse_rule(item: object, path: str, errors: dict[str, list[str]]) -> ConstraintRule | None:
@@ -114,17 +196,35 @@ def _read_params(
 ) -> ConstraintRule | None:
     allow, kind, days = _NAMES[name]
     values: dict[str, Any] = {}
-    for param, read in _PARAMS[kind, days]:
+    readers = (*_PARAMS[kind, days], *_OPTIONAL.get(kind, ()), _LABEL)
+    required = len(_PARAMS[kind, days])
+    faults: dict[str, list[str]] = {}
+    for position, (param, read) in enumerate(readers):
         try:
-            if param not in params:
+            if param in params:
+                values[param] = read(params[param])
+            elif position < required:
                 raise _Wrong("This field is required.")
-            values[param] = read(params[param])
         except _Wrong as wrong:
-            errors[f"{path}.{param}"] = [str(wrong)]
-    if len(values) < len(_PARAMS[kind, days]):
+            faults |= {f"{path}.{param}{inside}": [text] for inside, text in wrong.faults.items()}
+    if faults:
+        errors.update(faults)
         return None
+    try:
+        details = _MAKE_DETAILS[kind](values) if kind in _MAKE_DETAILS else None
+    except DateRuleError as error:
+        errors[f"{path}.{error.param}"] = [str(error)]
+        return None
+    has_bounds = details is None
     rule = ConstraintRule(
-        allow, kind, values.get("day", days), values.get("start"), values.get("end"), name
+        allow,
+        kind,
+        values.get("day", days),
+        values.get("start") if has_bounds else None,
+        values.get("end") if has_bounds else None,
+        name,
+        values.get("name", ""),
+        details,
     )
     if not _is_in_order(rule):
         errors[f"{path}.end"] = [_OUT_OF_ORDER[kind]]
@@ -136,6 +236,7 @@ _OUT_OF_ORDER = {
     "hours": "Must differ from start.",
     "day_and_time": "Must differ from start.",
     "period": "Must be after start.",
+    "open_period": "Must be after start.",
 }
 
 
@@ -207,26 +308,189 @@ def _make_bound(day: str, time: str, offset: str | None) -> PeriodBound:
     return PeriodBound(seconds - shift, shift)
 
 
+_CONTROL_OR_BREAK = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _read_label(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Wrong("Must be a string.")
+    if len(value) > MAX_LABEL:
+        raise _Wrong(f"Must have at most {MAX_LABEL} characters.")
+    if _CONTROL_OR_BREAK.search(value):
+        raise _Wrong("May not contain control characters or line breaks.")
+    return value
+
+
+def _read_wall_time(value: object) -> int:
+    """Parse a wall-clock time or date (midnight) into a reading."""
+    try:
+        bound = _read_bound(value)
+    except _Wrong:
+        bound = PeriodBound(0, 0)
+    if bound.offset is not None:
+        raise _Wrong("Expected YYYY-MM-DD HH:MM:SS or a date, in the years 1970 to 2199.")
+    return bound.seconds
+
+
+def _read_date(value: object) -> int:
+    """Parse a date into the reading of its midnight."""
+    if not isinstance(value, str) or len(value) != len("2026-12-24"):
+        raise _Wrong(_NO_DATE)
+    try:
+        return _read_wall_time(value)
+    except _Wrong:
+        raise _Wrong(_NO_DATE) from None
+
+
+_NO_DATE = "Expected a date such as 2026-12-24, in the years 1970 to 2199."
+
+
+def _read_duration(value: object) -> int:
+    try:
+        return elapsed_seconds(value, least=60, most=MAX_DURATION)  # type: ignore[arg-type]
+    except DurationError as error:
+        raise _Wrong(str(error)) from error
+
+
+def _read_rrule(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Wrong("Must be a string.")
+    try:
+        return read_rrule(value)
+    except RecurrenceRuleError as error:
+        raise _Wrong(str(error)) from error
+
+
+def _read_windows(value: object) -> tuple[tuple[int, int], ...]:
+    if not isinstance(value, list):
+        raise _Wrong("Expected a list of windows.")
+    if len(value) > MAX_WINDOWS:
+        raise _Wrong(f"At most {MAX_WINDOWS} windows.")
+    windows: list[tuple[int, int]] = []
+    faults: dict[str, str] = {}
+    for index, item in enumerate(value):
+        try:
+            windows.append(_read_window(item))
+        except _Wrong as wrong:
+            faults |= {f".{index}{inside}": text for inside, text in wrong.faults.items()}
+    if faults:
+        raise _Wrong("Wrong windows.", faults=faults)
+    return tuple(sorted(windows))
+
+
+def _read_window(item: object) -> tuple[int, int]:
+    if not isinstance(item, dict):
+        raise _Wrong("Expected an object with start and end.")
+    times, faults = [], {}
+    for param, read in _TIMES:
+        try:
+            if param not in item:
+                raise _Wrong("This field is required.")
+            times.append(read(item[param]))
+        except _Wrong as wrong:
+            faults[f".{param}"] = str(wrong)
+    if faults:
+        raise _Wrong("Wrong times.", faults=faults)
+    start, end = times
+    if end <= start:
+        raise _Wrong("Must be after start.", ".end")
+    return start, end
+
+
+def _read_code(value: object) -> str:
+    if isinstance(value, str) and len(value) <= 40:
+        return value
+    raise _Wrong("Expected a code.")
+
+
+def _read_country(value: object) -> str:
+    return _read_code(value).upper()
+
+
+def _read_categories(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _Wrong("Expected a list of categories.")
+    if len(value) > MAX_CATEGORIES:
+        raise _Wrong(f"At most {MAX_CATEGORIES} categories.")
+    for index, item in enumerate(value):
+        if not isinstance(item, str):
+            raise _Wrong("Must be a string.", f".{index}")
+    return tuple(value)
+
+
 _TIMES = (("start", _read_start_time), ("end", _read_end_time))
-_PARAMS = {
+_PERIOD = (("start", _read_bound), ("end", _read_bound))
+_RECURRING = (("start", _read_wall_time), ("duration", _read_duration), ("rrule", _read_rrule))
+_PARAMS: dict[tuple[str, tuple[int, ...]], tuple[tuple[str, Callable[[object], Any]], ...]] = {
     ("day", ()): (("day", _read_day),),
     ("day", WEEKDAYS): (),
     ("day", WEEKENDS): (),
     ("hours", ()): _TIMES,
     ("day_and_time", ()): (("day", _read_day), *_TIMES),
-    ("period", ()): (("start", _read_bound), ("end", _read_bound)),
+    ("period", ()): _PERIOD,
+    ("open_period", ()): _PERIOD,
+    ("open_recurring", ()): _RECURRING,
+    ("recurring", ()): _RECURRING,
+    ("replace_day", ()): (("date", _read_date), ("windows", _read_windows)),
+    ("holidays", ()): (("country", _read_country),),
+}
+_OPTIONAL = {"holidays": (("subdivision", _read_code), ("categories", _read_categories))}
+_LABEL = ("name", _read_label)
+
+
+def _make_recurrence(values: dict[str, Any]) -> Recurrence:
+    return make_recurrence(values["start"], values["duration"], values["rrule"])
+
+
+_MAKE_DETAILS: dict[str, Callable[[dict[str, Any]], Recurrence | DayHours | HolidayCalendar]] = {
+    "open_recurring": _make_recurrence,
+    "recurring": _make_recurrence,
+    "replace_day": lambda values: DayHours(values["date"], values["windows"]),
+    "holidays": lambda values: make_holiday_calendar(
+        values["country"], values.get("subdivision", ""), values.get("categories", ())
+    ),
 }
 
 
-def render_constraint(rule: ConstraintRule) -> dict[str, dict[str, int | str | None]]:
+def render_constraint(rule: ConstraintRule) -> dict[str, dict[str, Any]]:
     """Return the API's form: {"allow_day_and_time": {"day": "Monday", "start": 9, "end": 17}}."""
-    values = {
-        "day": DAY_NAMES[rule.days[0]] if rule.days else None,
-        "start": _render_bound(rule.start),
-        "end": _render_bound(rule.end),
+    if rule.details is not None and not isinstance(rule.details, Schedule):
+        params = _render_details(rule.details)
+    else:
+        values = {
+            "day": DAY_NAMES[rule.days[0]] if rule.days else None,
+            "start": _render_bound(rule.start),
+            "end": _render_bound(rule.end),
+        }
+        _, kind, days = _NAMES[rule.name]
+        params = {param: values[param] for param, _ in _PARAMS[kind, days]}
+    return {rule.name: params | {"name": rule.label} if rule.label else params}
+
+
+def _render_details(details: Recurrence | DayHours | HolidayCalendar) -> dict[str, Any]:
+    if isinstance(details, Recurrence):
+        return {
+            "start": render_period_bound(PeriodBound(details.start)),
+            "duration": duration_in_words(details.duration),
+            "rrule": details.rrule,
+        }
+    if isinstance(details, DayHours):
+        windows = [
+            {"start": _render_bound(start), "end": _render_bound(end)}
+            for start, end in details.windows
+        ]
+        return {"date": render_day(details.day), "windows": windows}
+    given = {
+        "country": details.country,
+        "subdivision": details.subdivision,
+        "categories": list(details.categories),
     }
-    _, kind, days = _NAMES[rule.name]
-    return {rule.name: {param: values[param] for param, _ in _PARAMS[kind, days]}}
+    return {param: value for param, value in given.items() if value}
+
+
+def render_day(reading: int) -> str:
+    """Return the date of a reading: 2026-12-24."""
+    return datetime.fromtimestamp(reading, UTC).date().isoformat()
 
 
 def _render_bound(bound: int | PeriodBound | None) -> int | str | None:
@@ -245,16 +509,38 @@ def render_period_bound(bound: PeriodBound) -> str:
     return moment.astimezone(timezone(timedelta(seconds=bound.offset))).isoformat()
 
 
+class ListPattern(NamedTuple):
+    """The effect of one list with rules that the order of a list matters for.
+
+    The weekly time within `schedule` (None: without one), plus `recurring`, less `holidays`, on
+    `days` their hours instead, cut by `allowed` (allow_period), plus `opened` (open_period). The
+    list's other blocks come last: they are among those of the WeeklyPattern.
+    """
+
+    week: tuple[Span, ...]
+    recurring: tuple[Recurrence, ...]
+    holidays: tuple[HolidayCalendar, ...]
+    days: tuple[DayHours, ...]
+    allowed: ConstraintRules
+    opened: ConstraintRules
+    schedule: "WeeklyPattern | None"
+
+
 class WeeklyPattern(NamedTuple):
     """The combined effect of several lists of rules, on any wall clock.
 
     week: open readings of a week, in seconds from Monday 00:00. allowed: the allow_period rules, a
-    tuple for each list that has any. blocked: the block_period rules of all lists.
+    tuple for each list that has any. blocked, repeated: the block_period and block_recurring rules
+    of all lists. ordered: the lists with rules of `_ORDERED_KINDS`, which `week` and `allowed` do
+    not contain. windows: how many windows a week has at most, single dates aside.
     """
 
     week: tuple[Span, ...]
     allowed: tuple[ConstraintRules, ...]
     blocked: ConstraintRules
+    repeated: tuple[Recurrence, ...]
+    ordered: tuple[ListPattern, ...]
+    windows: int
 
 
 def open_windows(
@@ -273,22 +559,83 @@ def open_windows(
 
 def is_worth_keeping(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
     """Return whether the expansion of the rules in the range is small enough to cache."""
-    return len(make_weekly_pattern(lists).week) * (end - start) <= _CACHED_WINDOWS * _WEEK
+    return make_weekly_pattern(lists).windows * (end - start) <= _CACHED_WINDOWS * _WEEK
 
 
 @lru_cache(maxsize=512)
 def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
     """Combine several lists of rules. Cached: the pattern does not depend on range or zone."""
+    lists = tuple(part for rules in lists for part in _independent_lists(rules))
+    plain = [rules for rules in lists if not _has_order(rules)]
+    ordered = tuple(_make_list_pattern(rules) for rules in lists if _has_order(rules))
     week: Intervals = [(0, _WEEK)]
-    for rules in lists:
-        week = intersect(week, allowed_week(rules))
-    for rule in _rules_by_effect(lists, allow=False):
-        week = subtract(week, blocked_week(rule)) if rule.kind != "period" else week
-    periods = (
-        tuple(rule for rule in rules if rule.allow and rule.kind == "period") for rules in lists
+    for rules in plain:
+        week = intersect(week, open_week(rules))
+    blocks = _rules_by_effect(lists, allow=False)
+    repeated = details_of(blocks, "recurring")
+    daily = len(repeated) + sum(len(pattern.recurring) for pattern in ordered)
+    return WeeklyPattern(
+        tuple(week),
+        tuple(filter(None, (rules_of(rules, "period", allow=True) for rules in plain))),
+        rules_of(blocks, "period", allow=False),
+        repeated,
+        ordered,
+        len(week) + sum(_windows_of(pattern) for pattern in ordered) + 7 * daily,
     )
-    blocked = tuple(rule for rule in _rules_by_effect(lists, allow=False) if rule.kind == "period")
-    return WeeklyPattern(tuple(week), tuple(filter(None, periods)), blocked)
+
+
+def _windows_of(pattern: ListPattern) -> int:
+    return len(pattern.week) + (pattern.schedule.windows if pattern.schedule else 0)
+
+
+def _independent_lists(rules: ConstraintRules) -> tuple[ConstraintRules, ...]:
+    """Return the list's schedule and its own rules apart if the latter only narrow the former."""
+    schedule, own = split_schedule(rules)
+    if schedule is None or any(rule.kind in _CHANGING_KINDS for rule in own):
+        return (rules,)
+    return schedule, own
+
+
+def _has_order(rules: ConstraintRules) -> bool:
+    return any(rule.kind in _ORDERED_KINDS for rule in rules)
+
+
+def _make_list_pattern(rules: ConstraintRules) -> ListPattern:
+    schedule, _ = split_schedule(rules)
+    return ListPattern(
+        () if is_closed_but_for_openings(rules) else tuple(open_week(rules)),
+        details_of(rules, "open_recurring"),
+        details_of(rules, "holidays"),
+        details_of(rules, "replace_day"),
+        rules_of(rules, "period", allow=True),
+        rules_of(rules, "open_period", allow=True),
+        None if schedule is None else make_weekly_pattern((schedule,)),
+    )
+
+
+def is_closed_but_for_openings(rules: ConstraintRules) -> bool:
+    """Return whether the list has rules that open time, but none that allows any, or a schedule."""
+    kinds = {rule.kind for rule in rules if rule.allow}
+    return not kinds.isdisjoint(OPENING_KINDS) and kinds.isdisjoint(
+        (*WEEKLY_KINDS, "period", SCHEDULE)
+    )
+
+
+def open_week(rules: ConstraintRules) -> Intervals:
+    """Return the readings of a week that the weekly rules of one list leave open."""
+    week = allowed_week(rules)
+    for rule in rules:
+        if not rule.allow and rule.kind in WEEKLY_KINDS:
+            week = subtract(week, blocked_week(rule))
+    return week
+
+
+def rules_of(rules: Iterable[ConstraintRule], kind: str, *, allow: bool) -> ConstraintRules:
+    return tuple(rule for rule in rules if rule.kind == kind and rule.allow is allow)
+
+
+def details_of(rules: Iterable[ConstraintRule], kind: str) -> tuple[Any, ...]:
+    return tuple(rule.details for rule in rules if rule.kind == kind)
 
 
 def _rules_by_effect(lists: Iterable[ConstraintRules], *, allow: bool) -> list[ConstraintRule]:
@@ -355,15 +702,40 @@ def windows_of_week(windows: Iterable[tuple[int, int, int]]) -> Intervals:
 def _expand(plan: WeeklyPattern, zone: str, start: int, end: int) -> tuple[Span, ...]:
     windows = []
     for since, until, offset in offset_segments(zone, start, end):
-        readings = repeat_week(plan.week, since + offset, until + offset)
-        for rules in plan.allowed:
-            readings = intersect(readings, period_readings(rules, offset))
-        readings = subtract(readings, period_readings(plan.blocked, offset))
+        readings = _open_readings(plan, zone, since + offset, until + offset, offset)
         windows += [(lo - offset, hi - offset) for lo, hi in readings]
     return tuple(join(windows))
 
 
+def _open_readings(plan: WeeklyPattern, zone: str, lo: int, hi: int, offset: int) -> Intervals:
+    """Return the open readings in [lo, hi), for a clock `offset` seconds ahead of UTC."""
+    readings = repeat_week(plan.week, lo, hi)
+    for rules in plan.allowed:
+        readings = intersect(readings, period_readings(rules, offset))
+    for pattern in plan.ordered:
+        readings = intersect(readings, _ordered_readings(pattern, zone, lo, hi, offset))
+    readings = subtract(readings, period_readings(plan.blocked, offset))
+    if plan.repeated:
+        readings = subtract(readings, recurring_readings(plan.repeated, zone, lo, hi))
+    return readings
+
+
 _expand_cached = lru_cache(maxsize=64)(_expand)
+
+
+def _ordered_readings(pattern: ListPattern, zone: str, lo: int, hi: int, offset: int) -> Intervals:
+    """Return the readings in [lo, hi) that the list opens, its last blocks aside."""
+    readings = repeat_week(pattern.week, lo, hi)
+    if pattern.schedule:
+        under = _open_readings(pattern.schedule, zone, lo, hi, offset)
+        readings = intersect(readings, under)
+    readings = unite(readings, recurring_readings(pattern.recurring, zone, lo, hi))
+    readings = subtract(readings, holiday_readings(pattern.holidays, lo, hi))
+    readings = subtract(readings, replaced_day_readings(pattern.days))
+    readings = unite(readings, replacement_hours_readings(pattern.days))
+    if pattern.allowed:
+        readings = intersect(readings, period_readings(pattern.allowed, offset))
+    return intersect(unite(readings, period_readings(pattern.opened, offset)), [(lo, hi)])
 
 
 def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
@@ -375,7 +747,7 @@ def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
     return intersect(join(spans), [(lo, hi)])
 
 
-def period_readings(rules: ConstraintRules, offset: int) -> Intervals:
+def period_readings(rules: Iterable[ConstraintRule], offset: int) -> Intervals:
     """Return the readings within any period, for a clock `offset` seconds ahead of UTC."""
     return normalise((_reading(rule.start, offset), _reading(rule.end, offset)) for rule in rules)
 

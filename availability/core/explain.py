@@ -1,26 +1,54 @@
 """Explain availability: segments of a range, each free or with all reasons why it is not."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from availability.core.busy_items import (
+    NO_BUFFERS,
+    Buffers,
+    BusyItem,
+    capacity_of,
+    full_times,
+    full_times_with_buffers,
+    have_equal_buffers,
+)
 from availability.core.constraints import (
     DAY_NAMES,
     EVERY_DAY,
+    OPENING_KINDS,
+    SCHEDULE,
     WEEKDAYS,
     WEEKENDS,
+    WEEKLY_KINDS,
     ConstraintRule,
     ConstraintRules,
     PeriodBound,
+    Schedule,
     allow_rules_by_kind,
     allowed_days,
     blocked_week,
+    details_of,
+    is_closed_but_for_openings,
     open_windows,
     period_readings,
+    render_day,
     render_period_bound,
     repeat_week,
+    rules_of,
+    split_schedule,
     windows_of_week,
     windows_starting_on,
+)
+from availability.core.date_rules import (
+    DayHours,
+    HolidayCalendar,
+    Recurrence,
+    holidays_between,
+    recurring_readings,
+    replaced_day_readings,
+    replacement_hours_readings,
 )
 from availability.core.intervals import (
     Intervals,
@@ -34,28 +62,20 @@ from availability.core.intervals import (
 )
 from availability.core.slots import TooManySlots
 from availability.core.zones import DAY, offset_segments
+from common.durations import duration_in_words
 
 SOURCES = ("resource", "project", "request")
 _WEEK = 7 * DAY
 
 
-class BusyItem(NamedTuple):
-    """Busy time in epoch seconds; type: "event" or "hold"."""
-
-    start: int
-    end: int
-    type: str
-    id: uuid.UUID | None
-
-
 class Reason(NamedTuple):
-    """Why a segment is not free. type: constraint, event, hold, buffer, notice, past, limit or
-    calendar.
+    """Why a segment is not free. type: constraint, event, hold, capacity, buffer, notice,
+    past, limit or calendar.
 
-    Constraints have a source (resource, project, request) and rules. A reason of type event, hold
-    or buffer has an event_id or a reservation_id, one of type calendar a calendar_id. text: one
-    sentence that never tells what an event is about. public_text: replaces it for the public,
-    unless empty.
+    Constraints have a source (schedule, resource, project, request) and rules. A reason of type
+    event, hold or buffer has an event_id or a reservation_id, one of type calendar a calendar_id.
+    text: one sentence that never tells what an event is about. public_text: replaces it for the
+    public, unless empty.
     """
 
     type: str
@@ -89,10 +109,10 @@ def explain(
     zone: str,
     rules: tuple[ConstraintRules, ...],
     busy: Sequence[BusyItem],
-    closed: Sequence[Span] = (),
+    closed: Mapping[str, Sequence[Span]] = MappingProxyType({}),
     start: int,
     end: int,
-    buffer: int = 0,
+    buffers: Buffers = NO_BUFFERS,
     past_before: int | None = None,
     notice_before: int | None = None,
     horizon_after: int | None = None,
@@ -101,10 +121,11 @@ def explain(
 ) -> list[Segment]:
     """Return segments that cover [start, end) (epoch seconds); neighbours differ in their reasons.
 
-    rules: the lists of resource, project and request. buffer: seconds around each busy item.
-    closed: spans closed by a limit. past_before, notice_before, horizon_after: instants before or
-    after which nothing is free. throughout: reasons for the whole range. The available segments
-    equal the result of free_intervals for the same input. Raises TooManySegments.
+    rules: the lists of resource, project and request. buffers: of the project that asks. closed: by
+    unit (day, week, month), the periods that a limit closes. past_before, notice_before,
+    horizon_after: instants before or after which nothing is free. throughout: reasons for the whole
+    range. The available segments equal the result of free_intervals for the same input. Raises
+    TooManySegments.
 
     free_intervals loses the reasons. Here each rule and busy item stays a separate cause with its
     spans, and one sweep over all their ends finds which apply together. That is slower: call
@@ -112,13 +133,16 @@ def explain(
     """
     causes = [
         *_constraint_causes(rules, zone, start, end),
-        *_busy_causes(busy, buffer),
+        *_busy_causes(busy, buffers),
         (
             Reason("notice", None, (), None, "Starts within the minimum notice."),
             _before(notice_before, start),
         ),
         (Reason("past", None, (), None, "Is in the past."), _before(past_before, start)),
-        (Reason("limit", None, (), None, "Daily limit reached."), normalise(closed)),
+        *(
+            (Reason("limit", None, (), None, _LIMIT_TEXTS[unit]), normalise(spans))
+            for unit, spans in closed.items()
+        ),
         (
             Reason("limit", None, (), None, "Beyond the booking window."),
             _span_from(horizon_after, end),
@@ -174,13 +198,41 @@ def _append(segments: list[Segment], segment: Segment) -> None:
     segments.append(segment)
 
 
-def _busy_causes(busy: Sequence[BusyItem], buffer: int) -> Iterator[Cause]:
-    within = f"Within the buffer of {_duration_text(buffer)} around"
+def _busy_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
+    yield from _capacity_causes(busy, buffers)
     for item in busy:
+        if item.capacity > 1:
+            continue
         yield _busy_reason(item, item.type, _BUSY_TEXTS[item.type]), [(item.start, item.end)]
-        if buffer:
-            beside = [(item.start - buffer, item.start), (item.end, item.end + buffer)]
-            yield _busy_reason(item, "buffer", f"{within} {_BUSY_WORDS[item.type]}."), beside
+        since, until = item.blocked_span(buffers)
+        before, after = (since, item.start), (item.end, until)
+        sides = (
+            [("around", [before, after])]
+            if item.start - since == until - item.end
+            else [("before", [before]), ("after", [after])]
+        )
+        for side, spans in sides:
+            if length := spans[0][1] - spans[0][0]:
+                text = f"{_buffer_text(length)} {side} {_BUSY_WORDS[item.type]}."
+                yield _busy_reason(item, "buffer", text), spans
+
+
+def _buffer_text(seconds: int) -> str:
+    return f"Within the buffer of {_duration_text(seconds)}"
+
+
+def _capacity_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
+    capacity, full = capacity_of(busy), full_times(busy)
+    if capacity == 1:
+        return
+    yield Reason("capacity", None, (), None, f"All {capacity} places are taken."), full
+    beside = subtract(full_times_with_buffers(busy, buffers), full)
+    if beside:
+        units = [item for item in busy if item.capacity > 1]
+        is_equal = have_equal_buffers(units, buffers)
+        within = f"{_buffer_text(buffers.longest)} around" if is_equal else "Within the buffers of"
+        text = f"{within} bookings that take all {capacity} places."
+        yield Reason("buffer", None, (), None, text), beside
 
 
 def _busy_reason(item: BusyItem, type_: str, text: str) -> Reason:
@@ -189,6 +241,11 @@ def _busy_reason(item: BusyItem, type_: str, text: str) -> Reason:
     return Reason(type_, None, (), item.id, text)
 
 
+_LIMIT_TEXTS = {
+    "day": "Daily limit reached.",
+    "week": "Weekly limit reached.",
+    "month": "Monthly limit reached.",
+}
 _BUSY_TEXTS = {"event": "Overlaps an event.", "hold": "Held for another booking."}
 _BUSY_WORDS = {"event": "an event", "hold": "a hold"}
 
@@ -198,25 +255,155 @@ def _constraint_causes(
 ) -> Iterator[Cause]:
     segments = offset_segments(zone, start, end)
     for source, rules in zip(SOURCES, lists, strict=False):
-        for kind, unread in _closed_weeks(allow_rules_by_kind(rules)).items():
-            allowing = allow_rules_by_kind(rules)[kind]
-            text = f"Outside the {source}'s {_KIND_TEXTS[kind]}: {_list_text(allowing)}."
-            yield (
-                Reason("constraint", source, allowing, None, text),
-                _instants_of_week(unread, segments),
+        schedule, own = split_schedule(rules)
+        times = _ListTimes(own, zone, segments)
+        if schedule is not None:
+            under = _ListTimes(schedule, zone, segments)
+            for reason, spans in _list_causes(SCHEDULE, schedule, under, start, end):
+                yield reason, subtract(spans, times.beside_week)
+        has_base = schedule is not None
+        yield from _list_causes(source, own, times, start, end, has_base=has_base)
+
+
+def _list_causes(
+    source: str,
+    rules: ConstraintRules,
+    times: "_ListTimes",
+    start: int,
+    end: int,
+    *,
+    has_base: bool = False,
+) -> Iterator[Cause]:
+    """has_base: the list lies over a schedule, so its rules that open time close no other time."""
+    yield from _weekly_causes(source, rules, times)
+    if not has_base and is_closed_but_for_openings(rules):
+        opening = tuple(rule for rule in rules if rule.kind in OPENING_KINDS)
+        spans = complement(times.beside_week, start, end)
+        yield _rules_reason(source, opening, f"Outside the {source}'s extra hours"), spans
+    yield from _date_causes(source, rules, times, start, end)
+
+
+class _ListTimes:
+    """When the rules of one list apply, in instants.
+
+    opened: by open_period. replaced: dates with their own hours. beside_week: where the weekly
+    rules do not count, because a rule that comes after them opens the time or replaces the date.
+    """
+
+    def __init__(self, rules: ConstraintRules, zone: str, segments: "Segments") -> None:
+        self.zone, self.segments = zone, segments
+        self.days: tuple[DayHours, ...] = details_of(rules, "replace_day")
+        self.opened = self.of_periods(rules_of(rules, "open_period", allow=True))
+        self.replaced = self.of_spans(replaced_day_readings(self.days))
+        recurring = self.of_recurrences(details_of(rules, "open_recurring"))
+        self.beside_dates = unite(self.opened, self.replaced)
+        self.beside_week = unite(self.beside_dates, recurring)
+
+    def of_readings(self, readings_of: Callable[[int, int], Intervals]) -> Intervals:
+        """Convert the readings in each stretch of constant offset, given (lo, hi), to instants."""
+        return join(
+            (lo - offset, hi - offset)
+            for since, until, offset in self.segments
+            for lo, hi in clip(
+                readings_of(since + offset, until + offset), since + offset, until + offset
             )
-        periods = allow_rules_by_kind(rules).get("period")
-        if periods:
-            text = f"Outside the {source}'s {_KIND_TEXTS['period']}: {_list_text(periods)}."
-            spans = complement(_instants_of_periods(periods, segments), start, end)
-            yield Reason("constraint", source, periods, None, text), spans
-        for rule in rules:
-            if not rule.allow:
-                text = f"Blocked by the {source}'s rule: {_rule_text(rule)}."
-                yield (
-                    Reason("constraint", source, (rule,), None, text),
-                    _blocked_instants(rule, segments),
-                )
+        )
+
+    def of_spans(self, readings: Intervals) -> Intervals:
+        return self.of_readings(lambda lo, hi: readings)
+
+    def of_week(self, week: Intervals) -> Intervals:
+        return self.of_readings(lambda lo, hi: repeat_week(week, lo, hi))
+
+    def of_periods(self, rules: ConstraintRules) -> Intervals:
+        return join(
+            (lo - offset, hi - offset)
+            for since, until, offset in self.segments
+            for lo, hi in clip(period_readings(rules, offset), since + offset, until + offset)
+        )
+
+    def of_recurrences(self, recurrences: tuple[Recurrence, ...]) -> Intervals:
+        if not recurrences:
+            return []
+        return self.of_readings(lambda lo, hi: recurring_readings(recurrences, self.zone, lo, hi))
+
+    def holidays(self, calendar: HolidayCalendar) -> dict[str, Intervals]:
+        """Return the whole local days of each holiday, by its name."""
+        if not self.segments:
+            return {}
+        first, last = self.segments[0], self.segments[-1]
+        span = first[0] + first[2] - DAY, last[1] + last[2] + DAY
+        days: dict[str, list[Span]] = {}
+        for holiday in holidays_between(calendar, *span):
+            days.setdefault(holiday.name, []).append((holiday.day, holiday.day + DAY))
+        return {name: self.of_spans(normalise(spans)) for name, spans in days.items()}
+
+
+def _weekly_causes(source: str, rules: ConstraintRules, times: _ListTimes) -> Iterator[Cause]:
+    by_kind = allow_rules_by_kind(rules)
+    for kind, unread in _closed_weeks(by_kind).items():
+        text = f"Outside the {source}'s {_KIND_TEXTS[kind]}"
+        spans = subtract(times.of_week(unread), times.beside_week)
+        yield _rules_reason(source, by_kind[kind], text), spans
+    for rule in rules:
+        if not rule.allow and rule.kind in WEEKLY_KINDS:
+            spans = subtract(times.of_week(blocked_week(rule)), times.beside_week)
+            yield _block_rule_reason(source, rule), spans
+
+
+def _date_causes(
+    source: str, rules: ConstraintRules, times: _ListTimes, start: int, end: int
+) -> Iterator[Cause]:
+    for rule in rules:
+        if isinstance(rule.details, HolidayCalendar):
+            for name, spans in times.holidays(rule.details).items():
+                reason = _block_rule_reason(source, rule, f"public holiday: {name}")
+                yield reason, subtract(spans, times.beside_dates)
+        elif isinstance(rule.details, DayHours):
+            spans = times.of_spans(_closed_hours(rule.details))
+            text = f"Outside the {source}'s hours of the day"
+            yield _rules_reason(source, (rule,), text), subtract(spans, times.opened)
+    periods = rules_of(rules, "period", allow=True)
+    if periods:
+        spans = complement(times.of_periods(periods), start, end)
+        text = f"Outside the {source}'s {_KIND_TEXTS['period']}"
+        yield _rules_reason(source, periods, text), subtract(spans, times.opened)
+    for rule in rules:
+        if not rule.allow and rule.kind == "period":
+            yield _block_rule_reason(source, rule), times.of_periods((rule,))
+        elif rule.kind == "recurring":
+            yield (
+                _block_rule_reason(source, rule),
+                times.of_recurrences(details_of((rule,), rule.kind)),
+            )
+
+
+def _closed_hours(day: DayHours) -> Intervals:
+    return subtract(replaced_day_readings((day,)), replacement_hours_readings((day,)))
+
+
+def _rules_reason(source: str, rules: ConstraintRules, text: str) -> Reason:
+    """The reason that none of the rules opens the time."""
+    return _reason_with_public_text(
+        "constraint", source, rules, lambda shown: f"{text}: {_list_text(shown)}."
+    )
+
+
+def _block_rule_reason(source: str, rule: ConstraintRule, what: str = "") -> Reason:
+    def text(shown: ConstraintRules) -> str:
+        words = _rule_text(shown[0])
+        return f"Blocked by the {source}'s rule: {f'{words}, {what}' if what else words}."
+
+    return _reason_with_public_text("constraint", source, (rule,), text)
+
+
+def _reason_with_public_text(
+    type_: str, source: str, rules: ConstraintRules, text: Callable[[ConstraintRules], str]
+) -> Reason:
+    """Names of rules are the owner's words: the public text leaves them out."""
+    plain = tuple(rule._replace(label="") for rule in rules)
+    public_text = text(plain) if plain != rules else ""
+    return Reason(type_, source, rules, None, text(rules), public_text=public_text)
 
 
 def _closed_weeks(by_kind: dict[str, ConstraintRules]) -> dict[str, Intervals]:
@@ -244,28 +431,6 @@ def _closed_weeks(by_kind: dict[str, ConstraintRules]) -> dict[str, Intervals]:
 Segments = Sequence[tuple[int, int, int]]
 
 
-def _instants_of_week(week: Intervals, segments: Segments) -> Intervals:
-    return join(
-        (lo - offset, hi - offset)
-        for since, until, offset in segments
-        for lo, hi in repeat_week(week, since + offset, until + offset)
-    )
-
-
-def _instants_of_periods(rules: ConstraintRules, segments: Segments) -> Intervals:
-    return join(
-        (lo - offset, hi - offset)
-        for since, until, offset in segments
-        for lo, hi in clip(period_readings(rules, offset), since + offset, until + offset)
-    )
-
-
-def _blocked_instants(rule: ConstraintRule, segments: Segments) -> Intervals:
-    if rule.kind == "period":
-        return _instants_of_periods((rule,), segments)
-    return _instants_of_week(blocked_week(rule), segments)
-
-
 _KIND_TEXTS = {
     "day": "days",
     "hours": "opening hours",
@@ -286,13 +451,34 @@ _LISTED = 5
 
 
 def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
-    """Return such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00" or "Monday to Friday"."""
-    if rule.kind == "period":
+    """Return such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00" or "Monday to Friday".
+
+    The name of the rule stands first: "Renovation (2026-08-01 00:00:00 to 2026-08-08 00:00:00)".
+    """
+    words = _effect_text(rule, allowing=allowing)
+    return f"{rule.label} ({words})" if rule.label else words
+
+
+def _effect_text(rule: ConstraintRule, *, allowing: bool) -> str:
+    if rule.details is not None and not isinstance(rule.details, Schedule):
+        return _details_text(rule.details)
+    if rule.kind in ("period", "open_period"):
         return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
     times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"
     if rule.kind == "hours":
         return times if allowing else f"{times} every day"
     return f"{_days_text(rule.days)} {times}".strip()
+
+
+def _details_text(details: Recurrence | DayHours | HolidayCalendar) -> str:
+    if isinstance(details, Recurrence):
+        first = render_period_bound(PeriodBound(details.start))
+        return f"{duration_in_words(details.duration)} from {first}, repeated: {details.rrule}"
+    if isinstance(details, DayHours):
+        windows = [f"{_time_text(start)} to {_time_text(end)}" for start, end in details.windows]
+        return f"{render_day(details.day)} {', '.join(windows) or 'closed'}"
+    words = [details.country, details.subdivision, *details.categories]
+    return f"holidays of {' '.join(filter(None, words))}"
 
 
 def _days_text(days: tuple[int, ...]) -> str:

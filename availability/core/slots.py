@@ -105,10 +105,10 @@ def find_slots(
 ) -> list[Slot]:
     """Return the slots (start, end, keys of the free timelines) within the range, sorted by start.
 
-    Modes: roundrobin_prioritized (and roundrobin_random, for timelines that the caller has
-    shuffled) returns the first free timeline, mutual requires all to be free, exclusive returns
-    every free one. Raises TooManySlots as soon as the result has more than `limit` keys, counted
-    in every slot; TooManyStarts.
+    Modes: roundrobin_prioritized (and roundrobin_random and roundrobin_fair, for timelines that the
+    caller has ordered) returns the first free timeline, mutual requires all to be free, exclusive
+    returns every free one. Raises TooManySlots as soon as the result has more than `limit` keys,
+    counted in every slot; TooManyStarts.
     """
     if not timelines:
         return []
@@ -223,6 +223,7 @@ def _write_slots(found: dict[Any, Any], length: int | None) -> list[Slot]:
 _MODES = {
     "roundrobin_prioritized": _first_free,
     "roundrobin_random": _first_free,
+    "roundrobin_fair": _first_free,
     "mutual": _all_free,
     "exclusive": _every_free,
 }

@@ -1,5 +1,6 @@
 """Serializer fields that several bodies use."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -9,8 +10,17 @@ from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
 from availability.parameters import MAX_RANGE
+from common.api.fields import (
+    IdField,
+    ListOf,
+    ObjectSerializer,
+    OneLineField,
+    SmallIntField,
+    array_as_object,
+)
 from common.durations import DurationError, resolve_time
 from common.instants import InstantError, parse_date, parse_instant
+from common.openapi.components import ID
 
 MINUTE, DAY = 60, 86_400
 MAX_RESOURCES = 500
@@ -34,6 +44,117 @@ class ConstraintsField(serializers.Field):
             return parse_constraints(data)
         except ConstraintError as error:
             raise serializers.ValidationError(error.errors) from error
+
+
+@extend_schema_field(
+    {
+        "description": "Ids of resources, or tags: resources with one of them.",
+        "anyOf": [
+            {"type": "array", "minItems": 1, "maxItems": MAX_RESOURCES, "items": ID},
+            {
+                "type": "object",
+                "required": ["tags"],
+                "properties": {
+                    "tags": {"type": "array", "minItems": 1, "items": {"type": "string"}}
+                },
+            },
+        ],
+    }
+)
+class AnyOfField(serializers.Field):
+    """Resources by id, or by tag: `[ids]` or `{"tags": [texts]}`."""
+
+    default_error_messages = {"invalid": "Must be a list of ids, or an object with `tags`."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, list):
+            ids = ListOf(IdField(), MAX_RESOURCES, allow_empty=False).run_validation(data)
+            return [str(each) for each in ids]
+        if not isinstance(data, Mapping):
+            self.fail("invalid")
+        tags = ListOf(OneLineField(200), 50, allow_empty=False)
+        try:
+            return {"tags": tags.run_validation(data.get("tags"))}
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({"tags": error.detail}) from error
+
+
+class RequirementSerializer(ObjectSerializer):
+    """One kind of resource that a booking needs."""
+
+    name = OneLineField(100)
+    any_of = AnyOfField()
+    count = SmallIntField(1, 100, **OPTIONAL)
+
+
+class RequiresField(ListOf):
+    """What a booking requires: a different resource for each."""
+
+    default_error_messages = {"repeated": "Must not repeat a name."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(RequirementSerializer(), 10, allow_empty=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        given = [dict(each) for each in super().to_internal_value(data)]
+        if len({each["name"] for each in given}) < len(given):
+            self.fail("repeated")
+        return given
+
+
+MAX_WEIGHT = 1000
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": "Weights in the mode `roundrobin_fair`, by the id of the resource; 1 by"
+        " default. 0: no bookings by turn.",
+        "maxProperties": MAX_RESOURCES,
+        "additionalProperties": {"type": "integer", "minimum": 0, "maximum": MAX_WEIGHT},
+        "example": {"01a1f84a-95c0-8000-8000-000000000001": 2},
+    }
+)
+class WeightsField(serializers.Field):
+    """Weights by the id of the resource."""
+
+    default_error_messages = {
+        "invalid": "Must be an object.",
+        "keys": f"Must have at most {MAX_RESOURCES} keys.",
+    }
+    _key, _weight = IdField(), SmallIntField(0, MAX_WEIGHT)
+
+    def to_internal_value(self, data: Any) -> dict[str, int]:
+        data = array_as_object(data)
+        if not isinstance(data, dict):
+            self.fail("invalid")
+        if len(data) > MAX_RESOURCES:
+            self.fail("keys")
+        weights, errors = {}, {}
+        for key, weight in data.items():
+            try:
+                weights[str(self._key.run_validation(key))] = self._weight.run_validation(weight)
+            except serializers.ValidationError as error:
+                errors[key] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return weights
+
+
+@extend_schema_field({"type": "string", "examples": ["2026-11-20T09:00:00+01:00"]})
+class InstantTextField(serializers.Field):
+    """An instant, in UTC unless it has an offset. Kept as sent."""
+
+    default_error_messages = {"invalid": "Must be a string."}
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        try:
+            parse_instant(data.strip(), "UTC")
+        except InstantError as error:
+            raise serializers.ValidationError(str(error)) from error
+        return data.strip()
 
 
 @extend_schema_field(

@@ -9,7 +9,14 @@ from rest_framework import serializers
 
 from apps_config.serializers import SlugField, notifications_field
 from availability.graph_names import GRAPH_NAMES
-from availability.parameters import MAX_RANGE, MODES, SlotParameters, with_parameters
+from availability.parameters import (
+    MAX_RANGE,
+    MODE_ALIASES,
+    MODES,
+    SlotParameters,
+    merge_parameters,
+    with_parameters,
+)
 from availability.serializers.fields import (
     CLEARABLE,
     DAY,
@@ -17,7 +24,10 @@ from availability.serializers.fields import (
     MINUTE,
     OPTIONAL,
     ConstraintsField,
+    InstantTextField,
     MomentField,
+    RequiresField,
+    WeightsField,
 )
 from common.api.fields import (
     META_KEYS,
@@ -28,24 +38,45 @@ from common.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
+    OriginField,
     SmallIntField,
     StrictBooleanField,
     TextField,
     UrlField,
 )
-from common.api.merge_patch import merge_keys
 from common.durations import resolve_time
+
+MAX_LENGTHS = 20
+DERIVED = "Is derived from `requires`."
+NEEDS_LENGTH = "Required with `requires`."
+
+
+def check_lengths(terms: SlotParameters) -> None:
+    """Raise ValidationError unless `lengths` are different and `length` is one of them."""
+    lengths = terms.lengths
+    if len(set(lengths)) < len(lengths):
+        raise serializers.ValidationError({"lengths": ["Must not repeat a length."]})
+    if lengths and terms.length not in lengths:
+        raise serializers.ValidationError({"lengths": ["Must contain `length`."]})
 
 
 class TermsSerializer(ObjectSerializer):
     """A project's `availability`, and the parameters of a query (api.md section 6)."""
 
     mode = serializers.ChoiceField(
-        MODES,
+        [*MODES, *MODE_ALIASES],
         help_text="`roundrobin_random`: one free resource per slot, at random."
         " `roundrobin_prioritized`: the first free resource per slot, in the given order."
+        " `roundrobin_fair`: the free resource that is furthest behind its share of the project's"
+        " bookings."
         " `mutual`: slots when all resources are free. `exclusive`: slots when at least one"
-        " resource is free, with all free resources.",
+        " resource is free, with all free resources. `all_free`: another name of `exclusive`.",
+        **CLEARABLE,
+    )
+    weights = WeightsField(**CLEARABLE)
+    calibrate_from = InstantTextField(
+        help_text="In the mode `roundrobin_fair`, bookings made before this instant do not count;"
+        " the project's making by default. Without an offset: UTC.",
         **CLEARABLE,
     )
     length = DurationField(
@@ -54,11 +85,34 @@ class TermsSerializer(ObjectSerializer):
         help_text="The length of a slot, `1 hour` by default. Null: complete free intervals.",
         **CLEARABLE,
     )
+    lengths = ListOf(
+        DurationField(least=MINUTE, most=366 * DAY),
+        MAX_LENGTHS,
+        allow_empty=False,
+        error_messages={"empty": f"Must have 1 to {MAX_LENGTHS} items."},
+        help_text="The lengths that a query or a booking may choose from. `length` is one of them;"
+        " without it, the first is the default.",
+        **CLEARABLE,
+    )
     to = MomentField(**CLEARABLE)
     buffer = DurationField(
         least=0,
         most=366 * DAY,
-        help_text="Free time before and after every blocking event.",
+        help_text="Sets both `buffer_before` and `buffer_after`; each may still be given.",
+        **CLEARABLE,
+    )
+    buffer_before = DurationField(
+        least=0,
+        most=366 * DAY,
+        help_text="Free time before a booking. Between two bookings lies at least the larger of the"
+        " earlier one's `buffer_after` and the later one's `buffer_before`. A booking keeps the"
+        " buffers that it was made with; an event without a booking has those of the query.",
+        **CLEARABLE,
+    )
+    buffer_after = DurationField(
+        least=0,
+        most=366 * DAY,
+        help_text="Free time after a booking; see `buffer_before`.",
         **CLEARABLE,
     )
     timeslot_increments = DurationField(
@@ -80,15 +134,19 @@ class TermsSerializer(ObjectSerializer):
 
 class ProjectTermsSerializer(TermsSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Check `from` and `to` together, after merging with the stored project
+        """Check what depends on several keys, after merging with the stored project
         (`context["project"]`) and the defaults.
         """
-        if not {"from", "to"} & given.keys():
+        if not {"from", "to", "length", "lengths", "weights"} & given.keys():
             return given
         project, now = self.context.get("project"), timezone.now()
-        terms = with_parameters(
-            SlotParameters(), merge_keys(project.availability if project else {}, given)
-        )
+        merged = merge_parameters(project.availability if project else {}, given)
+        terms = with_parameters(SlotParameters(), merged)
+        check_lengths(terms)
+        if len(terms.weights) > MAX_RESOURCES:
+            raise serializers.ValidationError(
+                {"weights": [f"Must have at most {MAX_RESOURCES} keys."]}
+            )
         start, end = (resolve_time(text, now, "UTC") for text in (terms.earliest, terms.latest))
         if not start < end <= start + MAX_RANGE:
             raise serializers.ValidationError({"to": ["Must be 1 s to 366 days after `from`."]})
@@ -125,6 +183,8 @@ class BookingDefaultsSerializer(ObjectSerializer):
 
 MAX_PUBLIC_CUSTOMERS = 5
 MAX_POSITION = 1000
+MAX_PER_PERIOD = 10_000
+MAX_ORIGINS = 50
 PUBLIC_RESCHEDULE = ("link", "id")
 
 
@@ -138,6 +198,31 @@ class ProjectSettingsSerializer(ObjectSerializer):
     min_reschedule_time = DurationField(**CLEARABLE)
     max_reschedules = SmallIntField(0, 1000, **CLEARABLE)
     max_per_day = SmallIntField(1, 1000, **CLEARABLE)
+    max_per_week = SmallIntField(
+        1,
+        MAX_PER_PERIOD,
+        help_text="Bookings of a resource per ISO week in its time zone.",
+        **CLEARABLE,
+    )
+    max_per_month = SmallIntField(
+        1,
+        MAX_PER_PERIOD,
+        help_text="Bookings of a resource per calendar month in its time zone.",
+        **CLEARABLE,
+    )
+    max_per_customer_per_day = SmallIntField(
+        1,
+        1000,
+        help_text="Bookings of an e-mail address per local day of the resource. One more: 409"
+        " `policy`.",
+        **CLEARABLE,
+    )
+    max_open_per_customer = SmallIntField(
+        1,
+        1000,
+        help_text="Bookings of an e-mail address that have not ended. One more: 409 `policy`.",
+        **CLEARABLE,
+    )
     check_external = StrictBooleanField(
         help_text="Query the connected calendars directly before a booking is created or moved,"
         " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar"
@@ -159,6 +244,22 @@ class ProjectSettingsSerializer(ObjectSerializer):
         PUBLIC_RESCHEDULE,
         help_text="What a widget key needs to move a booking. `link` (the default): the"
         " `signature` of a link in an e-mail. `id`: the booking's id.",
+        **CLEARABLE,
+    )
+    choose_resource = StrictBooleanField(
+        help_text="Customers can choose the resource on the hosted page. Not in mode mutual.",
+        **CLEARABLE,
+    )
+    redirect_url = UrlField(
+        help_text="Where the hosted page leads after a booking; the service adds `booking_id` to"
+        " the query. Null: the page shows the booking.",
+        **CLEARABLE,
+    )
+    embed_origins = ListOf(
+        OriginField(),
+        MAX_ORIGINS,
+        allow_empty=False,
+        help_text="The only web sites that may show the hosted page in a frame. Null: any.",
         **CLEARABLE,
     )
     verify_email = StrictBooleanField(
@@ -221,6 +322,11 @@ class ProjectSerializer(ObjectSerializer):
     name = OneLineField(200, **OPTIONAL)
     slug = SlugField(**OPTIONAL)
     resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
+    requires = RequiresField(
+        help_text="Each booking takes a different resource for each requirement (`count` of"
+        " them). `resources` is then derived, and `mode` is not used.",
+        **CLEARABLE,
+    )
     availability = ProjectTermsSerializer(**OPTIONAL)
     availability_constraints = ConstraintsField(**OPTIONAL)
     booking = BookingDefaultsSerializer(**OPTIONAL)
@@ -240,6 +346,8 @@ class ProjectSerializer(ObjectSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "reminders" in given:
             given.setdefault("event_notifications", given.pop("reminders"))
+        if given.get("requires") and "resources" in given:
+            raise serializers.ValidationError({"resources": [DERIVED]})
         return given
 
 

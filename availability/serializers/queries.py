@@ -1,8 +1,11 @@
 """Serializers of availability queries (api.md section 6)."""
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from availability.parameters import SlotParameters, with_parameters
 from availability.serializers.fields import (
     CLEARABLE,
     CONSTRAINT_LIST,
@@ -12,8 +15,9 @@ from availability.serializers.fields import (
     OPTIONAL,
     ConstraintsField,
     MomentField,
+    RequiresField,
 )
-from availability.serializers.projects import TermsSerializer
+from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
 from common.api.fields import (
     DurationField,
     IdField,
@@ -39,6 +43,11 @@ class QuerySerializer(TermsSerializer):
         help_text="Required without a project. The default is the project's resources.",
         **CLEARABLE,
     )
+    requires = RequiresField(
+        help_text="Slots with a different free resource for each requirement. Not with"
+        " `resources`, and not for widget keys. The default is the project's.",
+        **CLEARABLE,
+    )
     constraints = ConstraintsField(**CLEARABLE)
     include_past = StrictBooleanField(
         help_text="Include slots that have begun. Not for widget keys.", **CLEARABLE
@@ -46,6 +55,19 @@ class QuerySerializer(TermsSerializer):
     output_timezone = ZoneField(
         help_text="The IANA zone of the times in the response.", **CLEARABLE
     )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("requires"):
+            if given.get("resources"):
+                raise serializers.ValidationError({"resources": [DERIVED]})
+            if "length" in given and given["length"] is None:
+                raise serializers.ValidationError({"length": [NEEDS_LENGTH]})
+        if given.get("lengths"):
+            kept: dict[str, Any] = {
+                name: given[name] for name in ("length", "lengths") if name in given
+            }
+            check_lengths(with_parameters(SlotParameters(), kept))
+        return given
 
 
 _OLDER_FILTERS = {"type": ["array", "null"], "maxItems": 100, "items": {"type": "object"}}

@@ -10,11 +10,14 @@ from common.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
+    SmallIntField,
     StringField,
     TextField,
     UrlField,
     ZoneField,
 )
+
+MAX_CAPACITY = 1000
 
 
 def new_password_field(**kwargs: Any) -> StringField:
@@ -31,6 +34,13 @@ class ResourceSerializer(ObjectSerializer):
     email = EmailField(**CLEARABLE)
     image = UrlField(allow_blank=True, **CLEARABLE)
     tags = ListOf(OneLineField(200), 50, **OPTIONAL)
+    capacity = SmallIntField(
+        1,
+        MAX_CAPACITY,
+        help_text="So many bookings may overlap: 12 for a pool of twelve. A number below what is"
+        " booked ahead: 409 `in_use`.",
+        **OPTIONAL,
+    )
     meta = MetaField(**OPTIONAL)
     password = new_password_field(
         help_text="The password for POST /v2/auth. Null removes it. A change ends the tokens of"
@@ -38,6 +48,22 @@ class ResourceSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     availability_constraints = ConstraintsField(**OPTIONAL)
+    schedule_id = IdField(
+        help_text="The schedule under the resource's own rules. Null removes it.", **CLEARABLE
+    )
+
+
+class ScheduleSerializer(ObjectSerializer):
+    """The body of PUT /schedules/:id."""
+
+    name = OneLineField(200, **OPTIONAL)
+    availability_constraints = ConstraintsField(**OPTIONAL)
+
+
+class NewScheduleSerializer(ScheduleSerializer):
+    """The body of POST /schedules."""
+
+    name = OneLineField(200)
 
 
 class NewResourceSerializer(ResourceSerializer):

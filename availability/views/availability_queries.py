@@ -22,6 +22,7 @@ from availability.records import RESOURCE_EXAMPLE
 from availability.search import (
     AvailabilityQuery,
     explain_query,
+    explain_requirements,
     search_dates,
     search_slots,
     search_unavailable,
@@ -31,12 +32,14 @@ from availability.slot_rendering import (
     CountRecord,
     DateRecord,
     ExplanationRecord,
+    RequirementTimesRecord,
     SlotRecord,
     WarningRecord,
     count_records,
     date_records,
     explanation_record,
     list_with_warnings,
+    requirement_records,
     span_bounds,
     unavailable_records,
     warning_records,
@@ -73,12 +76,23 @@ def with_warnings_schema(answer: Json) -> Json:
     return answer | {"properties": {**answer["properties"], "warnings": warnings}}
 
 
-def describe_query(summary: str, description: str, answer: type[Record]) -> Any:
+def with_requirements_schema(answer: Json) -> Json:
+    """The schema of a response with an optional list of requirements."""
+    requirements = schema_of(list[RequirementTimesRecord]) | {
+        "description": "Only with `requires`."
+    }
+    return answer | {"properties": {**answer["properties"], "requirements": requirements}}
+
+
+def describe_query(
+    summary: str, description: str, answer: type[Record], *, explains: bool = False
+) -> Any:
+    response = with_warnings_schema(data_list(answer))
     return describe_endpoint(
         summary=summary,
         description=description,
         request=QuerySerializer,
-        response=with_warnings_schema(data_list(answer)),
+        response=with_requirements_schema(response) if explains else response,
         request_examples=QUERY_EXAMPLES,
     )
 
@@ -87,6 +101,7 @@ class QueryView(TenantView):
     """A POST that queries availability and changes nothing."""
 
     query_like = reads_replica = True
+    for_explain = False
     widget_methods = frozenset({"POST"})
     resource_methods = frozenset({"POST"})
 
@@ -101,7 +116,12 @@ class QueryView(TenantView):
 
     def build(self, given: dict[str, Any]) -> AvailabilityQuery:
         return parse_availability_query(
-            given, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
+            given,
+            app=self.app,
+            caller=self.caller,
+            zone=self.input_zone,
+            now=self.now,
+            for_explain=self.for_explain,
         )
 
 
@@ -170,16 +190,24 @@ class UnavailableView(QueryView):
 
 class ExplainView(QueryView):
     widget_methods = frozenset()
+    for_explain = True
 
     @describe_query(
         "Explain why time is free or not, per resource",
-        "The whole range as consecutive segments with their reasons.",
+        "The whole range as consecutive segments with their reasons. `requirements`: when enough"
+        " resources of each requirement are free.",
         ExplanationRecord,
+        explains=True,
     )
     def post(self, request: ApiRequest) -> Response:
         query, zone = self.read_query(request)
-        records = [explanation_record(explanation, zone) for explanation in explain_query(query)]
-        return Response(list_with_warnings(records, self.warnings_of(query, zone)))
+        explanations = explain_query(query)
+        records = [explanation_record(explanation, zone) for explanation in explanations]
+        answer = dict(list_with_warnings(records, self.warnings_of(query, zone)))
+        if query.requirements:
+            found = explain_requirements(query, explanations)
+            answer["requirements"] = requirement_records(found, zone)
+        return Response(answer)
 
 
 DEPRECATED = {

@@ -21,6 +21,7 @@ from common.api.ordering import order_query
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
+from common.errors import Forbidden
 from common.instants import find_zone
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
@@ -110,7 +111,11 @@ class ResourceView(ResourceScopedView):
         resource = found_or_404(
             self.readable_resources().filter(id=resource_id).first(), "Resource"
         )
-        change_resource(resource, read_body_as(ResourceSerializer, request))
+        given = read_body_as(ResourceSerializer, request)
+        schedule_id = given.get("schedule_id", resource.schedule_id)
+        if self.caller.resource_id and schedule_id != resource.schedule_id:
+            raise Forbidden("Keys of resources can't change the schedule.")
+        change_resource(resource, given)
         return self._answer(resource_id, includes)
 
     @describe_endpoint(

@@ -1,0 +1,183 @@
+"""Busy time of a resource, also of one that several bookings use at once (its capacity)."""
+
+import uuid
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
+
+from availability.core.intervals import Intervals, Span, find_overlaps, normalise, subtract, unite
+
+
+class Buffers(NamedTuple):
+    """Seconds before and after a booking; between two of them lies at least the larger of the
+    earlier one's `after` and the later one's `before`.
+    """
+
+    before: int = 0
+    after: int = 0
+
+    @property
+    def longest(self) -> int:
+        return max(self)
+
+
+NO_BUFFERS = Buffers()
+
+
+def blocked_span(
+    start: int, end: int, before: int | None, after: int | None, buffers: Buffers
+) -> Span:
+    """Return where no booking with `buffers` may lie because of one item.
+
+    before, after: of the item; None: it has those of `buffers`.
+    """
+    before = buffers.before if before is None else before
+    after = buffers.after if after is None else after
+    return (
+        start - (before if before > buffers.after else buffers.after),
+        end + (after if after > buffers.before else buffers.before),
+    )
+
+
+class BusyItem(NamedTuple):
+    """Busy time in epoch seconds; type: "event", "hold" or "capacity" (see `taken_items`).
+
+    capacity: how many such items the resource has room for at once; 1: the item blocks it alone.
+    before, after: the buffers that its booking was made with; None: it has those of whoever asks.
+    """
+
+    start: int
+    end: int
+    type: str
+    id: uuid.UUID | None
+    capacity: int = 1
+    before: int | None = None
+    after: int | None = None
+
+    @property
+    def span(self) -> Span:
+        return self.start, self.end
+
+    def blocked_span(self, buffers: Buffers) -> Span:
+        """Return where it keeps out a booking with these buffers."""
+        return blocked_span(self.start, self.end, self.before, self.after, buffers)
+
+    def resolved_buffers(self, buffers: Buffers) -> Buffers:
+        """Return its own buffers, `buffers` where it has none."""
+        return Buffers(
+            buffers.before if self.before is None else self.before,
+            buffers.after if self.after is None else self.after,
+        )
+
+
+def capacity_of(items: Iterable[BusyItem]) -> int:
+    """Return the capacity of the resource of the items; 1 if no item takes one unit only."""
+    return min((item.capacity for item in items if item.capacity > 1), default=1)
+
+
+def full_times(items: Iterable[BusyItem]) -> Intervals:
+    """Return when items that take one unit each take all units of the resource."""
+    units = [item for item in items if item.capacity > 1]
+    return find_overlaps([item.span for item in units], capacity_of(units)) if units else []
+
+
+def blocked_times(items: Sequence[BusyItem], buffers: Buffers) -> Intervals:
+    """Return where no booking with these buffers may lie: what blocks the resource alone and times
+    at which all units are taken, with the buffers of both sides.
+    """
+    alone = [item.blocked_span(buffers) for item in items if item.capacity == 1]
+    return normalise([*alone, *full_times_with_buffers(items, buffers)])
+
+
+def full_times_with_buffers(items: Iterable[BusyItem], buffers: Buffers) -> Intervals:
+    """Return where no booking with these buffers may lie because it would need one unit more than
+    there are. Bookings of one unit keep their distance from each other.
+    """
+    units = [item for item in items if item.capacity > 1]
+    if not units:
+        return []
+    if have_equal_buffers(units, buffers):
+        # A booking from s to e keeps its unit until e + distance, so it must end `distance` before
+        # a time at which all units are taken.
+        distance = buffers.longest
+        spans = [(item.start, item.end + distance) for item in units]
+        full = find_overlaps(spans, capacity_of(units))
+        return normalise((start - distance, end) for start, end in full)
+    return _full_times_with_own_buffers(units, capacity_of(units), buffers)
+
+
+def have_equal_buffers(items: Iterable[BusyItem], buffers: Buffers) -> bool:
+    """Whether all items have these buffers."""
+    return all(item.resolved_buffers(buffers) == buffers for item in items)
+
+
+# Items that one call compares in `_needs_units`, about a second; beyond, a time counts as full.
+MAX_COMPARED = 2_000_000
+
+
+def _full_times_with_own_buffers(
+    units: Sequence[BusyItem], capacity: int, buffers: Buffers
+) -> Intervals:
+    """An instant is full if the items that are too close to it need all units between them.
+
+    Single instants are enough: items that are too close to a booking and can't share units with
+    each other block intervals that overlap two by two, and such intervals have an instant in
+    common.
+    """
+    pairs = [(item, item.resolved_buffers(buffers)) for item in units]
+    blocked = [item.blocked_span(buffers) for item in units]
+    full = unite(
+        find_overlaps([(item.start, item.end + own.after) for item, own in pairs], capacity),
+        find_overlaps([(item.start - own.before, item.end) for item, own in pairs], capacity),
+    )
+    changes: dict[int, list[int]] = {}
+    for number, span in enumerate(blocked):
+        for edge in span:
+            changes.setdefault(edge, []).append(number)
+    doubtful = subtract(find_overlaps(blocked, capacity), full)
+    begins, ends = {lo for lo, _ in doubtful}, {hi for _, hi in doubtful}
+    found: list[Span] = []
+    near: set[int] = set()
+    is_doubtful, compared = False, 0
+    edges = changes.keys() | {edge for span in doubtful for edge in span}
+    for since, until in pairwise(sorted(edges)):
+        near.symmetric_difference_update(changes.get(since, ()))
+        is_doubtful = since in begins or (is_doubtful and since not in ends)
+        if is_doubtful:
+            compared += len(near)
+            there = [pairs[number] for number in near]
+            if compared > MAX_COMPARED or _needs_units(there, capacity):
+                found.append((since, until))
+    return unite(full, found)
+
+
+def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool:
+    """Whether the items need at least `number` units, each unit with the buffers between its items.
+
+    In order of start, an item gets the unit whose last item ends latest among those that are far
+    enough: what other units are free for, this one might not be.
+    """
+    running: list[tuple[int, int]] = []
+    ended: list[int] = []  # ends of the last items of units whose `after` has passed, sorted
+    for item, own in sorted(items, key=lambda pair: pair[0].start):
+        while running and running[0][0] <= item.start:
+            insort(ended, heappop(running)[1])
+        place = bisect_right(ended, item.start - own.before)
+        if place:
+            ended.pop(place - 1)
+        else:
+            number -= 1
+            if number == 0:
+                return True
+        heappush(running, (item.end + own.after, item.end))
+    return False
+
+
+def taken_items(items: Sequence[BusyItem]) -> list[BusyItem]:
+    """Return the items that block the resource alone, and an item of type "capacity" for each time
+    at which all units are taken.
+    """
+    full = [BusyItem(start, end, "capacity", None) for start, end in full_times(items)]
+    return [*(item for item in items if item.capacity == 1), *full]
