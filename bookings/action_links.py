@@ -12,6 +12,7 @@ from common.signed_links import read_link_expiry, sign_link
 
 SALT = "bookings.links"
 RESCHEDULE = "reschedule"
+CALENDAR = "calendar"
 
 
 class BadLink(Forbidden):
@@ -25,9 +26,13 @@ def action_url(booking: Booking, action: str, event_end: datetime) -> str:
 
 
 def action_address(booking: Booking, action: str) -> str:
-    """Return the URL without signature; rescheduling has a page of its own to choose a time."""
+    """Return the URL without signature; rescheduling has a page of its own to choose a time, the
+    entry for the customer's calendar is a file.
+    """
     if action == RESCHEDULE:
         return f"{settings.PUBLIC_URL}/book/bookings/{booking.id}/reschedule"
+    if action == CALENDAR:
+        return f"{settings.PUBLIC_URL}/book/bookings/{booking.id}/calendar.ics"
     return f"{settings.PUBLIC_URL}/v2/bookings/{booking.id}/external_action/{action}"
 
 

@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 
-from availability.graph_names import GRAPH_NAMES, PAYMENT_GRAPHS
-from bookings.graphs import GRAPHS
+from availability.graph_names import ENDED_EARLY, GRAPH_NAMES, PAYMENT_GRAPHS
+from bookings import graphs
 
 
 class BookingsConfig(AppConfig):
@@ -9,7 +9,10 @@ class BookingsConfig(AppConfig):
     verbose_name = "Bookings"
 
     def ready(self) -> None:
-        GRAPH_NAMES[:] = GRAPHS
+        GRAPH_NAMES[:] = graphs.GRAPHS
+        ENDED_EARLY[:] = sorted(graphs.ENDED_EARLY)
         PAYMENT_GRAPHS[:] = [
-            name for name, graph in GRAPHS.items() if graph.is_paid_later and not graph.is_seat
+            name
+            for name, graph in graphs.GRAPHS.items()
+            if graph.is_paid_later and not graph.is_seat
         ]

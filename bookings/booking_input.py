@@ -7,6 +7,7 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
+from availability.core.matching import FixedChoice
 from availability.event_reservations import EVENT_WORDS, EventDetails
 from availability.hold_lifecycle import find_hold, with_companions
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
@@ -60,17 +61,53 @@ def parse_new_booking(
     booking_target = BookingTarget(
         app=app,
         project=project,
-        calendar=calendar,
         now=now,
         holds=holds,
         is_public=caller.is_widget,
+        **target_resources(project, calendar, target),
     )
+    check_named_resources(booking_target)
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
     check_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_public_use(given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
+
+
+def target_resources(
+    project: Project | None, calendar: Calendar | None, target: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the calendar of a BookingTarget, or what is fixed of the project's requirements.
+
+    Raises Invalid for `resources` without requirements.
+    """
+    chosen = target.get("resources") or {}
+    if project is None or not project.requires:
+        if chosen:
+            raise Invalid.at("resources", "The project has no `requires`.")
+        return {"calendar": calendar}
+    anywhere = calendar.resource_id if calendar else None
+    if anywhere in chosen.values():
+        anywhere = None
+    return {"calendar": None, "named": calendar, "fixed": FixedChoice(chosen, anywhere)}
+
+
+def check_named_resources(target: BookingTarget) -> None:
+    """Raise Invalid unless the named resources fit the requirements."""
+    if target.project is None or not target.project.requires:
+        return
+    ids = {requirement.name: requirement.ids for requirement in target.requirements}
+    errors = {
+        f"resources.{name}": ["There is no such requirement, or it has no such resource."]
+        for name, resource_id in target.fixed.named.items()
+        if resource_id not in ids.get(name, ())
+    }
+    if errors:
+        raise Invalid(errors)
+    anywhere = target.fixed.anywhere
+    if anywhere and all(anywhere not in each for each in ids.values()):
+        raise Invalid.at("resource_id", "Fits no requirement of the project.")
 
 
 def public_body(body: Any) -> dict[str, Any]:
@@ -200,11 +237,13 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         fits = booking_target.calendar.resource_id in held
     else:
         bookable = set(booking_target.project_resource_ids)
-        fits = (
-            held == bookable
-            if booking_target.mode == "mutual"
-            else set(booking_target.held_ids) <= bookable
-        )
+        if booking_target.requirements:
+            chosen = booking_target.choose(held)
+            fits = chosen is not None and set(chosen) == held
+        elif booking_target.mode == "mutual":
+            fits = held == bookable
+        else:
+            fits = set(booking_target.held_ids) <= bookable
     if not fits:
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another resource.")
     hold = booking_target.holds[0]

@@ -1,7 +1,7 @@
 """The target of a booking: a named calendar, or a free resource of a project."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -10,13 +10,17 @@ from apps_config.models import App
 from availability.booking_policies import (
     conflicts_only_query,
     policy_query,
+    project_buffers,
     public_policy_query,
     without_policies,
 )
+from availability.core.busy_items import Buffers
 from availability.core.explain import Reason
+from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, choose
 from availability.event_reservations import NotAvailable, TimeRequest
-from availability.models import Calendar, Hold, Project, ProjectResource
-from availability.parameters import MODES
+from availability.fair_turns import resources_by_turn, with_fair_turns
+from availability.models import Calendar, Event, Hold, Project, ProjectResource
+from availability.parameters import FAIR, MODE_ALIASES, MODES
 from availability.search import (
     AvailabilityQuery,
     ExternalBusy,
@@ -45,12 +49,15 @@ class BookingTarget:
         others: Sequence[uuid.UUID] = (),
         holds: Sequence[Hold] = (),
         is_public: bool = False,
+        fixed: FixedChoice = NOTHING_FIXED,
+        named: Calendar | None = None,
     ) -> None:
         """Store the target.
 
         others: the further resources of an existing mutual booking. holds: the holds that reserve
         the time for the booking, one row per resource. is_public: a public caller or a customer
-        books or moves.
+        books or moves. fixed: the resources that are named of those that the project requires;
+        named: the calendar that is named among theirs.
         """
         self.app = app
         self.project = project
@@ -59,7 +66,10 @@ class BookingTarget:
         self.others = others
         self.holds = holds
         self.is_public = is_public
+        self.fixed = fixed
+        self.named = named
         self.elsewhere: ExternalBusy = {}  # busy times from the live check
+        self._buffered: list[tuple[AvailabilityQuery, AvailabilityQuery]] = []
 
     @cached_property
     def policies(self) -> AvailabilityQuery:
@@ -73,7 +83,7 @@ class BookingTarget:
         if self.calendar or not self.project:
             return self.rules_of([self.named_calendar.resource_id, *self.others])
         resources = load_project_resources(self.app, self.project, now=self.now)
-        return replace(self.policies, resources=resources)
+        return with_fair_turns(replace(self.policies, resources=resources), self.project)
 
     def rules_of(self, resource_ids: Sequence[uuid.UUID]) -> AvailabilityQuery:
         """The rules for these resources of the app, in this order. One query."""
@@ -94,12 +104,37 @@ class BookingTarget:
     def project_resource_ids(self) -> list[uuid.UUID]:
         return [parse_id(text) for text, _ in self.project_zones]
 
+    @cached_property
+    def requirements(self) -> Sequence[Requirement]:
+        """What a new booking requires; () for the calendars of an existing one."""
+        if self.calendar or not (self.project and self.project.requires):
+            return ()
+        return self.policies.requirements
+
+    def choose(self, free_ids: Collection[uuid.UUID]) -> list[uuid.UUID] | None:
+        """A different free resource for each requirement; None if there is no such choice."""
+        return choose(self.requirements, free_ids, self.fixed)
+
+    @property
+    def is_by_turn(self) -> bool:
+        """Whether the booking goes to the resource whose turn it is."""
+        return self.calendar is None and not self.holds and self.mode == FAIR
+
+    def resources_by_turn(self) -> Sequence[uuid.UUID]:
+        """The ids of the project's resources that get bookings by turn, the next first."""
+        if self.project is None:
+            raise ValueError("no project is named")
+        return resources_by_turn(self.project, self.policies.terms, now=self.now)
+
     @property
     def mode(self) -> str:
         """How resources are chosen: exclusive (one), mutual (all), or the project's mode."""
         if self.calendar is not None:
             return "mutual" if self.others else "exclusive"
-        return (self.project and self.project.availability.get("mode")) or MODES[0]
+        if self.project and self.project.requires:
+            return "mutual"
+        mode = (self.project and self.project.availability.get("mode")) or MODES[0]
+        return MODE_ALIASES.get(mode, mode)
 
     @property
     def named_calendar(self) -> Calendar:
@@ -168,6 +203,33 @@ class BookingTarget:
         """The query to check the time request with: its rules, else only conflicts."""
         return time_request.rules or self._query_without_rules
 
+    @cached_property
+    def buffers(self) -> Buffers | None:
+        """The buffers that a new booking is made with; None without a project."""
+        return project_buffers(self.project) if self.project else None
+
+    @staticmethod
+    def buffers_of(event: Event) -> Buffers | None:
+        """The buffers that the booking of this event was made with; None if it has none of its
+        own.
+        """
+        if event.buffer_before is None or event.buffer_after is None:
+            return None
+        return Buffers(event.buffer_before, event.buffer_after)
+
+    def with_buffers(self, rules: AvailabilityQuery, buffers: Buffers | None) -> AvailabilityQuery:
+        """The rules with the buffers of a booking, if it has its own; the same object each time, so
+        that rows are read once for all bookings of a series.
+        """
+        if buffers is None or rules.terms.ignores_buffers or rules.terms.buffers == buffers:
+            return rules
+        for known, found in self._buffered:
+            if known is rules and found.terms.buffers == buffers:
+                return found
+        found = replace(rules, terms=replace(rules.terms, buffers=buffers))
+        self._buffered.append((rules, found))
+        return found
+
     def time_request(
         self,
         start: datetime,
@@ -176,8 +238,13 @@ class BookingTarget:
         blocks: bool,
         allow_double_bookings: bool,
         rules: AvailabilityQuery | None,
+        event: Event | None = None,
     ) -> TimeRequest:
-        """Return the time request of a booking at this target; `rules` if they are enforced."""
+        """Return the time request of a booking at this target.
+
+        rules: if they are enforced. event: of an existing booking, which keeps its buffers.
+        """
+        buffers = self.buffers_of(event) if event else self.buffers
         return TimeRequest(
             start=start,
             end=end,
@@ -186,7 +253,8 @@ class BookingTarget:
             now=self.now,
             holds=[row.id for row in self.holds],
             is_in_time=self._hold_is_of_same_project,
-            rules=rules,
+            rules=rules and self.with_buffers(rules, buffers),
+            buffers=buffers,
             elsewhere=self.elsewhere,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")

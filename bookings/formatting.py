@@ -3,17 +3,25 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
+from babel import Locale, UnknownLocaleError, localedata
+from babel import dates as cldr_dates
+from babel.units import format_unit
 from django.utils import translation
 from django.utils.dateformat import format as format_date
-from django.utils.translation import pgettext
+from django.utils.translation import gettext, pgettext, to_locale
+from django.utils.translation.trans_real import parse_accept_lang_header
 
 from apps_config.models import App
 from bookings.models import Booking, Customer
+from common.durations import DurationError, read_terms
 from common.instants import ZONES, find_zone, utc_offset
-from common.shipped_languages import SOURCE_LANGUAGE, find_shipped
+from common.shipped_languages import SOURCE_LANGUAGE, closest_shipped
+from common.zone_names import current_zone_name
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 DAY = timedelta(days=1)
@@ -41,24 +49,35 @@ def shorten_text(text: str, most: int) -> str:
 
 
 # --- Language -------------------------------------------------------------------------------------
-def language_of(app: App, *preferred: Any) -> str:
+def language_of(app: App | None, *preferred: Any) -> str:
     """Return the first of `preferred` and the app's language with a translation; else English.
 
     A regional variant without a translation falls back to its main language.
     """
-    for wanted in (*preferred, app.settings.get("language")):
-        if isinstance(wanted, str) and LANGUAGE.fullmatch(wanted):
-            main_part = re.split("[-_]", wanted)[0]
-            if found := find_shipped(wanted) or find_shipped(main_part):
-                return found
+    for wanted in (*preferred, app.settings.get("language") if app else None):
+        is_code = isinstance(wanted, str) and LANGUAGE.fullmatch(wanted)
+        if is_code and (found := closest_shipped(wanted)):
+            return found
     return SOURCE_LANGUAGE
 
 
 def languages_of(booking: Booking, customer: Customer | None = None) -> list[Any]:
     """Return the languages preferred over the app's: the customer's, then the project's."""
     project = booking.project
-    of_customer = [customer.meta.get("language")] if customer else []
-    return [*of_customer, project.settings.get("language") if project else None]
+    return [customer_language(customer), project.settings.get("language") if project else None]
+
+
+def customer_language(customer: Customer | None) -> Any:
+    """Return what the customer's `meta` has as language, of any type."""
+    return customer.meta.get("language") if customer else None
+
+
+def accepted_languages(header: str) -> list[str]:
+    """Return the languages of an Accept-Language header (RFC 9110, 12.5.4), preferred ones first.
+
+    A malformed header accepts none.
+    """
+    return [language for language, quality in parse_accept_lang_header(header) if quality]
 
 
 @contextmanager
@@ -71,20 +90,75 @@ def activate_language_of(app: App, *preferred: Any) -> Iterator[str]:
 
 # --- Time -----------------------------------------------------------------------------------------
 def first_known_zone(*names: str) -> str:
-    """Return the first name that is a time zone, else UTC."""
-    return next((name for name in names if name in ZONES), "UTC")
+    """Return the first name that is a time zone, by its current name; else UTC."""
+    return current_zone_name(next((name for name in names if name in ZONES), "UTC"))
 
 
 def date_words(day: date) -> str:
     """Format as `Monday, 23 November 2026`, in the active language."""
-    # Translators: a date in the notation of Django's date filter.
-    return format_date(day, pgettext("date format", "l, j F Y"))
+    locale = _active_locale()
+    return cldr_dates.format_date(day, "full", locale) if locale else format_date(day, "l, j F Y")
 
 
 def time_words(moment: datetime) -> str:
     """Format as `09:00`, in the active language."""
-    # Translators: a time of day in the notation of Django's date filter.
-    return format_date(moment, pgettext("time format", "H:i"))
+    if locale := _active_locale():
+        return cldr_dates.format_time(moment.replace(tzinfo=None), "short", locale=locale)
+    return format_date(moment, "H:i")
+
+
+def month_words(day: date) -> str:
+    """Format as `November 2026`, in the active language."""
+    locale = _active_locale()
+    if locale is None:
+        return format_date(day, "F Y")
+    # Babel reads the time zone of what it formats by a skeleton.
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    return cldr_dates.format_skeleton("yMMMM", noon, locale=locale)
+
+
+def short_month_words(day: date) -> str:
+    """Format as `Nov`, in the active language."""
+    locale = _active_locale()
+    return cldr_dates.format_date(day, "LLL", locale) if locale else format_date(day, "M")
+
+
+def weekday_words(day: date) -> str:
+    """Format as `Mon`, in the active language."""
+    locale = _active_locale()
+    return cldr_dates.format_date(day, "ccc", locale) if locale else format_date(day, "D")
+
+
+def length_words(seconds: int | None) -> str:
+    """Format as `1 h 30 min`, in the active language; "" for None."""
+    hours, rest = divmod(seconds or 0, 3600)
+    parts = [(hours, "hour", "h"), (rest // 60, "minute", "min"), (rest % 60, "second", "s")]
+    return " ".join(_unit_words(*part) for part in parts if part[0])
+
+
+def notice_words(limit: Any) -> str:
+    """Format a duration such as `1 day 12 hours` in the active language; others stay the same."""
+    locale = _active_locale()
+    try:
+        terms = read_terms(limit.lower()) if locale and isinstance(limit, str) else []
+    except DurationError:
+        terms = []
+    counts = [count for term in terms for count in _unit_counts(*term)]
+    if not counts:
+        return str(limit)
+    return " ".join(
+        format_unit(count, f"duration-{unit}", "long", locale=locale) for count, unit in counts
+    )
+
+
+def _unit_counts(months: int, days: int, seconds: int) -> Iterator[tuple[int, str]]:
+    """Yield count and unit of each part that is not zero, in the largest unit that divides it."""
+    sizes = [(months, (("month", 1),)), (days, (("week", 7), ("day", 1)))]
+    sizes.append((seconds, (("hour", 3600), ("minute", 60), ("second", 1))))
+    for total, units in sizes:
+        if total:
+            unit, size = next(each for each in units if total % each[1] == 0)
+            yield total // size, unit
 
 
 def span_words(start: datetime, end: datetime, zone_name: str) -> str:
@@ -99,8 +173,9 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     exact = needs_offsets(first, last)
     from_words, to_words = clock_words(first, exact=exact), clock_words(last, exact=exact)
     if first.date() != last.date():
-        to_words = f"{date_words(last)}, {to_words}"
-    return f"{date_words(first)}, {from_words} – {to_words} ({zone_name})"
+        to_words = _day_and_time(date_words(last), to_words)
+    times = f"{from_words} – {to_words}"
+    return f"{_day_and_time(date_words(first), times)} ({zone_name})"
 
 
 def days_words(first: date, end: date, zone_name: str) -> str:
@@ -111,7 +186,11 @@ def days_words(first: date, end: date, zone_name: str) -> str:
         days = f"{days} – {date_words(last)}"
     # Translators: behind one or several whole days.
     all_day = pgettext("whole days", "all day")
-    return f"{days}, {all_day} ({zone_name})"
+    return f"{_day_and_time(days, all_day)} ({zone_name})"
+
+
+def _day_and_time(day: str, time: str) -> str:
+    return gettext("{day}, {time}").format(day=day, time=time)
 
 
 def clock_words(local: datetime, *, exact: bool) -> str:
@@ -135,3 +214,34 @@ def needs_offsets(first: datetime, last: datetime) -> bool:
 def is_ambiguous(local: datetime) -> bool:
     """Return whether the local time occurs twice."""
     return utc_offset(local.replace(fold=0)) > utc_offset(local.replace(fold=1))
+
+
+def _unit_words(count: int, unit: str, english: str) -> str:
+    locale = _active_locale()
+    if locale is None:
+        return f"{count} {english}"
+    # Babel has no short singular in Spanish and writes "1 horas"; short units are not inflected.
+    return format_unit(100, f"duration-{unit}", "short", locale=locale).replace("100", str(count))
+
+
+def _active_locale() -> Locale | None:
+    return _find_locale(translation.get_language() or SOURCE_LANGUAGE)
+
+
+@lru_cache
+def _find_locale(language: str) -> Locale | None:
+    """Return CLDR's locale; None for English, whose formats are fixed, and for unknown ones.
+
+    Babel writes Western digits in every language, like the times in the pages' scripts.
+    """
+    if language.split("-")[0] == SOURCE_LANGUAGE:
+        return None
+    try:
+        locale = Locale.parse(to_locale(language))
+    except (UnknownLocaleError, ValueError):
+        return None
+    # Babel stores resolved aliases in tables that languages share: after Arabic, months of other
+    # languages would be Arabic (python-babel/babel#1234). A copy shares nothing.
+    names = localedata.load(str(locale))
+    names.update(deepcopy(names))
+    return locale

@@ -173,5 +173,12 @@ STATES = tuple(
         for state in (from_state, to_state)
     )
 )
+# The last states of bookings that do not take place, in any graph.
+ENDED_EARLY = frozenset(
+    state
+    for graph in GRAPHS.values()
+    for state in graph.steps.values()
+    if graph.is_completed(state) and state != COMPLETED
+)
 # The states that occupy a seat, in any graph.
 SEATED = frozenset(state for graph in GRAPHS.values() for state in graph.seated)

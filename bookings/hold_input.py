@@ -10,7 +10,13 @@ from availability.hold_lifecycle import MAX_SECONDS, UNKNOWN_ADDRESS, hold_secon
 from availability.models import Project
 from availability.public_access import check_length
 from availability.serializers.fields import CLEARABLE, check_span
-from bookings.booking_input import find_booking_target, parse_settings, wall_time_zone
+from bookings.booking_input import (
+    check_named_resources,
+    find_booking_target,
+    parse_settings,
+    target_resources,
+    wall_time_zone,
+)
 from bookings.booking_target import BookingTarget
 from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
 from bookings.services import NewHold
@@ -23,7 +29,9 @@ from common.api.fields import (
 )
 from common.errors import Invalid
 
-WIDGET_KEYS = frozenset({"start", "end", "project_id", "resource_id", "reservation_time"})
+WIDGET_KEYS = frozenset(
+    {"start", "end", "project_id", "resource_id", "resources", "reservation_time"}
+)
 KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge"}
 
 
@@ -65,10 +73,16 @@ def parse_new_hold(
     `zone` is the zone of wall times if no single resource is named. Raises Invalid.
     """
     flat = FlatBody(_known(body, caller))
-    project, calendar = find_booking_target(flat, app, caller, flat.read(TargetSerializer))
+    wanted = flat.read(TargetSerializer)
+    project, calendar = find_booking_target(flat, app, caller, wanted)
     target = BookingTarget(
-        app=app, project=project, calendar=calendar, now=now, is_public=caller.is_widget
+        app=app,
+        project=project,
+        now=now,
+        is_public=caller.is_widget,
+        **target_resources(project, calendar, wanted),
     )
+    check_named_resources(target)
     given = flat.read(NewHoldSerializer, zone=wall_time_zone(target, zone))
     check_length(caller, project, given["start"], given["end"])
     return NewHold(

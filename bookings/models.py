@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import models
 from django.db.models import Value
@@ -236,6 +237,8 @@ class Customer(models.Model):
     meta = models.JSONField(default=dict, blank=True)
 
     class Meta:
+        verbose_name = "customer of a booking"
+        verbose_name_plural = "customers of bookings"
         ordering = ["position", "id"]
         indexes = [
             # Case-insensitive lookups compare in upper case.
@@ -317,8 +320,7 @@ class AppCustomer(models.Model):
     last_booking_at = models.DateTimeField()
 
     class Meta:
-        verbose_name = "customer of an app"
-        verbose_name_plural = "customers of apps"
+        verbose_name = "customer"
         ordering = ["-last_booking_at", "address"]
         constraints = [
             models.UniqueConstraint(fields=["app", "address"], name="app_customer_once"),
@@ -366,3 +368,13 @@ class UnverifiedBooking(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    @property
+    def language(self) -> Any:
+        """What the body has as the language of its first customer, of any type."""
+        customers = self.body.get("customers") or [self.body.get("customer")]
+        first = customers[0] if isinstance(customers, list) else None
+        if not isinstance(first, dict):
+            return None
+        meta = first.get("meta")
+        return first.get("language") or (meta.get("language") if isinstance(meta, dict) else None)

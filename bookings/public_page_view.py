@@ -9,16 +9,19 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language_bidi, override
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.renderers import StaticHTMLRenderer
 
 from apps_config.models import App
-from bookings.formatting import language_of, to_one_line
+from bookings.branding import branding_of
+from bookings.formatting import accepted_languages, customer_language, language_of, to_one_line
+from bookings.models import Customer
 from common.api.views import ApiRequest, ApiView
 from common.errors import exception_response
 from common.openapi.components import TEXT
-from common.shipped_languages import SOURCE_LANGUAGE
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
@@ -30,6 +33,8 @@ SOURCES: Mapping[str, str] = {
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
 }
+
+LINK_WORDS = {"imprint": _("Imprint"), "privacy": _("Privacy")}
 
 PAGE_EXAMPLE = '<!DOCTYPE html>\n<html lang="en">…</html>\n'
 PAGE_HEADERS = {
@@ -68,8 +73,18 @@ class PageView(ApiView, ABC):
     def decorate(self, response: HttpResponseBase) -> None:
         super().decorate(response)
         response.headers["Cache-Control"] = "no-store"
+        patch_vary_headers(response, ["Accept-Language"])
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"
+
+    def page_customer(self) -> Customer | None:
+        """Return the customer whose page it is, if known. Not called after a server error."""
+        return None
+
+    def preferred_languages(self, customer: Customer | None) -> list[Any]:
+        """Return the languages that precede the project's: the customer's, then the browser's."""
+        header = self.request.headers.get("Accept-Language", "")
+        return [customer_language(customer), *accepted_languages(header)]
 
     def render_page(
         self,
@@ -81,15 +96,19 @@ class PageView(ApiView, ABC):
         redirect: str = "",
         languages: Sequence[Any] = (),
     ) -> HttpResponse:
-        """Render the template in the first of `languages` with a translation, else the app's.
+        """Render the template in the reader's language, else one that the browser accepts, else
+        one of `languages`, else the app's.
 
         `values` is called while this language is active. `redirect`: where the page's form may
         redirect to.
         """
-        language = language_of(app, *languages) if app else SOURCE_LANGUAGE
+        preferred = self.preferred_languages(self.page_customer() if app else None)
+        language = language_of(app, *preferred, *languages)
         with override(language):
             shown = {
                 "app": to_one_line(app.name) if app else "",
+                "branding": branding_of(app) if app else None,
+                "link_words": LINK_WORDS,
                 "language": language,
                 "direction": "rtl" if get_language_bidi() else "ltr",
             }

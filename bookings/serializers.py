@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.serializers import notifications_field
+from availability.requirements import MAX_REQUIREMENTS
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import OUTCOMES
@@ -33,6 +34,7 @@ from common.api.validated_input import read_values_as
 from common.durations import elapsed_seconds
 from common.errors import Invalid
 from common.ical.rrule import MAX_LENGTH
+from common.openapi.components import ID
 
 MAX_CUSTOMERS = 50
 MAX_SEATS = 1000
@@ -50,7 +52,7 @@ EVENT_KEYS = (
 WIDGET_KEYS = frozenset(
     {
         *("start", "end", "what", "where", "description", "customer", "customers"),
-        *("project_id", "resource_id", "reservation_id", "graph", "related", "meta"),
+        *("project_id", "resource_id", "resources", "reservation_id", "graph", "related", "meta"),
     }
 )
 
@@ -98,11 +100,15 @@ class CustomerChangeSerializer(ObjectSerializer):
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
     voip = OneLineField(200, allow_blank=True, **CLEARABLE)
     timezone = ZoneField(allow_blank=True, **CLEARABLE)
+    language = LanguageField(
+        help_text="The language of e-mails to the customer; stored in `meta`.", **CLEARABLE
+    )
     meta = MetaField(**CLEARABLE)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
         others = {key: value for key, value in data.items() if key not in self.fields}
+        others |= {"language": given.pop("language")} if "language" in given else {}
         meta = {**others, **(given.pop("meta", None) or {})}
         given |= {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
         return given | ({"meta": meta} if meta else {})
@@ -157,6 +163,35 @@ def challenge_field() -> TextField:
     )
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "maxProperties": 10,
+        "additionalProperties": ID,
+        "description": "For a project with `requires`: the resources to take, by the name of the"
+        " requirement. The service chooses the others.",
+    }
+)
+class ResourceChoiceField(serializers.Field):
+    """Resources by the name of their requirement."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        data = array_as_object(data)
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError("Must be an object.")
+        if len(data) > MAX_REQUIREMENTS:
+            raise serializers.ValidationError(f"Must have at most {MAX_REQUIREMENTS} keys.")
+        errors, chosen = {}, {}
+        for name, value in data.items():
+            try:
+                chosen[name] = IdField().run_validation(value)
+            except serializers.ValidationError as error:
+                errors[name] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return chosen
+
+
 class TargetSerializer(ObjectSerializer):
     """Who or what is to be booked: read first, because its zone reads the times."""
 
@@ -167,6 +202,7 @@ class TargetSerializer(ObjectSerializer):
     )
     resource_id = IdField(help_text="The booking goes into its first calendar.", **CLEARABLE)
     calendar_id = IdField(**CLEARABLE)
+    resources = ResourceChoiceField(**CLEARABLE)
     reservation_id = IdField(
         help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
         **CLEARABLE,

@@ -21,7 +21,14 @@ from django.db import (
     close_old_connections,
     connection,
 )
-from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseServerError,
+    UnreadablePostError,
+)
+from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
@@ -408,4 +415,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return json_error(request, Unavailable())
     if is_api_path(request):
         return json_error(request, Internal())
-    return defaults.server_error(request)
+    page = render_to_string("500.html", {"request_id": request_id_of(request)})
+    return HttpResponseServerError(page)

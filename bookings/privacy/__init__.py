@@ -11,7 +11,7 @@ from bookings.privacy.customer_list import (
     search_customers,
 )
 from bookings.privacy.erase import Erasure, erase_person
-from bookings.privacy.export import write_export
+from bookings.privacy.export import write_export, write_own_export
 from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
 from bookings.privacy.retention import due_for_erasure, erase_due_bookings
@@ -34,4 +34,5 @@ __all__ = [
     "search_customers",
     "unverified_of",
     "write_export",
+    "write_own_export",
 ]

@@ -9,6 +9,7 @@ from bookings.models import Booking
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
+from bookings.untrusted_text_filter import customer_text
 from common.api.renderers import render_json
 from common.batching import iterate_batches, key_batches
 from common.errors import NotFound
@@ -30,6 +31,29 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
             raise NotFound("Customer")
         events = chain([first], events)
     return _write(person, booking_ids, events, zone)
+
+
+def write_own_export(person: Person, *, zone: str) -> Iterator[bytes]:
+    """Yield the JSON of the person's bookings as customers read them: without the owner's notes,
+    log, e-mails and calls, which `write_export` has.
+    """
+    yield b'{"data":{"email":' + render_json(person.email)
+    yield from _write_list("bookings", _own_booking_records(person, zone))
+    yield b"}}"
+
+
+def _own_booking_records(person: Person, zone: str) -> Iterator[Record]:
+    for ids in key_batches(person.booking_ids(), SLICE):
+        rows = Booking.objects.for_app(person.app).filter(id__in=ids).order_by("id")
+        rows = rows.select_related("event", "resource", "project", "app")
+        for booking in rows.prefetch_related("customers"):
+            theirs = [customer for customer in booking.customers.all() if person.is_of(customer)]
+            yield {
+                **booking_record(booking, (), zone, ("start", "end")),
+                **{name: customer_text(booking, name) for name in EVENT_TEXTS},
+                "resource": booking.resource.name,
+                "customers": [CustomerRecord.of(customer) for customer in theirs],
+            }
 
 
 def _has_parts(person: Person) -> bool:

@@ -17,6 +17,7 @@ from bookings.services.locks import SCOPES, THIS
 from bookings.services.reschedule import (
     check_may_move,
     customer_may_move,
+    movable_bookings,
     reschedule_booking,
     reschedule_once,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "hold_until_verified",
     "make_booking",
     "make_verified",
+    "movable_bookings",
     "needs_verification",
     "on_transition",
     "on_unverified_booking",

@@ -11,6 +11,7 @@ from availability.models import Event
 from bookings.booking_target import BookingTarget
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
+from bookings.services.customer_limits import check_new_bookings
 from bookings.services.resource_assignment import find_candidates, reserve_time, with_live_busy
 from bookings.services.transition_log import (
     Actor,
@@ -64,7 +65,8 @@ def create_booking(
 ) -> Booking:
     """Create a booking and reserve its time in one transaction.
 
-    Raises SlotTaken or NotAvailable, with alternatives that were free after the rollback.
+    Raises SlotTaken or NotAvailable, with alternatives that were free after the rollback;
+    PolicyViolated for a limit of the customer's bookings.
     """
     time_request = target.time_request(
         new.start,
@@ -132,7 +134,10 @@ def write_bookings(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Insert new bookings of one draft with their customers, notifications and log entries."""
+    """Insert new bookings of one draft with their customers, notifications and log entries.
+
+    Raises PolicyViolated for more bookings of a customer than the project allows.
+    """
     insert_rows(bookings)
     wanted = _notifications_of(new, target)
     transitions = [
@@ -149,6 +154,9 @@ def write_bookings(
         for booking in bookings
     ]
     write_first_transitions(transitions)
+    if all(booking.enforce_availability or booking.owner_booking_id for booking in bookings):
+        emails = [customer["email"] for customer in new.customers]
+        check_new_bookings(target.project, bookings, emails, now=now)
 
 
 def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 import random
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any
@@ -16,7 +16,7 @@ from availability.event_reservations import (
     SlotTaken,
     TimeRequest,
     guarded_transaction,
-    lock_project_against_deletion,
+    lock_project,
     lock_resources_of_calendars,
     span_record,
     write_events,
@@ -79,8 +79,12 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     if target.elsewhere:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
-        if target.project and not lock_project_against_deletion(target.project.id):
+        if target.project and not lock_project(target.project.id, alone=target.is_by_turn):
             raise Invalid.at("project_id", "The project no longer exists.")
+        if target.is_by_turn:
+            # Another booking may have taken this turn meanwhile.
+            candidates = replace(candidates, resources=_resources_by_turn(candidates, target))
+            choices = _resource_choices(new, target, candidates)
         refusal: SlotTaken | NotAvailable = NotAvailable([NO_RESOURCE])
         for choice in choices:
             try:
@@ -90,6 +94,13 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
             except (SlotTaken, NotAvailable) as error:
                 refusal = error
         raise refusal
+
+
+def _resources_by_turn(
+    candidates: AvailabilityQuery, target: BookingTarget
+) -> list[SearchResource]:
+    by_id = {resource.id: resource for resource in candidates.resources}
+    return [by_id[each] for each in target.resources_by_turn() if each in by_id]
 
 
 def _live_busy(
@@ -123,6 +134,8 @@ def _resource_choices(
     resources = list(candidates.resources)
     if not resources:
         return []
+    if target.requirements:
+        return [_choose_for_requirements(resources, candidates, new, target)]
     if target.mode == "mutual" or len(resources) == 1:
         return [_ResourceChoice(resources, (), ())]  # a single choice: checked under its lock
     if target.mode == "roundrobin_random":
@@ -130,6 +143,25 @@ def _resource_choices(
     choices = _free_choices(resources, candidates, new, target)
     first = next(choices)
     return [first, *choices] if _needs_live_check(new, target) else chain([first], choices)
+
+
+def _choose_for_requirements(
+    resources: Sequence[SearchResource],
+    candidates: AvailabilityQuery,
+    new: NewSeries,
+    target: BookingTarget,
+) -> _ResourceChoice:
+    """Return a choice for the requirements that is free for all occurrences, else any choice."""
+    free = {
+        choice.resources[0].id
+        for choice in _check_each(resources, candidates, new, target)
+        if not choice.conflicts
+    }
+    by_id = {resource.id: resource for resource in resources}
+    chosen = target.choose(free) or target.choose(by_id)
+    if chosen is None:
+        raise NotAvailable([NO_RESOURCE])
+    return _ResourceChoice([by_id[each] for each in chosen], (), ())
 
 
 def _free_choices(

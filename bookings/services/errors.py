@@ -63,5 +63,10 @@ def offer_alternatives(
         conflicts = find_conflicts(time_request, [resource.id for resource in resources])
         refusal.fields["conflicts"] = [span_record(*conflict) for conflict in conflicts]
     refusal.fields["alternatives"] = find_alternatives(
-        time_request, resources, mode=target.mode, now=target.now
+        time_request,
+        resources,
+        mode=target.mode,
+        now=target.now,
+        requirements=target.requirements,
+        fixed=target.fixed,
     )

@@ -1,26 +1,31 @@
 """Reschedule bookings, under the locks of the bookings and their resources."""
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
+from availability.booking_policies import first_own_calendars, without_policies
 from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
     TimeRequest,
+    event_with_companions,
     guarded_transaction,
     lock_resources,
     lock_resources_of_calendars,
 )
+from availability.free_time_checks import find_first_refusal, find_free_resources
 from availability.models import Calendar
+from availability.requirements import required_ids
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
+from bookings.services.customer_limits import check_moved_bookings
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
@@ -51,11 +56,14 @@ class _Move:
     target: BookingTarget
     time_request: TimeRequest
     was: tuple[datetime, datetime]
+    # Of other resources that were chosen for the new time, by their ids.
+    calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
 
     @property
     def resource_ids(self) -> set[uuid.UUID]:
         event, calendar = self.booking.event, self.target.named_calendar
-        return {event.resource_id, calendar.resource_id, *self.target.others}
+        old = {row.resource_id for row in event_with_companions(event)}
+        return {*old, calendar.resource_id, *self.target.others}
 
 
 @retry_outside_transaction
@@ -91,9 +99,10 @@ def reschedule_booking(
                 _plan_move(booking, times, places[booking.id])
                 for booking, times in _targets(named, bookings, start, end)
             ]
-            moves = _ask_first(moves)
-            _lock_places(moves)
-            _take_times(moves, wanted)
+            moves = _choose_free_resources(_ask_first(moves))
+            capacities = _lock_resources_and_calendars(moves)
+            _reserve_new_times(moves, capacities, wanted)
+            _check_customers(moves, now)
             _write(moves, actor, now, message)
             return named
     except (SlotTaken, NotAvailable) as refusal:
@@ -137,12 +146,22 @@ def customer_may_move(booking: Booking) -> bool:
     The booking needs a project without a `rescheduling_url` and must have reschedules left. Limits
     that depend on the time are checked when the link is followed.
     """
+    return bool(movable_bookings([booking]))
+
+
+def movable_bookings(bookings: Sequence[Booking]) -> list[Booking]:
+    """Return those that `customer_may_move` allows. At most one query."""
+    found = [booking for booking in bookings if _has_move_link(booking)]
+    used_up = _without_moves_left(found)
+    return [booking for booking in found if booking not in used_up]
+
+
+def _has_move_link(booking: Booking) -> bool:
     graph, project = GRAPHS[booking.graph], booking.project
     return (
         project is not None
         and not project.booking.get("rescheduling_url")
         and not (graph.is_group or graph.is_seat or graph.is_completed(booking.state))
-        and not _without_moves_left([booking])
     )
 
 
@@ -193,8 +212,11 @@ def _targets(
     leaves the supported years.
     """
     zone_name = named.resource.timezone
-    earlier, later = (_wall(moment, zone_name) for moment in (named.event.start, named.event.end))
-    by_start, by_end = _wall(start, zone_name) - earlier, _wall(end, zone_name) - later
+    earlier, later = (
+        _resource_wall_time(moment, zone_name) for moment in (named.event.start, named.event.end)
+    )
+    by_start = _resource_wall_time(start, zone_name) - earlier
+    by_end = _resource_wall_time(end, zone_name) - later
     targets = []
     for booking in bookings:
         if booking is named:
@@ -207,7 +229,7 @@ def _targets(
     return targets
 
 
-def _wall(instant: datetime, zone_name: str) -> datetime:
+def _resource_wall_time(instant: datetime, zone_name: str) -> datetime:
     try:
         return wall_time(instant, zone_name)
     except InstantError as error:  # written without the services
@@ -217,7 +239,9 @@ def _wall(instant: datetime, zone_name: str) -> datetime:
 def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
     """Add `by` to the wall time; a wall time in a DST gap becomes the end of the gap."""
     try:
-        return check_year(wall_to_utc_or_gap_end(_wall(instant, zone_name) + by, zone_name))
+        return check_year(
+            wall_to_utc_or_gap_end(_resource_wall_time(instant, zone_name) + by, zone_name)
+        )
     except (InstantError, OverflowError) as error:
         raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
 
@@ -240,6 +264,7 @@ def _plan_move(
         blocks=event.busy,
         allow_double_bookings=allow_double_bookings,
         rules=target.rules if booking.enforce_availability or target.is_public else None,
+        event=event,
     )
     return _Move(booking, target, time_request, (event.start, event.end))
 
@@ -263,9 +288,61 @@ def _ask_first(moves: list[_Move]) -> list[_Move]:
     ]
 
 
-def _lock_places(moves: Sequence[_Move]) -> None:
+def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
+    """Give moves of projects with requirements other resources where the present ones are taken."""
+    own = [row.id for move in moves for row in event_with_companions(move.booking.event)]
+    return [
+        _choose_other_resources(move, own)
+        if move.target.project and move.target.project.requires
+        else move
+        for move in moves
+    ]
+
+
+def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
+    """Return the move with free resources; the same one if its resources are free, if it names a
+    calendar, or if there is no choice.
+    """
+    old, event = move.target, move.booking.event
+    rows = event_with_companions(event)
+    if old.named_calendar.id != event.calendar_id:
+        return move
+    claim = [(move.time_request, old.query_of(move.time_request))]
+    if find_first_refusal(claim, without=own) is None:
+        return move
+    anew = BookingTarget(
+        app=old.app, project=old.project, calendar=None, now=old.now, is_public=old.is_public
+    )
+    enforced = move.time_request.rules is not None
+    buffers = move.time_request.buffers
+    everyone = anew.with_buffers(anew.rules_of(required_ids(anew.requirements)), buffers)
+    time_request = replace(move.time_request, holds=own)
+    free = find_free_resources(time_request, everyone if enforced else without_policies(everyone))
+    chosen = anew.choose([resource.id for resource in free])
+    if chosen is None or len(chosen) != len(rows):
+        return move
+    calendars = first_own_calendars(chosen)
+    if len(calendars) != len(chosen):
+        return move
+    new = BookingTarget(
+        app=old.app,
+        project=old.project,
+        calendar=calendars[chosen[0]],
+        now=old.now,
+        others=chosen[1:],
+        is_public=old.is_public,
+    )
+    rules = new.with_buffers(new.rules, buffers) if enforced else None
+    return replace(
+        move, target=new, time_request=replace(move.time_request, rules=rules), calendars=calendars
+    )
+
+
+def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int]:
+    """Lock the old and the new resources; return their capacities by id."""
     resource_ids = set().union(*(move.resource_ids for move in moves))
-    all_there = len(lock_resources(resource_ids)) == len(resource_ids)
+    capacities = lock_resources(resource_ids)
+    all_there = len(capacities) == len(resource_ids)
     calendars = {
         move.target.named_calendar.id: move.target.named_calendar
         for move in moves
@@ -273,16 +350,33 @@ def _lock_places(moves: Sequence[_Move]) -> None:
     }
     if not all_there or (calendars and not lock_resources_of_calendars(calendars.values())):
         raise Invalid.at("resource_id", "The resource no longer exists.")
+    return capacities
 
 
-def _take_times(moves: Sequence[_Move], wanted: list[tuple[TimeRequest, BookingTarget]]) -> None:
+def _reserve_new_times(
+    moves: Sequence[_Move],
+    capacities: Mapping[uuid.UUID, int],
+    wanted: list[tuple[TimeRequest, BookingTarget]],
+) -> None:
     """Reserve all new times; the moves ignore each other's old times."""
     for move in moves:
         event, calendar = move.booking.event, move.target.named_calendar
         event.calendar, event.resource_id = calendar, calendar.resource_id
+        if move.calendars:
+            for row, resource_id in zip(event.companions.all(), move.target.others, strict=True):
+                row.calendar, row.resource_id = move.calendars[resource_id], resource_id
     take_times(
-        [(move.booking.event, move.time_request, move.target) for move in moves], wanted=wanted
+        [(move.booking.event, move.time_request, move.target) for move in moves],
+        capacities,
+        wanted=wanted,
     )
+
+
+def _check_customers(moves: Sequence[_Move], now: datetime) -> None:
+    """Raise PolicyViolated if a customer would have too many bookings on a day."""
+    moved = [move.booking for move in moves if move.time_request.rules]
+    if moved:
+        check_moved_bookings(moved[0].project, moved, now=now)
 
 
 def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) -> None:

@@ -21,12 +21,18 @@ from availability.event_reservations import (
     SlotTaken,
     TimeRequest,
     guarded_transaction,
-    lock_project_against_deletion,
+    lock_project,
     lock_resources_of_calendars,
 )
-from availability.free_time_checks import check_request, find_free_resources, find_nearest_refusal
+from availability.free_time_checks import (
+    check_request,
+    find_free_resources,
+    find_nearest_refusal,
+    find_unmet_requirement,
+)
 from availability.hold_lifecycle import use_hold
 from availability.models import Calendar
+from availability.requirements import required_ids
 from availability.search import AvailabilityQuery
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
@@ -64,6 +70,10 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
     if target.holds:
         held = _calendars_of(target.held_ids)
         return [Candidate(held, target.rules_of(target.held_ids) if enforced else None)]
+    if target.requirements:
+        matched = _matched_candidates(time_request, target)
+        with alternatives_on_refusal(time_request, target):
+            return chain([next(matched)], matched)
     if target.mode == "mutual" and target.project_zones:
         calendars = _calendars_of(target.project_resource_ids)
         return [Candidate(calendars, target.rules if enforced else None)]
@@ -76,11 +86,8 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
 def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
     """Yield the free resources of the project. Raises SlotTaken or NotAvailable without any."""
     enforced = time_request.rules is not None
-    texts: Iterable[str] = (text for text, _ in target.project_zones)
-    if target.mode == "roundrobin_random":
-        texts = in_random_order(texts)
-    upcoming, size, some_free = iter(texts), FIRST_BATCH, False
-    while resource_ids := [parse_id(text) for text in islice(upcoming, size)]:
+    upcoming, size, some_free = _ids_in_order(target), FIRST_BATCH, False
+    while resource_ids := list(islice(upcoming, size)):
         batch = target.rules_of(resource_ids)
         batch = batch if enforced else without_policies(batch)
         free = find_free_resources(time_request, batch)
@@ -93,6 +100,44 @@ def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterat
         size *= 4
     if not some_free:
         raise find_nearest_refusal(time_request, target.choices(enforced=enforced))
+
+
+MAX_MATCHES = 20
+
+
+def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
+    """Yield a choice of free resources for the requirements, found anew at each step.
+
+    Raises SlotTaken or NotAvailable if there is none at first.
+    """
+    enforced = time_request.rules is not None
+    for number in range(MAX_MATCHES):
+        everyone = target.rules_of(required_ids(target.requirements))
+        everyone = everyone if enforced else without_policies(everyone)
+        free = find_free_resources(time_request, everyone)
+        by_id = {resource.id: resource for resource in free}
+        chosen = target.choose(by_id.keys())
+        if chosen is None:
+            if number == 0:
+                raise find_unmet_requirement(time_request, everyone, target.fixed)
+            return
+        calendars = first_own_calendars(chosen)
+        if target.named:
+            calendars[target.named.resource_id] = target.named
+        if len(calendars.keys() & set(chosen)) == len(chosen):
+            resources = [by_id[each] for each in chosen]
+            rules = replace(everyone, resources=resources) if enforced else None
+            yield Candidate([calendars[each] for each in chosen], rules)
+
+
+def _ids_in_order(target: BookingTarget) -> Iterator[uuid.UUID]:
+    """Yield the project's resources in the order to try them."""
+    if target.is_by_turn:
+        return iter(target.resources_by_turn())
+    texts: Iterable[str] = (text for text, _ in target.project_zones)
+    if target.mode == "roundrobin_random":
+        texts = in_random_order(texts)
+    return map(parse_id, texts)
 
 
 def in_random_order(texts: Iterable[str]) -> Iterator[str]:
@@ -115,9 +160,12 @@ def with_live_busy(
     """Return the time request with the live busy times of the candidates' resources."""
     if not needs_live_check(time_request, target):
         return time_request
-    resource_ids = [
-        resource_id for candidate in candidates for resource_id in candidate.resource_ids
-    ]
+    if target.requirements and not target.holds:
+        resource_ids = required_ids(target.requirements)
+    else:
+        resource_ids = [
+            resource_id for candidate in candidates for resource_id in candidate.resource_ids
+        ]
     return replace(time_request, elsewhere=fetch_live_busy_for([time_request], resource_ids))
 
 
@@ -131,13 +179,19 @@ def reserve_time(
     alternatives that were free after the rollback; HoldExpired; Invalid if the project or resource
     has been deleted meanwhile.
     """
-    if time_request.elsewhere:
+    if time_request.elsewhere and target.requirements:
+        candidates = find_candidates(time_request, target)
+    elif time_request.elsewhere:
         # If the live check leaves no candidate, search again: another resource may be free by now.
         left = _free_elsewhere(time_request, candidates)
         candidates = left or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
-        if target.project and not lock_project_against_deletion(target.project.id):
+        if target.project and not lock_project(target.project.id, alone=target.is_by_turn):
             raise Invalid.at("project_id", "The project no longer exists.")
+        if target.is_by_turn:
+            # Another booking may have taken this turn meanwhile.
+            free = _free_candidates(time_request, target)
+            candidates = chain([next(free, Candidate((), None))], free)
         yield _lock_first_free(time_request, target, candidates).calendars
 
 
@@ -154,6 +208,8 @@ def _lock_first_free(
 ) -> Candidate:
     upcoming = iter(candidates)
     candidate = next(upcoming)
+    if target.requirements and not target.holds:
+        return _lock_first_matched(time_request, target, candidate, upcoming)
     for following in upcoming:
         try:
             # A refused attempt rolls back to its savepoint, which releases its lock: no lock is
@@ -163,6 +219,23 @@ def _lock_first_free(
         except (SlotTaken, NotAvailable, Invalid):
             candidate = following
     return _lock(time_request, target, candidate)
+
+
+def _lock_first_matched(
+    time_request: TimeRequest,
+    target: BookingTarget,
+    candidate: Candidate | None,
+    upcoming: Iterator[Candidate],
+) -> Candidate:
+    """Lock the first choice that is still free. The next is chosen after the refusal of one."""
+    while candidate:
+        try:
+            with transaction.atomic():
+                return _lock(time_request, target, candidate)
+        except (SlotTaken, NotAvailable) as error:
+            refusal = error
+        candidate = next(upcoming, None)
+    raise refusal
 
 
 def _lock(time_request: TimeRequest, target: BookingTarget, candidate: Candidate) -> Candidate:

@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -101,7 +101,7 @@ def _apply_transition(
     places = targets_of(bookings, now)
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
     if takers:
-        lock_resources(
+        capacities = lock_resources(
             {
                 resource_id
                 for booking in takers
@@ -114,6 +114,7 @@ def _apply_transition(
                 (booking.event, time_request, places[booking.id])
                 for booking, time_request in zip(takers, claims, strict=True)
             ],
+            capacities,
             wanted=wanted,
         )
     transitions = [_make_transition(booking, action, actor, now, message) for booking in bookings]
@@ -144,12 +145,14 @@ def _blocks(booking: Booking, target: BookingTarget) -> bool:
 
 def take_times(
     times: Sequence[tuple[Event, TimeRequest, BookingTarget]],
+    capacities: Mapping[uuid.UUID, int],
     *,
     wanted: list[tuple[TimeRequest, BookingTarget]],
 ) -> None:
     """Check the time requests of events in order and write their times: all or none.
 
-    The caller holds the locks of the resources. Raises SlotTaken or NotAvailable. Appends the
+    The caller holds the locks of the resources, whose capacities it gives. Raises SlotTaken or
+    NotAvailable. Appends the
     refused request and its target (without refusal: the first) to `wanted`.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
@@ -159,7 +162,7 @@ def take_times(
     wanted.append(times[number][1:])
     if refusal:
         raise refusal
-    write_times([(event, time_request) for event, time_request, _ in times])
+    write_times([(event, time_request) for event, time_request, _ in times], capacities)
 
 
 def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
@@ -248,6 +251,7 @@ def _request_of(booking: Booking, target: BookingTarget) -> TimeRequest:
         blocks=True,
         allow_double_bookings=booking.allow_double_bookings,
         rules=target.meanwhile if booking.enforce_availability else None,
+        event=booking.event,
     )
 
 

@@ -28,6 +28,7 @@ from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import NewBooking
+from bookings.services.customer_limits import check_unverified_booking
 from bookings.services.hold import NewHold, hold_time
 from bookings.services.seats import NewSeat, lock_group_with_free_seat
 from bookings.services.transition_log import Actor
@@ -69,7 +70,7 @@ def hold_until_verified(
     """Hold the time or seat of the booking for 15 minutes and mail a code to its first customer.
 
     `body`: what was asked, with `zone` for wall times: verification parses it again. Raises what a
-    booking or a hold raises; LimitReached after three codes in an hour.
+    booking or a hold raises; LimitReached after three codes in an hour; PolicyViolated.
     """
     email = new.customers[0]["email"].lower()
     project = target.project
@@ -89,6 +90,7 @@ def hold_until_verified(
             expires_at=now + timedelta(seconds=HELD_SECONDS),
         )
         row.save(force_insert=True)
+        check_unverified_booking(row, now=now)
         for listener in on_unverified_booking:
             listener(row)
     return row

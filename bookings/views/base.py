@@ -1,6 +1,7 @@
 """Base class of the booking endpoints."""
 
 import uuid
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -11,6 +12,8 @@ from apps_config.base_views import TenantView
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
+from bookings.action_links import CALENDAR, RESCHEDULE, action_url
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
 from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
@@ -21,7 +24,8 @@ from bookings.records import (
     booking_record,
     find_booking,
 )
-from bookings.services import Actor
+from bookings.services import Actor, customer_may_move
+from common.api.response_records import Json
 from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
@@ -33,6 +37,26 @@ INCLUDE_QUERY = {"include": include_of(INCLUDES)}
 SERIES = INCLUDES["series"]
 
 
+def _customer_links(booking: Booking, zone: str) -> Json:
+    """Return signed links for the customer, by action: cancel, reschedule, calendar."""
+    graph = GRAPHS[booking.graph]
+    actions = [action for action in graph.actions(booking.state) if action in CUSTOMER_ACTIONS]
+    if customer_may_move(booking):
+        actions.append(RESCHEDULE)
+    if graph.takes_place(booking.state):
+        actions.append(CALENDAR)
+    return {action: action_url(booking, action, booking.event.end) for action in actions}
+
+
+# A public caller gets the links only in the response of the request that created the booking: with
+# other bookings they would open what belongs to other customers.
+CREATOR_INCLUDES = PUBLIC_INCLUDES | {
+    "customer_action_links": Include(
+        "customer_action_links", ["event", "project"], write=_customer_links
+    )
+}
+
+
 class BookingScopedView(TenantView):
     """Visible bookings, includes and actor of a request."""
 
@@ -40,6 +64,7 @@ class BookingScopedView(TenantView):
     # Requests of public callers that count as booking attempts, and that need a challenge.
     counted_methods: ClassVar[frozenset[str]] = frozenset()
     challenged_methods: ClassVar[frozenset[str]] = frozenset()
+    public_includes: ClassVar[Mapping[str, Include]] = PUBLIC_INCLUDES
 
     def run(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
@@ -89,10 +114,10 @@ class BookingScopedView(TenantView):
             raise NotFound("Booking")
         return found_or_404(find_booking(self.app, booking_id, includes), "Booking")
 
-    def known_includes(self) -> dict[str, Include]:
+    def known_includes(self) -> Mapping[str, Include]:
         if self.caller.resource_id:
             return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
-        return PUBLIC_INCLUDES if self.caller.is_widget else INCLUDES
+        return self.public_includes if self.caller.is_widget else INCLUDES
 
     def includes(self, always: tuple[str, ...] = ()) -> list[Include]:
         known = self.known_includes()

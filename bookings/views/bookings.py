@@ -40,7 +40,7 @@ from bookings.services import (
     make_booking,
     needs_verification,
 )
-from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query, read_order
@@ -68,7 +68,9 @@ NEW_BOOKING_WORDS = (
     " are always enforced, and the start must be one that the project offers. `what`, `where` and"
     " `description` count only if the project has none, and customers do not read them. The"
     " project's `public_customers` limits the customers. The app's settings limit the attempts"
-    " (429), and can require a solved challenge (GET /v2/challenge)."
+    " (429), and can require a solved challenge (GET /v2/challenge). The response to a widget key"
+    " can include `customer_action_links`, also with `reschedule` and, if the booking takes place,"
+    " `calendar` (a file for the customer's calendar)."
 )
 VERIFICATION_TEXT = (
     "With a widget key and the project's setting `verify_email`: the time is held for 15 minutes,"
@@ -81,6 +83,7 @@ VERIFICATION_TEXT = (
 
 class BookingsView(BookingScopedView):
     paginated = True
+    public_includes = CREATOR_INCLUDES
     widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
 
     @describe_endpoint(

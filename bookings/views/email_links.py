@@ -9,9 +9,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.utils.encoding import iri_to_uri
-from django.utils.functional import Promise
+from django.utils.functional import Promise, lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -19,30 +19,47 @@ from drf_spectacular.utils import OpenApiResponse
 
 from availability.event_reservations import NotAvailable
 from availability.models import Event
-from availability.slot_rendering import reason_record
 from bookings.action_links import BadLink, read_expiry
-from bookings.formatting import days_words, first_known_zone, languages_of, span_words, to_one_line
+from bookings.formatting import (
+    days_words,
+    first_known_zone,
+    languages_of,
+    notice_words,
+    span_words,
+    to_one_line,
+)
 from bookings.graphs import GRAPHS
-from bookings.models import Booking
+from bookings.models import Booking, Customer
 from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
 from bookings.untrusted_text_filter import customer_text
-from common.api.fields import CANONICAL_ID, NOT_IN_URL, is_web_address
+from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
+from common.api.json_parser import read_body
 from common.api.views import ApiRequest
 from common.errors import NotFound
 from common.openapi.components import ID, text_response
 from common.openapi.generator import describe_endpoint
 
+MAX_REASON = 2000
+REASON_FIELD = TextField(MAX_REASON, allow_blank=True)
+KEEPS = "keep"  # the query parameter of a link that changes nothing
 QUERY_OR_FRAGMENT = re.compile(r"[?#]")
 
 
 class LinkAction(NamedTuple):
-    """An action that a link can apply: its actor and its texts."""
+    """An action that a link can apply: its actor and its texts.
+
+    keep: the link that leaves the booking as it is, with the heading and sentence after it; ends a
+    booking if set, so that the page also asks for a reason.
+    """
 
     actor: str
     question: str | Promise
     button: str | Promise
     done: str | Promise
+    keep: str | Promise = ""
+    kept: str | Promise = ""
+    stays: str | Promise = ""
 
 
 LINK_ACTIONS: Mapping[str, LinkAction] = {
@@ -57,12 +74,18 @@ LINK_ACTIONS: Mapping[str, LinkAction] = {
         _("Decline this booking?"),
         _("Decline the booking"),
         _("The booking is declined"),
+        _("Keep the request"),
+        _("The request is kept"),
+        _("It still waits for your answer."),
     ),
     "cancel_by_customer": LinkAction(
         "customer",
         _("Cancel this booking?"),
         _("Cancel the booking"),
         _("The booking is cancelled"),
+        _("Keep the booking"),
+        _("The booking is kept"),
+        _("Nothing was changed."),
     ),
 }
 STATE_SENTENCES: Mapping[str, str | Promise] = {
@@ -124,6 +147,23 @@ POLICIES: Mapping[str, RefusalText] = {
         _("The booking can't be moved again"),
         _("It was already moved as often as allowed. Please contact us."),
     ),
+    "max_per_customer_per_day": RefusalText(
+        _("No more bookings on that day"),
+        _("You have as many bookings on that day as allowed. Please choose another day."),
+    ),
+}
+# Type of a reason why a time is not free -> the sentence for customers and owners.
+REASON_SENTENCES: Mapping[str, str | Promise] = {
+    "constraint": _("It is outside the opening hours."),
+    "event": _("It overlaps another appointment."),
+    "hold": _("Someone else is booking it at the moment."),
+    "capacity": _("All places are taken."),
+    "buffer": _("It is too close to another appointment."),
+    "notice": _("It starts too soon."),
+    "past": _("It is in the past."),
+    "limit": _("This time is not offered."),
+    "calendar": _("It can't be checked at the moment whether it is free."),
+    "requirement": _("Not everyone and everything needed is available."),
 }
 UNREADABLE = RefusalText(
     _("The request is not valid"),
@@ -134,8 +174,12 @@ EXPIRED = RefusalText(
     _("The link was valid until the end of the booking."),
 )
 
+lazy_notice_words = lazy(notice_words, str)  # in the language of the page
+
 DONE_ALREADY = _("This is already done")
 CLOSE = _("You can close this page.")
+REASON = _("Reason (optional)")
+BOOK_AGAIN = _("Book again")
 
 QUERY = {
     "signature": text_response(
@@ -182,12 +226,22 @@ class LinkPageView(PageView):
         expiry = read_expiry(uuid.UUID(booking_id), self.link_action, signature)
         rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
         rows = rows.select_related("app", "event__calendar", "resource", "project")
+        rows = rows.prefetch_related("customers")
         self.booking = rows.filter(id=booking_id).first()
         if self.booking is None:
             raise NotFound("Booking")
         if self.now >= expiry:
             raise BadLink("This link has expired.")
         return self.booking
+
+    def page_customer(self) -> Customer | None:
+        """Return the first customer; None on an owner's page."""
+        if self.booking is None:
+            return None
+        action = LINK_ACTIONS.get(self.link_action)
+        if action and action.actor != "customer":
+            return None
+        return next(iter(self.booking.customers.all()), None)
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
         """Render the error page, in the app's language once the app is known."""
@@ -200,12 +254,18 @@ class LinkPageView(PageView):
                 heading = DONE_ALREADY
         if isinstance(exc, PolicyViolated):
             heading, sentence = POLICIES.get(exc.fields["policy"], REFUSAL_TEXTS[code])
-            sentence = format_lazy(cast(str, sentence), limit=exc.fields["limit"])
+            sentence = format_lazy(
+                cast(str, sentence), limit=lazy_notice_words(exc.fields["limit"])
+            )
         return self.show_refusal(status, heading, sentence, reason_sentences(exc))
 
     @abstractmethod
     def show_refusal(
-        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+        self,
+        status: int,
+        heading: str | Promise,
+        sentence: str | Promise,
+        reasons: Sequence[str | Promise],
     ) -> HttpResponse:
         """Render the page of an error, with the booking if known."""
 
@@ -229,11 +289,14 @@ class ExternalActionView(LinkPageView):
         offer, booking = self._admit_link(request, booking_id, action)
         if GRAPHS[booking.graph].next_state(booking.state, action) is None:
             raise ActionNotAllowed(booking, action)
-        return self._page(200, offer.question, button=offer.button)
+        if offer.keep and KEEPS in request.GET:
+            return self._page(200, offer.kept, sentence=offer.stays)
+        return self._page(200, offer.question, offer=offer)
 
     @describe_endpoint(
         summary="Perform the action of an e-mail link",
-        description="The request of the page's button. The policies of the project apply.",
+        description="The request of the page's button; `reason` in the form is stored with the"
+        " action and mailed to the other side. The policies of the project apply.",
         path=PATH,
         query=QUERY,
         headers=PAGE_HEADERS,
@@ -241,7 +304,8 @@ class ExternalActionView(LinkPageView):
             200: page_response("Done."),
             303: OpenApiResponse(description="Done; redirects to `redirect`."),
             **FAILURES,
-            413: page_response("The body is larger than 256 kB; none is needed."),
+            413: page_response("The body is larger than 256 kB."),
+            422: page_response("The reason is too long or has control characters."),
         },
     )
     def post(self, request: ApiRequest, booking_id: str, action: str) -> HttpResponse:
@@ -252,10 +316,19 @@ class ExternalActionView(LinkPageView):
             action=action,
             actor=Actor(name=offer.actor, source="link"),
             now=self.now,
+            message=read_reason(request) if offer.keep else "",
         )
         if self.redirect:
             return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
-        return self._page(200, offer.done, sentence=CLOSE)
+        books_again = offer.actor == "customer" and GRAPHS[booking.graph].is_completed(
+            self.booking.state
+        )
+        return self._page(
+            200,
+            offer.done,
+            sentence=CLOSE,
+            book_again=booking_page_path(self.booking) if books_again else "",
+        )
 
     def _admit_link(
         self, request: ApiRequest, booking_id: str, action: str
@@ -269,7 +342,11 @@ class ExternalActionView(LinkPageView):
         return LINK_ACTIONS[action], booking
 
     def show_refusal(
-        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+        self,
+        status: int,
+        heading: str | Promise,
+        sentence: str | Promise,
+        reasons: Sequence[str | Promise],
     ) -> HttpResponse:
         return self._page(status, heading, sentence=sentence, reasons=reasons)
 
@@ -279,8 +356,9 @@ class ExternalActionView(LinkPageView):
         heading: str | Promise,
         *,
         sentence: str | Promise = "",
-        reasons: Sequence[str] = (),
-        button: str | Promise = "",
+        reasons: Sequence[str | Promise] = (),
+        offer: LinkAction | None = None,
+        book_again: str = "",
     ) -> HttpResponse:
         # After a server error the page runs no queries.
         booking = self.booking if status < 500 else None
@@ -290,7 +368,12 @@ class ExternalActionView(LinkPageView):
                 "heading": heading,
                 "sentence": sentence,
                 "reasons": reasons,
-                "button": button,
+                "offer": offer,
+                "reason_label": REASON,
+                "max_reason": MAX_REASON,
+                "book_again_label": BOOK_AGAIN,
+                "keep_link": f"?{self.request.GET.urlencode()}&{KEEPS}=1",
+                "book_again": book_again,
                 "rows": booking_facts(booking, LINK_ACTIONS[self.link_action].actor)
                 if booking
                 else [],
@@ -301,9 +384,24 @@ class ExternalActionView(LinkPageView):
             values,
             status=status,
             app=booking.app if booking else None,
-            redirect=self.redirect if button else "",
+            redirect=self.redirect if offer else "",
             languages=languages_of(booking) if booking else (),
         )
+
+
+def read_reason(request: ApiRequest) -> str:
+    """Return the form's reason, which the other side reads. Raises ValidationError."""
+    form = QueryDict(read_body(request._request))
+    text = form.get("reason", "").replace("\r\n", "\n").strip()
+    return REASON_FIELD.run_validation(text)
+
+
+def booking_page_path(booking: Booking) -> str:
+    """Return the path of the project's booking page; "" if it has none."""
+    project = booking.project
+    if project is None or project.deleted_at or not project.is_published:
+        return ""
+    return f"/book/{project.slug}"
 
 
 def is_done(booking: Booking, action: str, state: str) -> bool:
@@ -312,10 +410,10 @@ def is_done(booking: Booking, action: str, state: str) -> bool:
     return any(next_state == action and to_state == state for (_, next_state), to_state in steps)
 
 
-def reason_sentences(exc: Exception) -> Sequence[str]:
-    """Return one sentence per reason of NotAvailable."""
+def reason_sentences(exc: Exception) -> Sequence[str | Promise]:
+    """Return one sentence per type of reason of NotAvailable."""
     reasons = exc.reasons if isinstance(exc, NotAvailable) else ()
-    return [reason_record(reason)["text"] for reason in reasons]
+    return [REASON_SENTENCES[type_] for type_ in dict.fromkeys(each.type for each in reasons)]
 
 
 def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ from bookings.services import (
     make_booking,
     make_verified,
 )
-from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, Handler
 from common.errors import Invalid, NotFound
@@ -148,6 +148,7 @@ class HoldView(HoldScopedView):
 
 
 class VerifyHoldView(BookingScopedView):
+    public_includes = CREATOR_INCLUDES
     operation_ids = {"POST": "verifyHold"}
     widget_methods = frozenset({"POST"})
 

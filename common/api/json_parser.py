@@ -132,8 +132,8 @@ def check_text(text: str) -> None:
         raise Malformed("The body contains a lone surrogate.")
 
 
-def check_content_type(content_type: str) -> None:
-    """Raise UnsupportedMediaType unless the type is JSON in UTF-8; a missing type is accepted."""
+def check_content_type(content_type: str, expected: str = "application/json") -> None:
+    """Raise UnsupportedMediaType for another type or charset; a missing type is accepted."""
     if not content_type:
         return
     try:
@@ -141,8 +141,8 @@ def check_content_type(content_type: str) -> None:
     except ValueError:
         raise UnsupportedMediaType from None
     charset = parameters.get("charset", "utf-8").lower()
-    if media_type != "application/json" or charset not in ("utf-8", "utf8"):
-        raise UnsupportedMediaType
+    if media_type != expected or charset not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType(f"The body must be {expected} in UTF-8.")
 
 
 def check_content_encoding(encoding: str) -> None:

@@ -5,7 +5,8 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from common.api.fields import CANONICAL_ID
 from common.api.query import SearchTerm
@@ -37,6 +38,25 @@ def text_with_wildcards(column: str) -> Condition:
     return condition
 
 
+def any_list_item_with_wildcards(column: str) -> Condition:
+    """Match one of the texts of a JSON list, as `text_with_wildcards`. column: with its table."""
+
+    def condition(term: SearchTerm) -> Q:
+        if connection.vendor == "sqlite":
+            found = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value REGEXP %s)"  # noqa: S608 # nosec B608
+            return Q(RawSQL(found, [f"(?i){_pattern(term)}"], BooleanField()))  # noqa: S611 # nosec B611
+        texts = f"CASE jsonb_typeof({column}) WHEN 'array' THEN {column} ELSE '[]' END"
+        found = (
+            f"EXISTS (SELECT 1 FROM jsonb_array_elements_text({texts}) AS item"  # noqa: S608 # nosec B608
+            " WHERE upper(item) LIKE upper(%s))"
+        )
+        start, end = "%" if term.wildcard_left else "", "%" if term.wildcard_right else ""
+        value = connection.ops.prep_for_like_query(term.value)
+        return Q(RawSQL(found, [f"{start}{value}{end}"], BooleanField()))  # noqa: S611 # nosec B611
+
+    return condition
+
+
 def _pattern(term: SearchTerm) -> str:
     """Return a regular expression for SQLite, whose LIKE ignores case for ASCII letters only."""
     start, end = "" if term.wildcard_left else r"\A", "" if term.wildcard_right else r"\Z"
@@ -62,7 +82,9 @@ def filter_by_search(
 RESOURCE_SEARCH = {
     "name": text_with_wildcards("name"),
     "email": text_with_wildcards("email"),
+    "tags": any_list_item_with_wildcards('"availability_resource"."tags"'),
 }
+SCHEDULE_SEARCH = {"name": text_with_wildcards("name")}
 CALENDAR_SEARCH = {"resource.id": exact_id("resource_id")}
 CREDENTIAL_SEARCH = {"resource.id": exact_id("resource_id")}
 EVENT_SEARCH = {

@@ -179,12 +179,30 @@ def _read_until(text: str) -> datetime | None:
 
 def read_booking_rule(text: str) -> RecurrenceRule:
     """Parse a booking's rule such as `FREQ=WEEKLY;COUNT=52`. Raises RecurrenceRuleError."""
+    rule = _parse_rule(text)
+    if ("COUNT" in rule.parts) == ("UNTIL" in rule.parts):
+        raise RecurrenceRuleError("Either COUNT or UNTIL is required.")
+    _check_parts(rule)
+    return rule
+
+
+def read_daily_rule(text: str) -> RecurrenceRule:
+    """Parse a rule that repeats at most daily, and need not end. Raises RecurrenceRuleError."""
+    rule = _parse_rule(text)
+    if "COUNT" in rule.parts and "UNTIL" in rule.parts:
+        raise RecurrenceRuleError("COUNT and UNTIL can't be combined.")
+    _check_parts(rule)
+    return rule
+
+
+def _parse_rule(text: str) -> RecurrenceRule:
     if len(text.strip()) > MAX_LENGTH:
         raise RecurrenceRuleError(f"Must have at most {MAX_LENGTH} characters.")
-    rule = RecurrenceRule(text, BOOKING_PARTS)
+    return RecurrenceRule(text, BOOKING_PARTS)
+
+
+def _check_parts(rule: RecurrenceRule) -> None:
     parts, frequency = rule.parts, rule.frequency
-    if ("COUNT" in parts) == ("UNTIL" in parts):
-        raise RecurrenceRuleError("Either COUNT or UNTIL is required.")
     for name in MISPLACED[frequency]:
         if name in parts:
             raise RecurrenceRuleError(f"{name} is not allowed in a {frequency} rule.")
@@ -193,7 +211,6 @@ def read_booking_rule(text: str) -> RecurrenceRule:
         raise RecurrenceRuleError("BYDAY takes numbers only in MONTHLY and YEARLY rules.")
     if "BYSETPOS" in parts and not any(name in parts for name in (*DAY_PARTS, "BYMONTH")):
         raise RecurrenceRuleError("BYSETPOS requires another BY part.")
-    return rule
 
 
 # --- Expanding ------------------------------------------------------------------------------------

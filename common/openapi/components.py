@@ -228,13 +228,25 @@ class ReasonRecord(Record):
     "Why time is not free. Widget keys see only `type` and `text`."
 
     type: str = field(
-        enum=["constraint", "event", "hold", "buffer", "notice", "past", "limit", "calendar"]
+        "`capacity`: all places of a resource with a `capacity` are taken.",
+        enum=[
+            "constraint",
+            "event",
+            "hold",
+            "capacity",
+            "buffer",
+            "notice",
+            "past",
+            "limit",
+            "calendar",
+            "requirement",
+        ],
     )
     source: str | None = field(
         "The owner of the rule; null without one.",
         optional=True,
         example="resource",
-        enum=["resource", "project", "request"],
+        enum=["resource", "project", "request", "schedule"],
     )
     constraint: Json = field(
         "The rule as it was sent.",
@@ -326,7 +338,11 @@ ERROR_RESPONSES = {
             "outdated": {"error": "This message is outdated. The booking is cancelled."},
         },
         _SOMETIMES_LATER,
-        conflicts=_SPANS | {"description": "With `slot_taken`: the times that overlap."},
+        conflicts=_SPANS
+        | {
+            "description": "With `slot_taken`: the times that overlap. With `in_use` for a"
+            " `capacity`: the first time at which more is booked."
+        },
         reasons=schema_of(list[ReasonRecord])
         | {"description": "With `not_available`: the rules that the time breaks."},
         alternatives=_ALTERNATIVES,

@@ -75,6 +75,7 @@ def describe_endpoint(
     *,
     summary: str,
     request: Any = None,
+    request_type: str = "application/json",
     response: Json | None = None,
     status: int = 200,
     examples: Mapping[str, Any] | None = None,
@@ -96,9 +97,12 @@ def describe_endpoint(
         examples = examples_of(response)
     describe = extend_schema(
         summary=summary,
-        request={"application/json": request} if request else None,
+        request={request_type: request} if request else None,
         responses={status: response, **(others or {})},
-        examples=[*answer_examples(examples or {}, status), *body_examples(request_examples or {})],
+        examples=[
+            *answer_examples(examples or {}, status),
+            *body_examples(request_examples or {}, request_type),
+        ],
         parameters=[
             *parameters_of(query or {}, OpenApiParameter.QUERY),
             *parameters_of(path or {}, OpenApiParameter.PATH),
@@ -186,9 +190,10 @@ def answer_examples(examples: Mapping[str, Any], status: int) -> list[OpenApiExa
     ]
 
 
-def body_examples(examples: Mapping[str, Any]) -> list[OpenApiExample]:
+def body_examples(examples: Mapping[str, Any], media_type: str) -> list[OpenApiExample]:
     return [
-        OpenApiExample(name, value=value, request_only=True) for name, value in examples.items()
+        OpenApiExample(name, value=value, request_only=True, media_type=media_type)
+        for name, value in examples.items()
     ]
 
 
