@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps_config.history import ChangeHistory
@@ -145,6 +146,8 @@ class Membership(models.Model):
     role = models.CharField(max_length=6, choices=[(role, role) for role in ROLES], default=VIEWER)
 
     class Meta:
+        verbose_name = "team member"
+        verbose_name_plural = "team"
         constraints = [
             models.UniqueConstraint(fields=["account", "app"], name="membership_once"),
             models.CheckConstraint(
@@ -196,6 +199,31 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.email} is invited to {self.app} as {self.role}"
+
+
+class SavedFilter(models.Model):
+    """A named filter of the back office's list of bookings. Each account sees only its own.
+
+    query: filters, search and ordering as in the list's address, without the page.
+    """
+
+    MAX_QUERY = 2000
+
+    id = TenantIdField(primary_key=True)
+    account = models.ForeignKey(Account, models.CASCADE, related_name="saved_filters")
+    app = models.ForeignKey(App, models.CASCADE, related_name="saved_filters")
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=MAX_QUERY)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "app", "name"], name="saved_filter_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def digest_secret(secret: str) -> str:
@@ -252,6 +280,7 @@ class Credential(models.Model):
     updated_at = UpdatedAtField(db_default=TransactionNow())
 
     class Meta:
+        verbose_name = "API key"
         ordering = ["-created_at", "-id"]
         constraints = [
             models.CheckConstraint(
@@ -385,6 +414,18 @@ class AppNotification(EventNotification):
 
     class Meta(EventNotification.Meta):
         abstract = False
+
+
+class AppLogo(models.Model):
+    """The app's logo. `settings.logo` has its digest, so that pages need no query for it."""
+
+    app = models.OneToOneField(App, models.CASCADE, primary_key=True, related_name="logo")
+    content = models.BinaryField()
+    type = models.CharField(max_length=32)
+    digest = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"Logo of {self.app_id}"
 
 
 class IdempotencyRecord(models.Model):

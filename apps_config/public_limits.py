@@ -24,6 +24,7 @@ PER_APP = "public_bookings_per_app_per_minute"
 OPEN_PER_EMAIL = "public_open_bookings_per_email"
 BLOCKED_CUSTOMERS = "blocked_customers"
 CODES = "verification_codes"
+BOOKING_LINKS = "own_bookings_links"
 CHALLENGE = "public_challenge"
 MAX_LIMIT = 1_000_000
 PURGE_SLICE = 5000
@@ -45,6 +46,7 @@ LIMITS: Mapping[str, PublicLimit] = {
     OPEN_PER_EMAIL: PublicLimit(20, DAY, "This e-mail address has too many upcoming bookings."),
     PER_APP: PublicLimit(120, MINUTE, "Too many booking attempts at the moment."),
     CODES: PublicLimit(3, HOUR, "Too many codes were sent to this e-mail address."),
+    BOOKING_LINKS: PublicLimit(3, HOUR, "Too many links were requested for this e-mail address."),
 }
 # The reasons of refusals; the others are in LIMITS.
 REASONS = (*LIMITS, BLOCKED_CUSTOMERS, CHALLENGE)

@@ -52,6 +52,11 @@ class KeptAppSettingsRecord(MailSwitchesRecord, total=False):
     redirect_urls: list[str]
     default_timezone: str
     language: str
+    accent_color: str = field(example="#1f4f99")
+    cover_text: str
+    address: str
+    imprint_url: str
+    privacy_url: str
     stale_calendars: str = field(enum=App.STALE_CALENDARS)
     external_edits: str = field(enum=App.EXTERNAL_EDITS)
     public_bookings_per_address_per_hour: int = field(minimum=0)

@@ -1,5 +1,6 @@
 """Serializers of the tenant's bodies (api.md section 4); their output is model fields."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,11 +29,13 @@ from common.api.fields import (
     OutboundUrlField,
     SmallIntField,
     StrictBooleanField,
+    TextField,
     UrlField,
     ZoneField,
     array_as_object,
 )
 
+COLOR = re.compile(r"#[0-9a-f]{6}")
 YEAR = 365 * 86_400
 MAX_NOTIFICATIONS = 20
 
@@ -166,6 +169,19 @@ MAX_DELIVERY_CAP = 100_000
 EMAIL_SWITCHES = ("disable_emails", "disableEmails", "disableEmail", "disable_email")
 
 
+class ColorField(OneLineField):
+    """A colour as `#rrggbb`, in lower case."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(7, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data).lower()
+        if not COLOR.fullmatch(text):
+            raise serializers.ValidationError("Must be a colour like #1f4f99.")
+        return text
+
+
 class AppSettingsSerializer(ObjectSerializer):
     """Validates the known settings; other keys are kept as they are. Null removes a key."""
 
@@ -178,6 +194,28 @@ class AppSettingsSerializer(ObjectSerializer):
     redirect_urls = ListOf(UrlField(), 50, required=False, allow_null=True)
     default_timezone = ZoneField(required=False, allow_null=True)
     language = LanguageField(required=False, allow_null=True)
+    accent_color = ColorField(
+        required=False,
+        allow_null=True,
+        help_text="The colour of buttons and links on pages and in e-mails. It is darkened or"
+        " lightened as far as it needs to be read.",
+    )
+    cover_text = TextField(
+        1000,
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        help_text="A text at the top of booking pages.",
+    )
+    address = TextField(
+        500,
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        help_text="The postal address, at the bottom of pages and e-mails.",
+    )
+    imprint_url = UrlField(required=False, allow_null=True)
+    privacy_url = UrlField(required=False, allow_null=True)
     stale_calendars = serializers.ChoiceField(
         App.STALE_CALENDARS,
         required=False,

@@ -1,5 +1,7 @@
 """Change the tenant: apps, their notifications, keys and members."""
 
+import hashlib
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,9 +10,17 @@ from typing import Any
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
-from apps_config.models import Account, App, AppNotification, Credential, Membership, make_key
+from apps_config.models import (
+    Account,
+    App,
+    AppLogo,
+    AppNotification,
+    Credential,
+    Membership,
+    make_key,
+)
 from common.api.merge_patch import merge_free, merge_keys
-from common.errors import AlreadyExists, NotFound, Refusal
+from common.errors import AlreadyExists, Invalid, NotFound, Refusal
 from common.updated_since import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
@@ -53,6 +63,42 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
         app.save()
         if "event_notifications" in given:
             replace_notifications(AppNotification, given["event_notifications"], app=app)
+    return app
+
+
+MAX_LOGO = 50_000  # bytes: it is part of a page's first load
+# First bytes of a file -> its type. No SVG, which can contain scripts.
+LOGO_TYPES = {
+    rb"\x89PNG\r\n\x1a\n": "image/png",
+    rb"\xff\xd8\xff": "image/jpeg",
+    rb"RIFF....WEBP": "image/webp",
+}
+
+
+def logo_type(content: bytes) -> str:
+    """Return the media type of a PNG, JPEG or WebP image. Raises Invalid."""
+    if len(content) > MAX_LOGO:
+        raise Invalid.at("logo", f"Must be at most {MAX_LOGO // 1000} kB.")
+    for pattern, kind in LOGO_TYPES.items():
+        if re.match(pattern, content, re.DOTALL):
+            return kind
+    raise Invalid.at("logo", "Must be a PNG, JPEG or WebP image.")
+
+
+def store_logo(app: App, content: bytes | None) -> App:
+    """Replace the app's logo; None removes it. Raises Invalid."""
+    kind = logo_type(content) if content else ""
+    with transaction.atomic():
+        app = App.objects.select_for_update(no_key=True).get(id=app.id)
+        app.settings = {key: value for key, value in app.settings.items() if key != "logo"}
+        if content:
+            digest = hashlib.sha256(content).hexdigest()
+            values = {"content": content, "type": kind, "digest": digest}
+            AppLogo.objects.update_or_create(app=app, defaults=values)
+            app.settings["logo"] = digest
+        else:
+            AppLogo.objects.filter(app=app).delete()
+        app.save()
     return app
 
 
