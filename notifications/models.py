@@ -27,6 +27,7 @@ class EmailTemplate(models.Model):
     history = ChangeHistory()
 
     class Meta:
+        verbose_name = "e-mail template"
         ordering = ["slug"]
         constraints = [
             models.UniqueConstraint(fields=["app", "slug"], name="email_template_once"),
@@ -385,6 +386,9 @@ class Endpoint(models.Model):
     is_slow = models.BooleanField(default=False, help_text="the last try failed or took over 2 s")
     open_until = models.DateTimeField(null=True, blank=True, help_text="no calls before")
 
+    class Meta:
+        verbose_name = "webhook server"
+
     def __str__(self) -> str:
         return self.address
 
@@ -396,6 +400,10 @@ class Heartbeat(models.Model):
 
     name = models.CharField(max_length=20, primary_key=True)
     seen_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "process"
+        verbose_name_plural = "system status"
 
     def __str__(self) -> str:
         return f"{self.name} at {self.seen_at}"

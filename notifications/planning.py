@@ -48,6 +48,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
 # Changed fields that are mailed to all; a new address is mailed to its customer only.
 MAILED_CHANGES = frozenset({"what", "where"})
 PUBLIC_SOURCE = "widget"
+CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -207,9 +208,13 @@ def _addressees(transition: Transition, recipient: str) -> list[Customer | None]
 
 
 def _customer_facts(transition: Transition) -> dict[str, str]:
-    """Return the data that differs for customers: they read no text of a public caller."""
+    """Return the data that differs for customers: they read no text of a public caller, and no
+    reason that another customer gave on the page of a link.
+    """
     texts = {name: customer_text(transition.booking, name) for name in ("what", "where")}
-    return texts | ({"message": ""} if transition.change.source == PUBLIC_SOURCE else {})
+    change = transition.change
+    is_hidden = change.source == PUBLIC_SOURCE or (change.source, change.actor) == CUSTOMERS_LINK
+    return texts | ({"message": ""} if is_hidden else {})
 
 
 def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from notifications.mail.system_mails import (
     compose_code_mail,
     compose_invitation_mail,
     compose_notice,
+    compose_own_bookings_mail,
     compose_password_mail,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "compose_invitation_mail",
     "compose_mail",
     "compose_notice",
+    "compose_own_bookings_mail",
     "compose_password_mail",
     "default_mail_words",
     "entry_of",

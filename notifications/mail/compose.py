@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
+from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
 from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
-from bookings.action_links import RESCHEDULE, action_url
+from bookings.action_links import CALENDAR, RESCHEDULE, action_url
+from bookings.branding import Branding, absolute_url, branding_of, readable_on_light
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -30,12 +33,24 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
 from bookings.untrusted_text_filter import customer_name, customer_text
+from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
+from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
-from notifications.mail.envelope import Sender, new_message
-from notifications.mail.html_layout import buttons_html, details_html, quote_block
+from notifications.mail.envelope import Sender, is_address, new_message
+from notifications.mail.html_layout import (
+    BUTTON,
+    Button,
+    buttons_html,
+    details_html,
+    footer_html,
+    links_html,
+    logo_html,
+    quote_block,
+)
 from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
 from notifications.models import EmailTemplate
+from notifications.own_bookings_links import own_bookings_path
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +73,8 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
 }
+# Styles of buttons; the others are outlined. To cancel is the quietest choice.
+BUTTON_STYLES = {"confirm": "first", "cancel_by_customer": "link"}
 URL_NAMES = {
     "confirm": "confirm_url",
     "decline": "decline_url",
@@ -246,8 +263,18 @@ class PlaceholderValues:
         message = clean_lines(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": text_direction()}
         plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
-        buttons = [(label, url, action == "confirm") for action, label, url in self.choices]
+        buttons = [
+            Button(label, url, BUTTON_STYLES.get(action, "other"))
+            for action, label, url in self.choices
+        ]
+        lines = customer_links(letter, link)
+        branding = branding_of(letter.booking.app)
+        links = footer_links(branding)
+        color = readable_on_light(branding.accent) if branding.accent else BUTTON
         self.text = plain | {
+            "links": links_text(lines),
+            "logo": "",
+            "footer": "\n".join([*branding.lines, *(f"{label}: {url}" for label, url in links)]),
             "details": details_text(rows),
             "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
             "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
@@ -255,14 +282,17 @@ class PlaceholderValues:
         self.html = {name: as_html(value) for name, value in plain.items()} | {
             "details": details_html([(label, as_html(value)) for label, value in rows]),
             "message": quote_block(as_html(message)),
-            "actions": buttons_html(buttons),
+            "actions": buttons_html(buttons, color=color),
+            "links": links_html(lines),
+            "logo": logo_html(absolute_url(branding.logo)),
+            "footer": footer_html(branding.lines, links),
         }
 
     def plain(self) -> dict[str, str]:
         letter, booking = self.letter, self.letter.booking
         start = letter.starts_at.astimezone(find_zone(letter.zone))
         first = letter.named[0] if letter.named else None
-        settings = booking.app.settings
+        given = booking.app.settings
         one_liners = {
             "name": letter.name_of(letter.customer) if letter.customer else booking.resource.name,
             "what": letter.fact("what"),
@@ -276,9 +306,9 @@ class PlaceholderValues:
             "project": booking.project.name if booking.project else "",
             "customer_email": first.email if first else "",
             "customer_phone": first.phone if first and not letter.hides_texts else "",
-            "app": settings.get("from_name") or booking.app.name,
-            "contact_name": settings.get("contact_name") or "",
-            "contact_email": settings.get("contact_email") or "",
+            "app": given.get("from_name") or booking.app.name,
+            "contact_name": given.get("contact_name") or "",
+            "contact_email": given.get("contact_email") or "",
             "booking_id": str(booking.id),
             "reminder": letter.facts.get("subject") or "",
         }
@@ -332,6 +362,12 @@ class PlaceholderValues:
         return [(label, value) for label, value in rows if value]
 
 
+def footer_links(branding: Branding) -> list[tuple[str, str]]:
+    """(label, address) of the links below a mail."""
+    links = [(_("Imprint"), branding.imprint), (_("Privacy"), branding.privacy)]
+    return [(label, url) for label, url in links if url]
+
+
 def text_direction() -> str:
     return "rtl" if get_language_bidi() else "ltr"
 
@@ -368,6 +404,55 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
         for action in CHOICES.get(letter.slug, ())
         if is_offered(letter, action)
     ]
+
+
+def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str, str]]]]:
+    """(text, [(label, address)]) of each line below the buttons; nothing for the owner."""
+    if letter.recipient != CUSTOMER:
+        return []
+    places = []
+    where = to_one_line(letter.fact("where"))
+    if letter.slug in CHOICES and where and not is_web_address(where):
+        places.append((_("Show on a map"), map_url(where)))
+    project = letter.booking.project
+    if project is not None and project.is_published:
+        path = own_bookings_path(letter.booking.app)
+        places.append((_("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
+    lines = [(_("Add to calendar:"), calendar_links(letter, link)), ("", places)]
+    contact = to_one_line(str(letter.booking.app.settings.get("contact_email") or ""))
+    if is_address(contact):
+        lines.append((_("Questions? Contact us:"), [(contact, f"mailto:{quote(contact, '@')}")]))
+    return [(text, links) for text, links in lines if links]
+
+
+def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
+    """The links that add the booking to a calendar; none where it is not agreed on, or entered."""
+    booking = letter.booking
+    takes_place = letter.slug in CHOICES and GRAPHS[booking.graph].is_live(booking.state)
+    if not takes_place or letter.is_entered or "until" in letter.facts:
+        return []
+    if letter.ends_at <= timezone.now():
+        return []
+    entry = CalendarEntry(
+        what=to_one_line(letter.fact("what")),
+        where=to_one_line(letter.fact("where")),
+        start=letter.starts_at,
+        end=letter.ends_at,
+        all_day_zone=letter.zone if booking.event.all_day else "",
+    )
+    return [
+        (_("Calendar file"), link(booking, CALENDAR, letter.ends_at)),
+        (_("Google Calendar"), google_url(entry)),
+        (_("Outlook"), outlook_url(entry)),
+    ]
+
+
+def links_text(lines: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
+    return "\n".join(
+        f"{text} {url.removeprefix('mailto:')}" if url.startswith("mailto:") else f"{label}: {url}"
+        for text, links in lines
+        for label, url in links
+    )
 
 
 def is_offered(letter: Letter, action: str) -> bool:
@@ -433,7 +518,21 @@ def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
         organizer=Guest(sender.name, sender.address),
         guests=guests if entry_of(booking, letter.recipient) == booking.id else (),
         hosts=hosts if letter.recipient == OWNER else (),
+        url=_web_address_of(letter),
     )
+
+
+def _web_address_of(letter: Letter) -> str:
+    """Return the address at which the booking takes place, else the project's booking page for a
+    customer; "" without either.
+    """
+    where = letter.fact("where").strip()
+    if is_web_address(where) and not NOT_IN_URL.search(where):
+        return where
+    project = letter.booking.project
+    if letter.recipient != CUSTOMER or project is None or not project.is_published:
+        return ""
+    return f"{settings.PUBLIC_URL}/book/{project.slug}"
 
 
 def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:

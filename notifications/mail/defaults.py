@@ -24,6 +24,9 @@ BLOCKS: Mapping[str, str] = {
     "details": "what, when, where, with whom: a table in HTML",
     "message": "the message of the person who made the change",
     "actions": "the recipient's buttons (in text: links)",
+    "links": "for customers: links to their calendars, a map and their bookings; the contact",
+    "logo": "the app's logo (in text: nothing)",
+    "footer": "the app's postal address, imprint and privacy notice",
 }
 PLACEHOLDERS: Mapping[str, str] = {
     "name": "the recipient's name",
@@ -206,13 +209,14 @@ def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
     is_personal = is_named and slug.endswith("_customer")
     greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
     heading, sentence = str(default.heading), str(default.sentence)
-    blocks = ["{{ message }}", "{{ details }}", "{{ actions }}", "{{ app }}"]
+    blocks = ["{{ message }}", "{{ details }}", "{{ actions }}", "{{ links }}", "{{ app }}"]
     body = [
         _paragraph(greeting, margin="0 0 8px"),
         _paragraph(sentence, margin="0"),
         "{{ message }}",
         "{{ details }}",
         "{{ actions }}",
+        "{{ links }}",
     ]
     html = mail_page(
         tone=default.tone,
@@ -221,7 +225,7 @@ def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
         preheader="{{ what }} · {{ when }}",
         body="\n".join(body),
     )
-    text = "\n\n".join([heading, greeting, sentence, *blocks]) + "\n"
+    text = "\n\n".join([heading, greeting, sentence, *blocks, "{{ footer }}"]) + "\n"
     return MailWords(str(default.subject), text, html)
 
 

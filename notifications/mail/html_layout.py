@@ -1,7 +1,7 @@
 """The look of a mail: one column of tables that mail programs survive, light and dark.
 
 What matters is said inline, since some programs drop <style>; what <style> adds is the dark mode
-and the narrow screen. No picture, no font, nothing from elsewhere. Every pair of ink and ground
+and the narrow screen. No font, and no picture but the app's logo. Every pair of ink and ground
 has a contrast of 4.5 or more.
 """
 
@@ -13,6 +13,9 @@ FONT = (
     "-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,'Helvetica Neue',Arial,"
     "'Noto Sans',sans-serif"
 )
+
+
+BUTTON = "#1f4f99"
 
 
 class Tone(NamedTuple):
@@ -84,7 +87,7 @@ def mail_page(*, tone: Tone, badge: str, heading: str, preheader: str, body: str
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" \
 style="max-width:560px;table-layout:fixed;">
 <tr><td class="faint" style="padding:0 4px 12px;color:#556270;overflow-wrap:anywhere;\
-font:600 14px/20px {FONT};">{{{{ app }}}}</td></tr>
+font:600 14px/20px {FONT};">{{{{ logo }}}}{{{{ app }}}}</td></tr>
 <tr><td class="sheet" style="padding:32px;background:#ffffff;border:1px solid #dfe4ea;\
 border-radius:12px;overflow-wrap:anywhere;color:#1d2733;font:400 16px/24px {FONT};">
 <span class="{tone.name}" style="display:inline-block;padding:3px 10px;border-radius:6px;\
@@ -92,7 +95,7 @@ background:{tone.ground};color:{tone.ink};font:600 13px/18px {FONT};">{badge}</s
 <h1 class="heading" style="margin:14px 0 16px;color:#1d2733;font:650 24px/31px {FONT};">\
 {heading}</h1>
 {body}
-</td></tr>
+</td></tr>{{{{ footer }}}}
 </table>
 </td></tr>
 </table>
@@ -134,21 +137,68 @@ def quote_block(content: str) -> str:
     )
 
 
-def buttons_html(buttons: Sequence[tuple[str, str, bool]]) -> str:
-    """(label, address, whether it is the one to press) of each button; the others are quiet."""
+def logo_html(url: str) -> str:
+    """The app's logo above its name."""
+    if not url:
+        return ""
+    return (
+        f'<img src="{escape(url)}" alt="" height="40" '
+        'style="display:block;height:40px;max-width:200px;margin:0 0 8px;border:0;">'
+    )
+
+
+def footer_html(lines: Sequence[str], links: Sequence[tuple[str, str]]) -> str:
+    """A row with the app's postal address and links (label, address)."""
+    if not lines and not links:
+        return ""
+    rows = [escape(line) for line in lines]
+    anchors = [f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in links]
+    content = "<br>\n".join([*rows, *([" · ".join(anchors)] if anchors else [])])
+    return (
+        '\n<tr><td class="faint" style="padding:12px 4px 0;color:#556270;overflow-wrap:anywhere;'
+        f'font:400 14px/20px {FONT};">{content}</td></tr>'
+    )
+
+
+class Button(NamedTuple):
+    """`style`: `first` is the one to press, `other` is outlined, `link` is a plain link."""
+
+    label: str
+    url: str
+    style: str = "first"
+
+
+def buttons_html(buttons: Sequence[Button], *, color: str = BUTTON) -> str:
+    """`color`: of the button to press, readable under white text."""
     if not buttons:
         return ""
     shape = (
         "display:inline-block;margin:0 8px 8px 0;padding:11px 22px;border-radius:8px;"
         f"font:600 16px/22px {FONT};text-align:center;text-decoration:none;"
     )
-    looks = {
-        True: ("first", "background:#1f4f99;border:1px solid #1f4f99;color:#ffffff;"),
-        False: ("other", "border:1px solid #7b8794;color:#1d2733;"),
+    styles = {
+        "first": f"{shape}background:{color};border:1px solid {color};color:#ffffff;",
+        "other": f"{shape}border:1px solid #7b8794;color:#1d2733;",
+        "link": f"display:inline-block;padding:12px 0;font:400 16px/22px {FONT};",
     }
     links = [
-        f'<a class="button {looks[is_first][0]}" href="{escape(url)}" '
-        f'style="{shape}{looks[is_first][1]}">{escape(label)}</a>'
-        for label, url, is_first in buttons
+        f'<a class="{"" if button.style == "link" else "button "}{button.style}" '
+        f'href="{escape(button.url)}" style="{styles[button.style]}">{escape(button.label)}</a>'
+        for button in buttons
     ]
     return '<div style="margin:28px 0 0;">\n' + "\n".join(links) + "\n</div>"
+
+
+def links_html(lines: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
+    """One line per (text before the links, [(label, address)]); "" without any."""
+    if not lines:
+        return ""
+    rows = []
+    for text, links in lines:
+        anchors = " · ".join(f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in links)
+        rows.append(f"{escape(text)} {anchors}".strip())
+    return (
+        f'<p class="faint" style="margin:20px 0 0;color:#556270;font:400 14px/26px {FONT};">'
+        + "<br>\n".join(rows)
+        + "</p>"
+    )

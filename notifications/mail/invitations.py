@@ -3,14 +3,15 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
-from icalendar import Calendar, Event, vCalAddress, vText
+from icalendar import Alarm, Calendar, Event, vCalAddress, vText
 
 from notifications.mail.envelope import is_address, service_host
 
+ALARM_BEFORE = timedelta(minutes=30)
 PRODUCT = "-//Scheduling and booking service//EN"
 STATUS = {"REQUEST": "CONFIRMED", "PUBLISH": "CONFIRMED", "CANCEL": "CANCELLED"}
 
@@ -32,7 +33,8 @@ class InvitationEntry(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Invitation:
     """What entries say. `method` is REQUEST or CANCEL, or PUBLISH for several: a REQUEST knows one
-    UID (RFC 5546, 3.2.2). hosts: the owners that they are sent to."""
+    UID (RFC 5546, 3.2.2). hosts: the owners that they are sent to. url: a page about the booking;
+    "" if there is none."""
 
     method: str
     occurrences: Sequence[InvitationEntry]
@@ -42,6 +44,7 @@ class Invitation:
     organizer: Guest
     guests: Sequence[Guest]
     hosts: Sequence[Guest]
+    url: str = ""
 
 
 def render_invitation(given: Invitation) -> str:
@@ -69,9 +72,13 @@ def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
         event.add("LOCATION", given.where)
     if given.description:
         event.add("DESCRIPTION", given.description)
+    if given.url:
+        event.add("URL", given.url)
     event.add("STATUS", STATUS[given.method])
     event.add("TRANSP", "OPAQUE")
     event.add("ORGANIZER", ical_address(given.organizer))
+    if given.method != "CANCEL":
+        event.add_component(_alarm(given.what))
     if given.method == "PUBLISH":
         return event  # nobody is asked, so nobody is named (RFC 5546, 3.2.1)
     for role, people in (("CHAIR", given.hosts), ("REQ-PARTICIPANT", given.guests)):
@@ -81,6 +88,15 @@ def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
                     "ATTENDEE", ical_address(guest, ROLE=role, PARTSTAT="ACCEPTED", RSVP="FALSE")
                 )
     return event
+
+
+def _alarm(text: str) -> Alarm:
+    """A reminder of the recipient's own calendar, in programs that take one from an invitation."""
+    alarm = Alarm()
+    alarm.add("ACTION", "DISPLAY")
+    alarm.add("DESCRIPTION", text)
+    alarm.add("TRIGGER", -ALARM_BEFORE)
+    return alarm
 
 
 def entry_uid(entry_id: uuid.UUID) -> str:

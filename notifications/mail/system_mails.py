@@ -13,7 +13,7 @@ from bookings.formatting import activate_language_of, clean_lines, to_one_line
 from notifications.mail.compose import as_html, details_text, text_direction
 from notifications.mail.defaults import MailWords, fill_placeholders
 from notifications.mail.envelope import Sender, new_message
-from notifications.mail.html_layout import WAITING, buttons_html, details_html, mail_page
+from notifications.mail.html_layout import WAITING, Button, buttons_html, details_html, mail_page
 
 
 def compose_notice(
@@ -61,7 +61,7 @@ def compose_password_mail(
             badge=_("Password"),
             subject=_("Choose a new password"),
             sentence=_("Use this link to choose a new password. It works once, for one hour."),
-            html=buttons_html([(_("Choose a password"), url, True)])
+            html=buttons_html([Button(_("Choose a password"), url)])
             + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
             text=f"{url}\n\n{closing}",
         )
@@ -84,7 +84,7 @@ def compose_invitation_mail(
                 "You can join the team of %(app)s as %(role)s. The link works once, for seven days."
             )
             % {"app": name, "role": role},
-            html=buttons_html([(_("Accept the invitation"), url, True)])
+            html=buttons_html([Button(_("Accept the invitation"), url)])
             + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
             text=f"{url}\n\n{closing}",
         )
@@ -110,7 +110,33 @@ def compose_code_mail(
             subject=_("Your code: %(code)s") % {"code": code},
             sentence=_("Enter the code %(code)s to complete your booking. It works for 15 minutes.")
             % {"code": code},
-            html=buttons_html([(_("Enter the code"), url, True)])
+            html=buttons_html([Button(_("Enter the code"), url)])
+            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
+            text=f"{url}\n\n{closing}",
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def compose_own_bookings_mail(
+    *,
+    app: App,
+    delivery_id: uuid.UUID,
+    to: Sequence[str],
+    url: str,
+    languages: Sequence[Any],
+) -> EmailMultiAlternatives:
+    """The link to a customer's own bookings, in fixed words. Raises ValueError as above."""
+    with activate_language_of(app, *languages) as language:
+        closing = _("If you did not request this e-mail, ignore it: nothing changes.")
+        words = _words(
+            app,
+            language,
+            badge=_("Your bookings"),
+            subject=_("Your bookings: %(app)s") % {"app": to_one_line(app.name)},
+            sentence=_(
+                "Use this link to see and change your bookings. It works once, for 15 minutes."
+            ),
+            html=buttons_html([Button(_("Show my bookings"), url)])
             + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
             text=f"{url}\n\n{closing}",
         )

@@ -93,6 +93,9 @@ class UnsubscribeView(PageView):
         )
         return self.customer
 
+    def page_customer(self) -> Customer | None:
+        return self.customer
+
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
         return self._page(status, *(BAD_LINK if isinstance(exc, BadUnsubscribeLink) else TROUBLE))
 
@@ -111,11 +114,11 @@ class UnsubscribeView(PageView):
                 "sentence": str(sentence).format(
                     email=to_one_line(customer.email, 254) if customer else ""
                 ),
-                "button": button,
+                "offer": {"button": button} if button else None,
                 "reasons": (),
                 "rows": (),
             },
             status=status,
             app=customer.booking.app if customer else None,
-            languages=languages_of(customer.booking, customer) if customer else (),
+            languages=languages_of(customer.booking) if customer else (),
         )

@@ -25,6 +25,7 @@ from django.core.mail.message import BadHeaderError
 from apps_config.models import App, Invitation
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Resource
+from bookings.formatting import languages_of
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
@@ -42,6 +43,7 @@ from notifications.mail import (
     compose_invitation_mail,
     compose_mail,
     compose_notice,
+    compose_own_bookings_mail,
     compose_password_mail,
     entry_of,
 )
@@ -50,6 +52,7 @@ from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.outbox.outdated_reasons import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
+from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
 from notifications.password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.planning import VERIFICATION_CODE, render_record
 from notifications.unsubscribe_links import unsubscribe_headers
@@ -257,6 +260,8 @@ class MailsAndCalls:
             return self._code_mail(row, app)
         if row.kind == INVITATION_MAIL:
             return self._invitation_mail(row, app)
+        if row.kind == LINK_MAIL:
+            return self._own_bookings_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_notice(
@@ -321,7 +326,7 @@ class MailsAndCalls:
             to=self._fit_addresses(app, [unverified.email]),
             code=code_of(unverified.id),
             url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
-            languages=[project.settings.get("language")],
+            languages=[unverified.language, project.settings.get("language")],
         )
         return partial(send_mail, message)
 
@@ -333,6 +338,21 @@ class MailsAndCalls:
         to = self._without_suppressed(app, [invitation.email])
         message = compose_invitation_mail(
             app=app, delivery_id=row.id, to=to, role=invitation.role, url=invitation_url(invitation)
+        )
+        return partial(send_mail, message)
+
+    def _own_bookings_mail(self, row: Delivery, app: App) -> SendCall:
+        booking = self.bookings.get(row.booking_id)
+        customers = booking.customers.all() if booking else ()
+        customer = next((each for each in customers if each.id == row.customer_id), None)
+        if booking is None or customer is None:
+            raise SkipDelivery(Delivery.SKIPPED, "Nobody has booked with this address.")
+        message = compose_own_bookings_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._fit_addresses(app, [customer.email]),
+            url=own_bookings_url(app, customer.email, nonce=row.id, expires_at=row.expires_at),
+            languages=languages_of(booking, customer),
         )
         return partial(send_mail, message)
 
