@@ -6,15 +6,27 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from bookings.graphs import INITIALIZED, Graph
+from bookings.views.email_links import LINK_ACTIONS, REFUSAL_TEXTS
+
+CANCEL = LINK_ACTIONS["cancel_by_customer"]
 
 # Texts for the script; `{name}` is a placeholder.
 SCRIPT: Mapping[str, str | Promise] = {
     "times": _("Free times: {count}"),
     "zone": _("Times are now in {zone}."),
     "loading": _("Looking for free times …"),
-    "no_more": _("There are no later free times."),
+    "none": _("No free times in {month}."),
+    "next_free": _("Next free date: {day}"),
+    "soonest": _("Next free time: {day}, {time}"),
+    "seats_left": _("{count} seats left"),
+    "seat_left": _("1 seat left"),
+    "full": _("This session has no free seat any more."),
+    "seats_booked": _("Seats: {count}"),
+    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
+    "zone_none": _("No time zone matches."),
+    "zone_now": _("now {time}"),
     "chosen": _("{day}, {time}"),
-    "held": _("We keep this time for you for {minutes} min."),
+    "held": _("We're holding this time for {minutes} min."),
     "lapsed": _("Your hold has expired. You can still book this time while it is free."),
     "required": _("Please fill this in."),
     "email": _("Please enter an e-mail address, such as name@example.com."),
@@ -25,7 +37,7 @@ SCRIPT: Mapping[str, str | Promise] = {
     "instead": _("Free times:"),
     "nothing_instead": _("Please choose another one."),
     "all_times": _("Show all free times"),
-    "policy": _("There are too many upcoming bookings for this e-mail address. Please contact us."),
+    "policy": _("You have reached the limit of bookings for your e-mail address."),
     "refused": _("This could not be booked. Please choose another time or contact us."),
     "busy": _("Too many requests. Please try again in {count} s."),
     "busy_minutes": _("Too many requests. Please try again in {count} min."),
@@ -47,7 +59,18 @@ SCRIPT: Mapping[str, str | Promise] = {
     "gone": _("This page has changed. Please reload it."),
     "there": _("Time in {zone}: {time}"),
     "with": _("With: {name}"),
+    "where": _("Where: {place}"),
+    "map": _("Show on a map"),
+    "calendar": _("Add to calendar"),
+    "google": _("Google Calendar"),
+    "outlook": _("Outlook"),
+    "move": _("Choose another time"),
+    "cancel": _("Cancel the booking"),
     "another": _("Make another booking"),
+    "cancel_question": CANCEL.question,
+    "cancel_keep": CANCEL.keep,
+    "cancelled": CANCEL.done,
+    "cancel_refused": REFUSAL_TEXTS["action_not_allowed"].heading,
     "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
     "pay": _("Pay now"),
 }
@@ -55,8 +78,18 @@ SCRIPT: Mapping[str, str | Promise] = {
 PAGE: Mapping[str, str | Promise] = {
     "choose": _("Choose a time"),
     "zone": _("Time zone"),
-    "days": _("Days with free times"),
-    "later": _("Later days"),
+    "earlier": _("Earlier"),
+    "later": _("Later"),
+    "back": _("Choose another day"),
+    "contact": _("Questions? Contact us:"),
+    "own_bookings": _("Your bookings"),
+    "person": _("With"),
+    "length": _("Length"),
+    "seats": _("Seats"),
+    "services": _("Choose a service"),
+    "clock": _("Time format"),
+    "clock_12": _("12 h"),
+    "clock_24": _("24 h"),
     "details": _("Your details"),
     "change": _("Choose another time"),
     "optional": _("(optional)"),
@@ -82,13 +115,22 @@ _REQUESTED = (
     _("Your request has been sent"),
     _("Your request is not confirmed yet. We will send you the decision by e-mail."),
 )
+_REQUESTED_WITHOUT_MAIL = (_REQUESTED[0], _("Your request is not confirmed yet."))
 _UNPAID = (_("Payment required to confirm your booking"), "")
 _CONFIRMED = (_("Your booking is confirmed"), "")
 
 
-def outcome_of(graph: Graph) -> tuple[str | Promise, str | Promise]:
-    """Return heading and sentence for a booking that was just made."""
+def needs_approval(graph: Graph) -> bool:
+    """Return whether a booking that was just made waits for a decision."""
+    return not graph.is_paid_later and not graph.is_live(graph.steps[INITIALIZED, graph.start])
+
+
+def outcome_of(graph: Graph, *, is_mailed: bool) -> tuple[str | Promise, str | Promise]:
+    """Return heading and sentence for a booking that was just made. `is_mailed`: the customer gets
+    e-mails.
+    """
     if graph.is_paid_later:
         return _UNPAID
-    state = graph.steps[INITIALIZED, graph.start]
-    return _CONFIRMED if graph.is_live(state) else _REQUESTED
+    if needs_approval(graph):
+        return _REQUESTED if is_mailed else _REQUESTED_WITHOUT_MAIL
+    return _CONFIRMED

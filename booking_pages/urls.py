@@ -1,9 +1,29 @@
-from django.urls import path
+from django.urls import path, re_path
+from django.views.decorators.gzip import gzip_page
 
-from booking_pages.views import hosted_project_page, reschedule
+from booking_pages.views import (
+    branding,
+    calendar_file,
+    embed,
+    hosted_project_page,
+    own_bookings,
+    reschedule,
+)
 
 urlpatterns = [
     # Any text: a link that was mangled on its way is answered by a page too.
     path("bookings/<str:booking_id>/reschedule", reschedule.ReschedulePageView.as_view()),
-    path("<path:project_slug>", hosted_project_page.BookPageView.as_view()),
+    path("bookings/<str:booking_id>/calendar.ics", calendar_file.CalendarFileView.as_view()),
+    re_path(r"^looks/(?P<color>[0-9a-f]{6})\.css$", branding.show_accent_stylesheet),
+    re_path(r"^logos/(?P<slug>[\w-]+)/(?P<digest>[0-9a-f]{64})$", branding.show_logo),
+    path("embed.js", embed.show_embed_script),
+    path("<str:project_slug>/embed", embed.EmbedPageView.as_view()),
+    path("<str:app_slug>/mine", own_bookings.OwnBookingsView.as_view()),
+    path("<str:app_slug>/mine/open", own_bookings.OpenLinkView.as_view()),
+    path("<str:app_slug>/mine/close", own_bookings.CloseView.as_view()),
+    path("<str:app_slug>/mine/export", own_bookings.ExportView.as_view()),
+    path("<str:app_slug>/mine/erase", own_bookings.EraseView.as_view()),
+    path("<str:app_slug>/mine/bookings/<str:booking_id>", own_bookings.DetailsView.as_view()),
+    # Compressed: it has no secret, and the free times of a month are many digits.
+    path("<path:project_slug>", gzip_page(hosted_project_page.BookPageView.as_view())),
 ]

@@ -4,24 +4,38 @@ The script uses the public API with the project's own widget key, like any other
 has no cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import date
+from calendar import Calendar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.templatetags.static import static
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from apps_config.base_views import add_test_mode_header
+from apps_config.models import App
 from apps_config.services import public_key
 from availability.booking_policies import policy_query
+from availability.fair_turns import with_fair_turns
 from availability.models import Project
+from availability.parameters import SlotParameters, with_parameters
 from availability.public_project import lacks_payment_link
-from availability.search import AvailabilityQuery, load_project_resources
+from availability.search import AvailabilityQuery, SearchResource, load_project_resources
 from booking_pages.form_fields import form_fields
-from booking_pages.slots import OfferedSlots, find_slots_to_offer, slot_words, slots_by_day
+from booking_pages.group_sessions import GroupSession, find_group_sessions
+from booking_pages.slots import (
+    OfferedSlots,
+    find_slots_to_offer,
+    month_after,
+    parse_day_parameter,
+    slot_words,
+    slots_by_day,
+)
 from booking_pages.texts import (
     NO_PAGE,
     NOT_HERE,
@@ -30,23 +44,41 @@ from booking_pages.texts import (
     SCRIPT,
     SUCCESS,
     UNAVAILABLE,
+    needs_approval,
     outcome_of,
 )
 from booking_pages.views.rate_limited import RateLimitedPageView
 from bookings.booking_input import DEFAULT_GRAPH
-from bookings.formatting import clean_lines, date_words, first_known_zone, to_one_line
+from bookings.formatting import (
+    clean_lines,
+    date_words,
+    first_known_zone,
+    language_of,
+    length_words,
+    month_words,
+    to_one_line,
+    weekday_words,
+)
 from bookings.graphs import GRAPHS, Graph
-from bookings.public_page_view import SOURCES
+from bookings.public_page_view import ORIGIN, SOURCES
 from bookings.public_requests import needs_challenge
 from bookings.services import needs_verification
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
-from common.api.fields import CANONICAL_ID
+from common.api.fields import CANONICAL_ID, is_web_address
 from common.api.views import ApiRequest
+from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.errors import Invalid, NotFound
+from common.instants import local_date, local_midnight, to_datetime
+from common.zone_names import current_browser_zones
+from notifications.own_bookings_links import own_bookings_path
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds
+MAX_SEATS_AT_ONCE = 10
+CHOICES = ("resource", "length", "timezone")  # of the address: links to other days keep them
+MAX_LISTED = 500  # projects on the page of an app
 SOLVER = "booking_pages/solve.js"
+ZONE_SEARCH = "booking_pages/zones.js"
 
 
 class BookPageView(RateLimitedPageView):
@@ -58,12 +90,17 @@ class BookPageView(RateLimitedPageView):
     }
 
     project: Project | None = None
+    listed_app: App | None = None
 
     def get(self, request: ApiRequest, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = self.project = rows.select_related("app").first()
+        if project is None and (app := find_app(project_slug)):
+            return self._app_page(app)
         if project is None or not project.is_published:
             raise NotFound("Project")
+        if origins := embed_origins(project):
+            self.sources = {**self.sources, "frame-ancestors": " ".join(["'self'", *origins])}
         return self.render_page(
             "booking_pages/book.html",
             lambda: self._values(project, request),
@@ -72,41 +109,89 @@ class BookPageView(RateLimitedPageView):
             languages=[project.settings.get("language")],
         )
 
+    def _app_page(self, app: App) -> HttpResponse:
+        projects = bookable_projects(app)
+        if not projects:
+            raise NotFound("App")
+        self.listed_app = app
+        return self.render_page(
+            "booking_pages/app.html",
+            lambda: {
+                "heading": to_one_line(app.name),
+                "words": PAGE,
+                "projects": [project_entry(project) for project in projects],
+                "own_bookings": own_bookings_path(app),
+            },
+            status=200,
+            app=app,
+        )
+
     def _values(self, project: Project, request: ApiRequest) -> Mapping[str, Any]:
         graph = graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
-        rules = policy_query(project, resources, now=self.now)
+        people = resources_to_choose(project, resources, graph)
+        person = next(
+            (each for each in people if str(each.id) == request.GET.get("resource")), None
+        )
+        resources = [person] if person else resources
+        rules = with_fair_turns(policy_query(project, resources, now=self.now), project)
+        lengths = lengths_to_choose(rules.terms, graph)
+        rules = with_length(rules, wanted_length(request.GET, lengths))
         zone_name = page_zone(project, rules)
         payment = payment_link(project, graph)
         verifies = needs_verification(project)
+        is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
-        offer = OfferedSlots([], 0, 0)
+        offer, wanted = OfferedSlots([], 0, 0), None
         if is_bookable:
-            offer = find_slots_to_offer(rules, zone_name=zone_name, since=self.now)
+            wanted = wanted_day(request.GET)
+            offer = (
+                find_group_sessions(project, now=self.now)
+                if graph.is_seat
+                else find_offer(rules, zone_name, wanted)
+            )
         return {
             "heading": to_one_line(project.name),
             "description": clean_lines(text_value(project.booking, "description")),
-            "facts": project_facts(project, rules),
+            "facts": project_facts(project, rules, has_lengths=bool(lengths)),
             "words": PAGE,
             "verifies": verifies,
+            "people": resource_links(people, person, request.GET),
+            "lengths": length_links(lengths, rules.terms.length, request.GET),
+            "is_group": graph.is_seat,
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
-            "submit": to_one_line(project_words(project, "submit_button")) or gettext("Book"),
+            "submit": to_one_line(project_words(project, "submit_button")) or submit_text(graph),
+            "step": "times" if "date" in request.GET else "days",
+            "contact": contact_address(project.app),
+            "own_bookings": own_bookings_path(project.app),
             "hint": NOTHING_FREE if is_bookable else NOT_HERE,
-            **days_values(
-                offer, zone_name, request.GET.get("day", ""), with_end=rules.terms.length is None
+            **month_values(
+                offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
             ),
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
                 "zone": zone_name,
+                "language": chosen_language(project),
+                "resource": str(person.id) if person else None,
+                "length": duration_in_words(rules.terms.length)
+                if lengths and rules.terms.length
+                else None,
+                "is_group": graph.is_seat,
+                "max_seats": max_seats_at_once(graph, verifies=verifies),
+                "redirect": redirect_url(project),
+                "embed_origins": embed_origins(project) or None,
                 "shows_ends": rules.terms.length is None,
                 "offer": offer._asdict(),
-                "hold": page_hold_seconds(project),
-                "outcome": [str(sentence) for sentence in outcome_of(graph)],
-                "success": project_words(project, "success_message") or success_texts(graph),
+                "hold": 0 if graph.is_seat else page_hold_seconds(project),
+                "outcome": [str(sentence) for sentence in outcome_of(graph, is_mailed=is_mailed)],
+                "success": project_words(project, "success_message")
+                or success_texts(graph, is_mailed=is_mailed),
                 "payment": payment,
                 "solver": static(SOLVER) if needs_challenge(project.app) else None,
+                "zones": static(ZONE_SEARCH),
+                "zone_names": current_browser_zones(),
                 "reservation": reservation_of(request) if verifies else None,
                 "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
             },
@@ -126,10 +211,19 @@ class BookPageView(RateLimitedPageView):
         super().decorate(response)
         # Answers change within minutes, but the browser's back button may reuse one.
         response.headers["Cache-Control"] = "no-cache"
-        add_test_mode_header(response, self.project.app if self.project else None)
-        if self.project:
+        app = self.project.app if self.project else self.listed_app
+        add_test_mode_header(response, app)
+        if app:
             response.headers.pop("X-Robots-Tag", None)
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
+
+
+def chosen_language(project: Project) -> str | None:
+    """Return the page's language, for the customer's e-mails, if the browser chose another one than
+    the project's.
+    """
+    active, usual = get_language(), language_of(project.app, project.settings.get("language"))
+    return None if active == usual else active
 
 
 def reservation_of(request: ApiRequest) -> str | None:
@@ -140,10 +234,15 @@ def reservation_of(request: ApiRequest) -> str | None:
 
 def graph_of(project: Project) -> Graph:
     """Return the project's graph. Raises Invalid for an unknown name that bypassed the services."""
-    name = project.booking.get("graph") or DEFAULT_GRAPH
-    if not isinstance(name, str) or name not in GRAPHS:
+    graph = find_graph(project)
+    if graph is None:
         raise Invalid.at("booking.graph", "The project's graph is not known.")
-    return GRAPHS[name]
+    return graph
+
+
+def find_graph(project: Project) -> Graph | None:
+    name = project.booking.get("graph") or DEFAULT_GRAPH
+    return GRAPHS.get(name) if isinstance(name, str) else None
 
 
 def payment_link(project: Project, graph: Graph) -> dict[str, Any] | None:
@@ -155,14 +254,162 @@ def payment_link(project: Project, graph: Graph) -> dict[str, Any] | None:
 
 def can_be_booked(project: Project, graph: Graph) -> bool:
     """Return whether the page can complete a booking of the graph."""
-    return not (graph.is_group or graph.is_seat or lacks_payment_link(project))
+    return not (graph.is_group or lacks_payment_link(project))
 
 
-def success_texts(graph: Graph) -> str:
+def max_seats_at_once(graph: Graph, *, verifies: bool) -> int:
+    """Return how many seats the page books together: one, if each has a payment or a code."""
+    return 1 if graph.is_paid_later or verifies else MAX_SEATS_AT_ONCE
+
+
+def redirect_url(project: Project) -> str | None:
+    """Return where the page leads after a booking; None: it shows the booking."""
+    url = project.settings.get("redirect_url")
+    return url if isinstance(url, str) and is_web_address(url) else None
+
+
+def embed_origins(project: Project) -> list[str]:
+    """Return the only web sites that may frame the page; [] = any."""
+    found = project.settings.get("embed_origins")
+    texts = found if isinstance(found, list) else []
+    return [text for text in texts if isinstance(text, str) and ORIGIN.fullmatch(text)]
+
+
+# --- The app's page -------------------------------------------------------------------------------
+def find_app(slug: str) -> App | None:
+    return App.objects.filter(slug=slug, archived_at=None).first()
+
+
+def bookable_projects(app: App) -> list[Project]:
+    """Return the app's published projects that can be booked on their page, by name."""
+    rows = Project.objects.filter(app=app, deleted_at=None).order_by("name", "id")
+    projects = [*rows[:MAX_LISTED]]
+    for project in projects:
+        project.app = app
+    return [each for each in projects if each.is_published and has_bookings(each)]
+
+
+def has_bookings(project: Project) -> bool:
+    graph = find_graph(project)
+    return graph is not None and can_be_booked(project, graph)
+
+
+def project_entry(project: Project) -> dict[str, str]:
+    try:
+        terms = with_parameters(SlotParameters(), project.availability)
+        lengths: Sequence[int | None] = terms.lengths or [terms.length]
+    except ValueError:  # only writes without the services can leave it
+        lengths = []
+    description = clean_lines(text_value(project.booking, "description"))
+    return {
+        "link": f"/book/{project.slug}",
+        "name": to_one_line(project.name),
+        "length": " / ".join(map(length_words, lengths)),
+        "description": to_one_line(description),
+    }
+
+
+# --- The length ----------------------------------------------------------------------------------
+def lengths_to_choose(terms: SlotParameters, graph: Graph) -> Sequence[int]:
+    """Return the lengths, in seconds, that customers can choose from; [] if they have no choice."""
+    return terms.lengths if len(terms.lengths) > 1 and not graph.is_seat else ()
+
+
+def wanted_length(asked: Mapping[str, str], lengths: Sequence[int]) -> int | None:
+    """Return the length in the address (`length=30 minutes`) if it can be chosen."""
+    try:
+        wanted = elapsed_seconds(asked.get("length", ""))
+    except DurationError:
+        return None
+    return wanted if wanted in lengths else None
+
+
+def with_length(rules: AvailabilityQuery, length: int | None) -> AvailabilityQuery:
+    """Return the rules for bookings of this length; None: of the project's default length."""
+    if length is None or rules.own is None:
+        return rules
+    own = replace(rules.own, length=length)
+    return replace(rules, terms=replace(rules.terms, length=length), own=own)
+
+
+def length_links(
+    lengths: Sequence[int], chosen: int | None, asked: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the links to choose a length; they keep the rest of the address."""
+    return [
+        {
+            "words": length_words(length),
+            "link": link_with(asked, length=duration_in_words(length), time=None),
+            "is_chosen": length == chosen,
+        }
+        for length in lengths
+    ]
+
+
+# --- The person -----------------------------------------------------------------------------------
+def resources_to_choose(
+    project: Project, resources: Sequence[SearchResource], graph: Graph
+) -> Sequence[SearchResource]:
+    """Return the resources that customers can choose from; [] if they have no choice."""
+    has_choice = project.settings.get("choose_resource") is True and len(resources) > 1
+    return resources if has_choice and not (project.is_mutual or graph.is_seat) else []
+
+
+def resource_links(
+    people: Sequence[SearchResource], chosen: SearchResource | None, asked: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the links to choose a person, "anyone" first; they keep the rest of the address."""
+    if not people:
+        return []
+    anyone = {
+        "name": gettext("Anyone"),
+        "initials": "",
+        "link": link_with(asked, resource=None, time=None),
+        "is_chosen": chosen is None,
+    }
+    return [
+        anyone,
+        *(
+            {
+                "name": to_one_line(person.name),
+                "initials": initials(person.name),
+                "link": link_with(asked, resource=person.id, time=None),
+                "is_chosen": person is chosen,
+            }
+            for person in people
+        ),
+    ]
+
+
+def link_with(asked: Mapping[str, str], **values: Any) -> str:
+    """Return the link to the same page with other values in its query; None removes one."""
+    query = {**dict(asked.items()), **values}
+    kept = {name: value for name, value in query.items() if value is not None}
+    return f"?{urlencode(kept, safe=':/')}"
+
+
+def initials(name: str) -> str:
+    """Return `AB` for `Dr. Ada Berg`: of the last two words."""
+    words = [word for word in to_one_line(name).split() if word[0].isalnum()]
+    return "".join(word[0] for word in words[-2:]).upper()
+
+
+def success_texts(graph: Graph, *, is_mailed: bool) -> str:
     """Return the success text. A booking that waits for payment sends no e-mail until it is
     paid.
     """
-    return "" if graph.is_paid_later else str(SUCCESS)
+    return str(SUCCESS) if is_mailed and not graph.is_paid_later else ""
+
+
+def mails_customers(app: App) -> bool:
+    """Return whether customers get e-mails: a test app mails only its members."""
+    return app.mode != App.TEST and not app.settings.get("disable_emails")
+
+
+def contact_address(app: App) -> str:
+    """Return the app's contact address; "" without one."""
+    address = app.settings.get("contact_email")
+    return to_one_line(address) if isinstance(address, str) else ""
 
 
 def text_value(values: Mapping[str, Any], name: str) -> str:
@@ -189,43 +436,130 @@ def page_hold_seconds(project: Project) -> int:
     return seconds if seconds >= MIN_HOLD else 0
 
 
-def project_facts(project: Project, rules: AvailabilityQuery) -> Sequence[tuple[str, str]]:
-    """Return (label, value) for length, place and person, without empty ones."""
+def project_facts(
+    project: Project, rules: AvailabilityQuery, *, has_lengths: bool
+) -> Sequence[tuple[str, str]]:
+    """Return (label, value) for length, place and person, without empty ones and without a length
+    that customers choose.
+    """
     names = [resource.name for resource in rules.resources]
     rows = [
-        (gettext("Length"), length_words(rules.terms.length)),
+        (gettext("Length"), "" if has_lengths else length_words(rules.terms.length)),
         (gettext("Where"), to_one_line(text_value(project.booking, "where"))),
         (gettext("With"), to_one_line(names[0]) if len(names) == 1 else ""),
     ]
     return [(label, value) for label, value in rows if value]
 
 
-def length_words(seconds: int | None) -> str:
-    """Return `1 h 30 min`."""
-    if seconds is None:
-        return ""
-    hours, rest = divmod(seconds, 3600)
-    parts = [(hours, "h"), (rest // 60, "min"), (rest % 60, "s")]
-    return " ".join(f"{count} {unit}" for count, unit in parts if count)
+def seat_words(count: int) -> str:
+    """Return `3 seats left`."""
+    return str(SCRIPT["seats_left"] if count > 1 else SCRIPT["seat_left"]).format(count=count)
 
 
-def days_values(
-    offer: OfferedSlots, zone_name: str, wanted: str, *, with_end: bool
+def submit_text(graph: Graph) -> str:
+    """Return the text of the button: a booking that needs an approval is requested."""
+    return gettext("Request") if needs_approval(graph) else gettext("Book")
+
+
+def wanted_day(asked: Mapping[str, str]) -> date | None:
+    """Return the day in the address: `date` (or `day`), else the first of `month` (`2026-12`)."""
+    days = (asked.get("date", ""), asked.get("day", ""), asked.get("month", "") + "-01")
+    return next((day for text in days if (day := parse_day_parameter(text))), None)
+
+
+def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: date | None) -> OfferedSlots:
+    """Return the free slots from the month of `wanted`; from now if there are none."""
+    since = rules.now
+    if wanted:
+        # In the visitor's zone the month may begin a day earlier.
+        first = local_midnight(wanted.replace(day=1), zone_name) - timedelta(days=1)
+        since = max(since, first)
+    offer = find_slots_to_offer(rules, zone_name=zone_name, since=since)
+    if offer.slots or since == rules.now:
+        return offer
+    return find_slots_to_offer(rules, zone_name=zone_name, since=rules.now)
+
+
+def month_values(
+    offer: OfferedSlots,
+    zone_name: str,
+    wanted: date | None,
+    asked: Mapping[str, str],
+    *,
+    with_end: bool,
 ) -> dict[str, Any]:
-    """Return the template's values: the days, and the times of the day `wanted`, else of the
-    first.
+    """Return the template's values: the month of the chosen day, and that day's times. The chosen
+    day is the first free one from `wanted`, else the first. Links keep the CHOICES in the address.
     """
+    asked = {name: asked[name] for name in CHOICES if name in asked}
     slots = slots_by_day(offer.slots, zone_name)
     days = list(slots)
-    chosen = next((day for day in days if day.isoformat() == wanted), days[0] if days else None)
+    if not days:
+        return {"weeks": []}
+    chosen = next((day for day in days if wanted and day >= wanted), days[0])
     return {
-        "days": [
-            {"date": day, "words": date_words(day), "is_chosen": day == chosen} for day in days
-        ],
-        "day": date_words(chosen) if chosen else "",
+        "month": month_words(chosen),
+        "weeks": month_weeks(chosen, slots, asked),
+        "day": date_words(chosen),
         "times": [
-            {"slot": slot, "words": slot_words(slot, zone_name, with_end=with_end)}
-            for slot in slots.get(chosen or date.min, [])
+            {
+                "words": slot_words(slot, zone_name, with_end=with_end),
+                "seats": seat_words(slot.seats) if isinstance(slot, GroupSession) else "",
+            }
+            for slot in slots[chosen]
         ],
-        "has_more": offer.has_more,
+        "soonest": first_free_time_values(offer, zone_name, asked, with_end=with_end),
+        **month_links(chosen, offer, zone_name, asked),
+    }
+
+
+def first_free_time_values(
+    offer: OfferedSlots, zone_name: str, asked: Mapping[str, str], *, with_end: bool
+) -> dict[str, str]:
+    """Return text and link of the first free time; {} if there may be earlier ones."""
+    if offer.since > offer.earliest:
+        return {}
+    slot = offer.slots[0]
+    start = to_datetime(slot[0])
+    day = local_date(start, zone_name)
+    time = slot_words(slot, zone_name, with_end=with_end)
+    return {
+        "words": str(SCRIPT["soonest"]).format(day=date_words(day), time=time),
+        "link": link_with(asked, date=day, time=f"{start:%Y-%m-%dT%H:%M:%SZ}"),
+    }
+
+
+def month_weeks(
+    chosen: date, free: Collection[date], asked: Mapping[str, str]
+) -> list[list[dict[str, Any] | None]]:
+    """Return the weeks, from Monday, of the month of `chosen`; None for days of other months."""
+    return [
+        [
+            {
+                "date": day,
+                "link": link_with(asked, date=day),
+                "words": date_words(day),
+                "weekday": weekday_words(day),
+                "is_free": day in free,
+                "is_chosen": day == chosen,
+            }
+            if day.month == chosen.month
+            else None
+            for day in week
+        ]
+        for week in Calendar().monthdatescalendar(chosen.year, chosen.month)
+    ]
+
+
+def month_links(
+    chosen: date, offer: OfferedSlots, zone_name: str, asked: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the links to the months before and after; "" where nothing can be free."""
+    first, following = chosen.replace(day=1), month_after(chosen)
+    is_earliest = local_midnight(first, zone_name).timestamp() <= offer.earliest
+    is_latest = local_midnight(following, zone_name).timestamp() >= offer.horizon
+    before = first - timedelta(days=1)
+    return {
+        "earlier": "" if is_earliest else link_with(asked, month=f"{before:%Y-%m}"),
+        "later": "" if is_latest else link_with(asked, month=f"{following:%Y-%m}"),
     }

@@ -10,17 +10,27 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, QueryDict
+from django.templatetags.static import static
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from availability.event_reservations import NotAvailable, SlotTaken, event_with_companions
 from availability.search import AvailabilityQuery
-from booking_pages.slots import find_slots_to_offer, slot_words, slots_by_day
+from booking_pages.slots import find_slots_to_offer, parse_day_parameter, slot_words, slots_by_day
+from booking_pages.texts import PAGE, SCRIPT
 from booking_pages.views.rate_limited import RateLimitedPageView
 from bookings.action_links import RESCHEDULE
-from bookings.formatting import date_words, languages_of, span_words
+from bookings.formatting import (
+    date_words,
+    first_known_zone,
+    languages_of,
+    short_month_words,
+    span_words,
+    weekday_words,
+)
 from bookings.models import Booking
+from bookings.public_page_view import SOURCES
 from bookings.services import Actor, check_may_move, reschedule_once, target_of
 from bookings.views.email_links import (
     CLOSE,
@@ -38,12 +48,13 @@ from common.instants import (
     format_instant,
     local_date,
     local_midnight,
-    parse_date,
     parse_instant,
     to_datetime,
 )
+from common.zone_names import current_browser_zones
 
 CUSTOMER = Actor(name="customer", source="link")
+ZONE_SEARCH = "booking_pages/zones.js"
 BETWEEN = "/"  # separates start and end of a choice, as in ISO 8601 intervals
 
 ZONE = _("All times are in {zone}.")
@@ -56,6 +67,7 @@ STAYS = _("Your booking does not change. Please choose another time.")
 
 class ReschedulePageView(RateLimitedPageView, LinkPageView):
     link_action = RESCHEDULE
+    sources = {**SOURCES, "script-src": "'self'"}
 
     def get(self, request: ApiRequest, booking_id: str) -> HttpResponse:
         booking = self._find_booking(request, booking_id)
@@ -100,7 +112,7 @@ class ReschedulePageView(RateLimitedPageView, LinkPageView):
         status: int,
         *,
         notice: str | Promise = "",
-        reasons: Sequence[str] = (),
+        reasons: Sequence[str | Promise] = (),
         instead: Sequence[tuple[int, int]] = (),
     ) -> HttpResponse:
         chooser = SlotChooser(booking, self.request.GET, now=self.now)
@@ -115,7 +127,11 @@ class ReschedulePageView(RateLimitedPageView, LinkPageView):
         )
 
     def show_refusal(
-        self, status: int, heading: str | Promise, sentence: str | Promise, reasons: Sequence[str]
+        self,
+        status: int,
+        heading: str | Promise,
+        sentence: str | Promise,
+        reasons: Sequence[str | Promise],
     ) -> HttpResponse:
         return self._page(status, heading, sentence)
 
@@ -146,7 +162,7 @@ class SlotChooser:
 
     def __init__(self, booking: Booking, asked: Mapping[str, str], *, now: datetime) -> None:
         self.booking = booking
-        self.zone = customer_zone(booking)
+        self.zone = first_known_zone(asked.get("timezone", ""), customer_zone(booking))
         self.signature = asked.get("signature", "")
         self.since = parse_day_parameter(asked.get("since", ""))
         self.wanted = parse_day_parameter(asked.get("day", ""))
@@ -164,10 +180,19 @@ class SlotChooser:
         return {
             "words": WORDS,
             "zone": format_lazy(ZONE, zone=self.zone),
+            "zone_name": self.zone,
+            "hidden": self._kept_parameters(),
+            "for_script": {
+                "zones": static(ZONE_SEARCH),
+                "zone_names": current_browser_zones(),
+                "words": {name: str(SCRIPT[name]) for name in ("zone_none", "zone_now")},
+            },
             "days": [
                 {
                     "date": day,
                     "words": date_words(day),
+                    "weekday": weekday_words(day),
+                    "month": short_month_words(day),
                     "is_chosen": day == chosen,
                     "link": self._link("times", day=day),
                 }
@@ -191,9 +216,15 @@ class SlotChooser:
             else "",
         }
 
+    def _kept_parameters(self) -> dict[str, Any]:
+        """Return the parameters of the page without day and zone."""
+        named = {"signature": self.signature, "since": self.since}
+        return {name: str(value) for name, value in named.items() if value}
+
     def _link(self, target: str, **days: date | None) -> str:
-        """Return a link to the same page with another day; the signature is kept."""
-        named = {"signature": self.signature, "since": self.since, **days}
+        """Return a link to the same page with another day; signature and zone are kept."""
+        zone = {"timezone": self.zone} if self.zone != customer_zone(self.booking) else {}
+        named = {**self._kept_parameters(), **days, **zone}
         return f"?{urlencode({name: value for name, value in named.items() if value})}#{target}"
 
 
@@ -204,16 +235,22 @@ WORDS: Mapping[str, str | Promise] = {
     "instead": _("Free times"),
     "stays": STAYS,
     "button": _("Move the booking"),
+    "zone": PAGE["zone"],
+    "change_zone": _("Change time zone"),
     "now": _("Your current booking"),
 }
 
 
 def rules_for_move(booking: Booking, now: datetime) -> AvailabilityQuery:
-    """Return the rules for the move; the booking's own events are ignored."""
-    rules = target_of(booking, now).rules
-    own = rules.own or rules.terms
-    if own.length is None:
-        own = replace(own, length=int((booking.event.end - booking.event.start).total_seconds()))
+    """Return the rules for the move; the booking's own events are ignored. It keeps its buffers,
+    and its length unless the project no longer permits it.
+    """
+    target = target_of(booking, now)
+    rules = target.with_buffers(target.rules, target.buffers_of(booking.event))
+    own = replace(rules.own or rules.terms, buffers=rules.terms.buffers)
+    length = int((booking.event.end - booking.event.start).total_seconds())
+    if own.permits_length(length):
+        own = replace(own, length=length)
     without = [event.id for event in event_with_companions(booking.event)]
     return replace(rules, terms=own, own=own, without=without)
 
@@ -226,13 +263,6 @@ def alternative_span(record: Mapping[str, str]) -> tuple[int, int]:
     """Return the span of an alternative in a refusal."""
     start, end = (parse_instant(record[name], "UTC") for name in ("start", "end"))
     return int(start.timestamp()), int(end.timestamp())
-
-
-def parse_day_parameter(text: str) -> date | None:
-    try:
-        return parse_date(text)
-    except InstantError:
-        return None
 
 
 def parse_choice(text: str) -> tuple[datetime, datetime] | None:

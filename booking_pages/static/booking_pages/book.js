@@ -1,20 +1,26 @@
 // A booking page: shows the free times in the visitor's zone and books by the public API.
 // All that it needs to know stands in the page; every value goes out as text, never as HTML.
+// The address holds the state: ?date=2026-12-01, &time=2026-12-01T09:00:00Z, &timezone=Asia/Kolkata.
 
 const page = JSON.parse(document.getElementById("page").textContent);
 const words = page.words;
 const by = (id) => document.getElementById(id);
-const locale = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;
+const { lang } = document.documentElement;
+// Western digits in every language, as on the server.
+const locale = lang === "en" ? "en-GB" : `${lang}-u-nu-latn`;
 
 const EXTEND_BEFORE = 20; // seconds before a hold lapses
-const DAYS_AT_ONCE = 28 * 86400;
 const PATIENCE = 20; // seconds for an answer
+const DAY = 86400;
+const NARROW = matchMedia("(max-width: 819px)"); // as in book.css: one step at a time
 
 let zone = page.zone;
+let clock = null; // h12 or h23
 let slots = page.offer.slots; // [start, end] in epoch seconds, sorted
-let until = page.offer.until;
+let month = null; // `2026-12`, the month that is shown
 let day = null; // the local date that is shown
 let chosen = null;
+let email = ""; // of the booking that was just made
 let hold = null; // {id, ends: a timer}
 let holding = Promise.resolve();
 let isBooking = false;
@@ -72,12 +78,15 @@ function isAmbiguous(instant, place) {
 }
 
 function clockWords(instant, place) {
-  const reading = format(instant, place, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const hour = clock === "h12" ? "numeric" : "2-digit";
+  const reading = format(instant, place, { hour, minute: "2-digit", hourCycle: clock });
   return isAmbiguous(instant, place) ? `${reading} ${offsetWords(instant, place)}` : reading;
 }
 
 const dayWords = (instant, place) =>
   format(instant, place, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+
+const seatWords = (count) => (count > 1 ? fill(words.seats_left, { count }) : words.seat_left);
 
 const timeWords = ([start, end]) =>
   page.shows_ends ? `${clockWords(start, zone)} – ${clockWords(end, zone)}` : clockWords(start, zone);
@@ -89,6 +98,17 @@ const slotWords = (slot, place = zone) =>
   });
 
 const zoneWords = (name) => name.replaceAll("_", " ");
+
+function isZone(name) {
+  try {
+    return Boolean(name) && Boolean(new Intl.DateTimeFormat("en", { timeZone: name }));
+  } catch {
+    return false;
+  }
+}
+
+/** Browsers list some zones by their old names. The current one, where this browser knows it. */
+const currentName = (name) => (isZone(page.zone_names[name]) ? page.zone_names[name] : name);
 
 const say = (sentence) => {
   by("status").textContent = sentence;
@@ -111,6 +131,43 @@ const listed = (element) => {
   item.append(element);
   return item;
 };
+
+// --- The page around this one --------------------------------------------------------------------
+const isFramed = window.parent !== window;
+
+/** The origin of the page around this one, by which embed.js has named the frame; null without. */
+function findHost() {
+  const [, origin] = /^booking-embed (https?:\/\/[^\s/]+)$/.exec(window.name) ?? [];
+  const allowed = page.embed_origins;
+  if (!isFramed || !origin || !URL.canParse(origin)) return null;
+  return !allowed || origin === location.origin || allowed.includes(origin) ? origin : null;
+}
+
+const host = findHost();
+
+/** Browsers deliver the message to a page of that origin alone. */
+const postToEmbeddingPage = (event, values = {}) => {
+  if (host) window.parent.postMessage({ booking: event, ...values }, host);
+};
+
+function startEmbedded() {
+  document.documentElement.classList.add("embedded");
+  const { body } = document;
+  new ResizeObserver(() => {
+    postToEmbeddingPage("height", { height: Math.ceil(body.getBoundingClientRect().height) });
+  }).observe(body);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented) postToEmbeddingPage("close");
+  });
+}
+
+/** Other pages of the service can't be framed. */
+function leaveFrame({ target }) {
+  const link = target.closest("a[href]");
+  if (!link || link.pathname === location.pathname || link.hasAttribute("download")) return;
+  link.target = "_blank";
+  link.rel = "noopener";
+}
 
 // --- The API -----------------------------------------------------------------------------------
 /** The answer as {status, code, body, wait}; status 0 where none came. */
@@ -166,22 +223,24 @@ async function takeSolved() {
 
 const texts = new Map(); // a request's content -> its text, the same each time that it is sent
 
-async function textOf(values) {
+async function textOf(values, seat) {
   const content = JSON.stringify(values);
   if (!page.solver) return content;
-  if (!texts.has(content)) {
-    texts.set(content, JSON.stringify({ ...values, challenge: await takeSolved() }));
+  const name = `${content}${seat}`;
+  if (!texts.has(name)) {
+    texts.set(name, JSON.stringify({ ...values, challenge: await takeSolved() }));
   }
-  return texts.get(content);
+  return texts.get(name);
 }
 
 /** A request that may need a challenge; once more with another where it has expired. */
-async function post(path, values, isKeyed = false) {
+async function post(path, values, { seat } = {}) {
   for (const isLast of [false, true]) {
-    const text = await textOf(values);
-    const answer = await call("POST", path, text, isKeyed ? { "Idempotency-Key": keyOf(text) } : {});
+    const text = await textOf(values, seat);
+    const headers = seat ? { "Idempotency-Key": keyOf(text, seat) } : {};
+    const answer = await call("POST", path, text, headers);
     if (isLast || !answer.body.errors?.challenge) return answer;
-    texts.delete(JSON.stringify(values));
+    texts.delete(`${JSON.stringify(values)}${seat}`);
   }
 }
 
@@ -190,119 +249,414 @@ const span = ({ start, end }) => [Date.parse(start) / 1000, Date.parse(end) / 10
 
 /** The free times of a range, or null where they can't be had. */
 async function findSlots(from, to) {
-  const query = { project_id: page.project, from: iso(from), to: iso(to) };
+  if (page.is_group) return findSessions(from, to);
+  const query = { ...offerQuery(), from: iso(from), to: iso(to) };
   const answer = await call("POST", "availability", JSON.stringify(query));
   return answer.status === 200 ? answer.body.data.map(span) : null;
 }
 
+/** The project, and the person and the length where they were chosen. */
+const offerQuery = () => ({
+  project_id: page.project,
+  ...(page.resource && { resources: [page.resource] }),
+  ...(page.length && { length: page.length }),
+});
+const placeOfOne = () => ({
+  project_id: page.project,
+  ...(page.resource && { resource_id: page.resource }),
+});
+
+/** The groups with free seats: [start, end, id, free seats]. */
+async function findSessions(from, to) {
+  const query = new URLSearchParams({
+    search: `project.id:${page.project}`,
+    start: iso(from),
+    end: iso(to),
+    limit: 1000,
+  });
+  const answer = await call("GET", `bookings/groups?${query}`);
+  if (answer.status !== 200) return null;
+  return answer.body.data
+    .map(({ id, attributes: { event_info: event, group_booking: group } }) => [
+      ...span(event),
+      id,
+      group.max_seats - group.current_seats,
+    ])
+    .filter(([start]) => start >= from && start < to);
+}
+
+// --- What the browser keeps ----------------------------------------------------------------------
+// A framed page may have no storage.
+function recall(name) {
+  try {
+    return JSON.parse(sessionStorage.getItem(`${name}:${page.project}`));
+  } catch {
+    return null;
+  }
+}
+
+function remember(name, value) {
+  try {
+    sessionStorage.setItem(`${name}:${page.project}`, JSON.stringify(value));
+  } catch {
+    // It is kept as long as the page is open.
+  }
+}
+
+// --- The address -------------------------------------------------------------------------------
+/** The address with other values; null removes one. */
+function addressWith(values) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null) query.delete(name);
+    else query.set(name, value);
+  }
+  const text = query.toString().replaceAll("%3A", ":").replaceAll("%2F", "/");
+  return location.pathname + (text && `?${text}`);
+}
+
+const NOWHERE = { day: null, month: null, date: null, time: null, session: null, reservation: null };
+const goTo = (values) => history.pushState(null, "", addressWith({ ...NOWHERE, ...values }));
+const nameHere = (values) => history.replaceState(null, "", addressWith({ ...NOWHERE, ...values }));
+
+/** A link to another length or person keeps the day and zone that the address has by now. */
+function keepDay({ target }) {
+  const link = target.closest(".choice a");
+  if (!link) return;
+  const [query, now] = [link, location].map(({ search }) => new URLSearchParams(search));
+  for (const name of ["date", "day", "month", "timezone"]) {
+    if (now.has(name)) query.set(name, now.get(name));
+    else query.delete(name);
+  }
+  link.search = query;
+}
+
+/** Show what the address says: on load, and after Back and Forward. */
+async function followAddress() {
+  const query = new URLSearchParams(location.search);
+  const named = query.get("timezone");
+  zone = currentName(isZone(named) ? named : ownZone());
+  by("zone").value = zoneWords(zone);
+  const date = query.get("date") ?? query.get("day");
+  const start = Date.parse(query.get("time")) / 1000;
+  if (history.state?.booking) return showDone(history.state);
+  const kept = recall("hold"); // before this page forgets it
+  endVerification();
+  showStep(date ? "times" : "days");
+  const first = dateOf(slots[0]?.[0] ?? page.offer.earliest);
+  const wanted = start ? dateOf(start) : (date ?? query.get("month") ?? first);
+  month = /^\d{4}-(0[1-9]|1[0-2])(-\d\d)?$/.test(wanted) ? wanted.slice(0, 7) : first.slice(0, 7);
+  day = start ? dateOf(start) : date;
+  if (!isCovered(month)) await cover(month);
+  drawMonth();
+  if (start) openAddressedTime(start, kept);
+  return null;
+}
+
+/** The form for the time in the address. After a reload the time may be held by this page. */
+function openAddressedTime(start, kept) {
+  const held = kept?.slot[0] === start ? kept : null;
+  const session = new URLSearchParams(location.search).get("session");
+  const isAddressed = ([begin, , id]) => begin === start && (!page.is_group || id === session);
+  const slot = slots.find(isAddressed) ?? held?.slot;
+  if (held) holding = holding.then(() => release(held.id));
+  if (slot) return openForm(slot);
+  nameHere({ date: day });
+  return showNotice(`${words.taken} ${words.nothing_instead}`);
+}
+
+/** Back and Forward; the free times are asked for again, as this page's own hold has ended. */
+async function followBack() {
+  const isLeft = by("booking").dataset.step === "form";
+  document.title = pageTitle;
+  clearNotice();
+  await followAddress();
+  if (!isLeft || chosen) return;
+  await holding;
+  await cover(month);
+  drawMonth();
+  by("choosing-title").focus();
+}
+
 // --- Choosing ----------------------------------------------------------------------------------
+const covered = new Set(); // months of which all free times are known
+
+/** From a day before the month to a day after it: it is that of the visitor's zone. */
+function monthSpan(name) {
+  const [year, number] = name.split("-").map(Number);
+  return [Date.UTC(year, number - 1, 1) / 1000 - DAY, Date.UTC(year, number, 1) / 1000 + DAY];
+}
+
+function isCovered(name) {
+  const [from, to] = monthSpan(name);
+  const { since, earliest, until, horizon } = page.offer;
+  const isOffered = Math.max(from, earliest) >= since && Math.min(to, horizon) <= until;
+  return covered.has(name) || isOffered;
+}
+
+/** Ask for the free times of a month; false where they can't be had. */
+async function cover(name) {
+  const { earliest, horizon } = page.offer;
+  const [from, to] = monthSpan(name);
+  const span = [Math.max(from, earliest, Math.floor(Date.now() / 1000)), Math.min(to, horizon)];
+  if (span[0] >= span[1]) return true;
+  say(words.loading);
+  by("days").setAttribute("aria-busy", "true");
+  const found = await findSlots(...span);
+  by("days").removeAttribute("aria-busy");
+  if (found === null) {
+    say(words.offline);
+    return false;
+  }
+  covered.add(name);
+  const others = slots.filter(([start]) => start < span[0] || start >= span[1]);
+  slots = [...others, ...found].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  say("");
+  return true;
+}
+
+/** Local date -> its slots, of the month that is shown. */
 function daysOf() {
   const days = new Map();
+  const [from, to] = monthSpan(month);
   for (const slot of slots) {
+    if (slot[0] < from || slot[0] >= to) continue;
     const date = dateOf(slot[0]);
+    if (!date.startsWith(month)) continue;
     if (!days.has(date)) days.set(date, []);
     days.get(date).push(slot);
   }
   return days;
 }
 
-function drawDays() {
+const nameOfMonth = (place, step) => {
+  const [year, number] = place.split("-").map(Number);
+  return new Date(Date.UTC(year, number - 1 + step, 1)).toISOString().slice(0, 7);
+};
+
+const noon = (date) => Date.parse(`${date}T12:00:00Z`) / 1000;
+const monthWords = (name) => format(noon(`${name}-01`), "UTC", { month: "long", year: "numeric" });
+const dateWords = (date) => dayWords(noon(date), "UTC");
+
+/** 1 (Monday) to 7, where the visitor's week begins. */
+function firstWeekday() {
+  const region = new Intl.Locale(navigator.language);
+  return (region.getWeekInfo?.() ?? region.weekInfo)?.firstDay ?? 1;
+}
+
+/** The dates of the month in weeks; null for those of other months. */
+function weeksOf(name) {
+  const [year, number] = name.split("-").map(Number);
+  const count = new Date(Date.UTC(year, number, 0)).getUTCDate();
+  const weekday = new Date(Date.UTC(year, number - 1, 1)).getUTCDay();
+  const before = (weekday - firstWeekday() + 14) % 7;
+  const dates = Array(before).fill(null);
+  for (let date = 1; date <= count; date++) dates.push(`${name}-${String(date).padStart(2, "0")}`);
+  while (dates.length % 7) dates.push(null);
+  return Array.from({ length: dates.length / 7 }, (_, week) => dates.slice(7 * week, 7 * week + 7));
+}
+
+function drawDay(date, days) {
+  const cell = document.createElement("td");
+  if (!date) return cell;
+  const number = String(Number(date.slice(8)));
+  if (!days.has(date)) {
+    cell.append(make("span", number, { className: "day" }));
+    return cell;
+  }
+  const button = makeButton("", "day", () => showDay(date));
+  const short = make("span", number);
+  short.setAttribute("aria-hidden", "true");
+  button.append(short, make("span", dateWords(date), { className: "unseen" }));
+  button.dataset.date = date;
+  cell.append(button);
+  return cell;
+}
+
+function drawMonth() {
   const days = daysOf();
-  if (!days.has(day)) day = days.keys().next().value ?? null;
-  const items = [...days].map(([date, [[start]]]) => {
-    const button = makeButton("", "day", () => showDay(date));
-    const short = make("span", `${format(start, zone, { weekday: "short" })} `);
-    short.setAttribute("aria-hidden", "true");
-    short.append(
-      make("b", format(start, zone, { day: "numeric" })),
-      ` ${format(start, zone, { month: "short" })}`,
-    );
-    button.append(short, make("span", dayWords(start, zone), { className: "unseen" }));
-    button.dataset.date = date;
-    const item = listed(button);
-    item.dataset.weekday = new Date(date).getUTCDay() || 7;
-    return item;
+  if (!days.has(day)) {
+    const dates = [...days.keys()];
+    day = dates.find((date) => date >= day) ?? dates[0] ?? null;
+  }
+  const weeks = weeksOf(month);
+  const names = weeks[1].map((date) => {
+    const name = make("th", format(noon(date), "UTC", { weekday: "short" }));
+    name.scope = "col";
+    return name;
   });
-  by("days").replaceChildren(...items);
-  by("later").hidden = until >= page.offer.horizon;
+  by("days").tHead.rows[0].replaceChildren(...names);
+  const rows = weeks.map((week) => {
+    const row = document.createElement("tr");
+    row.append(...week.map((date) => drawDay(date, days)));
+    return row;
+  });
+  by("days").tBodies[0].replaceChildren(...rows);
+  by("month").textContent = monthWords(month);
+  const { earliest, horizon, since } = page.offer;
+  // The days before the first free one are known where the page was asked for from now.
+  const first = since <= earliest && page.offer.slots.length ? page.offer.slots[0][0] : earliest;
+  const end = Date.parse(`${nameOfMonth(month, 1)}-01T00:00:00Z`) / 1000;
+  showArrow("earlier", dateOf(first).slice(0, 7) < month, -1);
+  showArrow("later", end < horizon, 1);
+  drawSoonest();
   drawTimes();
 }
 
+function showArrow(id, isOn, step) {
+  by(id).hidden = !isOn;
+  by(id).href = addressWith({ ...NOWHERE, month: nameOfMonth(month, step) });
+}
+
+/** On a narrow screen the times are a step of their own: the first one stands above the days. */
+function drawSoonest() {
+  const isKnown = page.offer.since <= page.offer.earliest; // no earlier time was left out
+  const slot = isKnown && slots.find(([start]) => start > Date.now() / 1000);
+  const text = slot && fill(words.soonest, { day: dayWords(slot[0], zone), time: timeWords(slot) });
+  by("soonest").replaceChildren(...(slot ? [makeButton(text, "quiet", () => choose(slot))] : []));
+}
+
 function drawTimes() {
-  const shown = daysOf().get(day) ?? [];
+  const shown = (day && daysOf().get(day)) ?? [];
   for (const button of by("days").querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", String(button.dataset.date === day));
+    const isShown = button.dataset.date === day;
+    button.setAttribute("aria-pressed", String(isShown));
+    button.tabIndex = isShown ? 0 : -1; // arrow keys lead to the others
   }
   by("day").textContent = shown.length ? dayWords(shown[0][0], zone) : "";
   const items = shown.map((slot) => {
     const text = timeWords(slot);
     const button = makeButton(text, "time", () => choose(slot));
+    if (page.is_group) button.append(" ", make("small", seatWords(slot[3])));
     if (text.includes("UTC")) button.classList.add("offset");
     return listed(button);
   });
   by("times").replaceChildren(...items);
+  const none = make("p", fill(words.none, { month: monthWords(month) }));
+  by("none").replaceChildren(...(shown.length ? [] : [none]));
   return shown.length;
 }
 
 function showDay(date) {
   day = date;
   const count = drawTimes();
-  // On a phone they may stand below the window's edge.
-  by("times").scrollIntoView({ block: "nearest" });
-  by("day").scrollIntoView({ block: "nearest" });
-  say(`${by("day").textContent}. ${fill(words.times, { count })}`);
+  if (NARROW.matches && by("booking").dataset.step === "days") goTo({ date });
+  else nameHere({ date });
+  showStep("times");
+  by("day").focus({ preventScroll: !NARROW.matches });
+  say(fill(words.times, { count }));
 }
 
-/** The next four weeks that have a free time. */
-async function showLater() {
-  const known = new Set(daysOf().keys());
-  const more = [];
-  say(words.loading);
-  by("later").setAttribute("aria-disabled", "true");
-  while (!more.length && until < page.offer.horizon) {
-    const end = Math.min(until + DAYS_AT_ONCE, page.offer.horizon);
-    const found = await findSlots(until, end);
-    if (found === null) break;
-    more.push(...found);
-    until = end;
+/** Another month, with the times of its first free day. */
+async function showMonth(name) {
+  month = name;
+  day = null;
+  nameHere({ month });
+  drawMonth();
+  if (!isCovered(name)) {
+    const isThere = await cover(name);
+    if (month !== name) return;
+    drawMonth();
+    if (!isThere) return showNotice(words.offline);
   }
-  by("later").removeAttribute("aria-disabled");
-  const isThere = new Set(slots.map(String));
-  slots = [...slots, ...more.filter((slot) => !isThere.has(String(slot)))];
-  drawDays();
-  const next = [...daysOf().keys()].find((date) => !known.has(date));
-  if (next) {
-    showDay(next);
-    by("days").querySelector(`[data-date="${next}"]`).focus();
-  } else {
-    say(until < page.offer.horizon ? words.offline : words.no_more);
+  clearNotice();
+  say(by("month").textContent);
+  if (!day) await offerNextDate();
+}
+
+async function findNextDate(name) {
+  const [, from] = monthSpan(name);
+  const to = Math.min(page.offer.horizon, from + 365 * DAY);
+  if (from >= to) return null;
+  const known = slots.find(([start]) => start >= from - DAY && dateOf(start).slice(0, 7) > name);
+  if (known || page.is_group) return known && dateOf(known[0]);
+  const query = { ...offerQuery(), from: iso(from - 2 * DAY), to: iso(to), output_timezone: zone };
+  const answer = await call("POST", "availability/dates", JSON.stringify(query));
+  return answer.body.data?.map(({ date }) => date).find((date) => !date.startsWith(name));
+}
+
+/** In a month without a free time: the way to the next one. */
+async function offerNextDate() {
+  const name = month;
+  const next = await findNextDate(name);
+  if (month !== name || !next) return;
+  const open = async () => {
+    await showMonth(next.slice(0, 7));
+    by("days").querySelector("[aria-pressed=true]")?.focus();
+  };
+  by("none").append(makeButton(fill(words.next_free, { day: dateWords(next) }), "quiet", open));
+  say(by("none").textContent);
+}
+
+const KEYS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 7, ArrowUp: -7 };
+
+/** Arrow keys in the month: the next free day in that direction. */
+async function moveByKey(event) {
+  const from = event.target.dataset?.date;
+  if (event.key === "PageDown" && !by("later").hidden) by("later").click();
+  else if (event.key === "PageUp" && !by("earlier").hidden) by("earlier").click();
+  else if (KEYS[event.key] && from) {
+    const isRtl = document.documentElement.dir === "rtl" && Math.abs(KEYS[event.key]) === 1;
+    const step = isRtl ? -KEYS[event.key] : KEYS[event.key];
+    const target = new Date((noon(from) + step * DAY) * 1000).toISOString().slice(0, 10);
+    const dates = [...daysOf().keys()];
+    const next = step > 0 ? dates.find((date) => date >= target) : dates.findLast((date) => date <= target);
+    if (next) by("days").querySelector(`[data-date="${next}"]`).focus();
+  } else return;
+  event.preventDefault();
+}
+
+function showStep(step) {
+  by("booking").dataset.step = step;
+  by("choosing").hidden = step === "form" || step === "verify" || step === "done";
+  by("form").hidden = step !== "form";
+  if (by("verify")) by("verify").hidden = step !== "verify";
+  by("done").hidden = step !== "done";
+  by("back").hidden = step !== "times";
+  if (by("skip")) by("skip").hidden = by("choosing").hidden;
+  if (step !== "form") {
+    forgetHold();
+    chosen = null;
   }
 }
 
 /** Back to all times, as they are now. */
 async function showAll() {
-  giveBack();
   endVerification();
-  chosen = null;
   clearNotice();
-  by("form").hidden = true;
-  by("choosing").hidden = false;
+  nameHere({ date: day });
+  showStep("times");
   by("choosing-title").focus();
   await holding;
-  const found = await findSlots(Math.floor(Date.now() / 1000), until);
-  if (found !== null) slots = found;
-  drawDays();
+  await cover(month);
+  drawMonth();
 }
 
 function choose(slot) {
-  giveBack();
+  forgetHold();
+  const date = dateOf(slot[0]);
+  goTo({ date, time: iso(slot[0]), session: page.is_group ? slot[2] : null });
+  day = date;
+  month = date.slice(0, 7);
+  openForm(slot);
+}
+
+/** How many seats can be booked at once. */
+function drawSeats(left) {
+  const most = Math.max(1, Math.min(left, page.max_seats));
+  const options = Array.from({ length: most }, (_, place) => make("option", String(place + 1)));
+  by("seats").replaceChildren(...options);
+  by("seats-field").hidden = most === 1;
+}
+
+function openForm(slot) {
   chosen = slot;
   clearNotice();
-  by("choosing").hidden = true;
-  by("form").hidden = false;
+  showStep("form");
   by("chosen").textContent = slotWords(slot);
   by("chosen-zone").textContent = zoneWords(zone);
   by("held").textContent = "";
+  if (page.is_group) drawSeats(slot[3]);
   by("form-title").focus();
   if (page.solver) solving ??= solve();
   if (page.hold) holding = holding.then(() => keep(slot));
@@ -312,12 +666,13 @@ function choose(slot) {
 /** Keep the time while the form is filled in; where that can't be, it is booked without. */
 async function keep(slot) {
   if (chosen !== slot) return null;
-  const wanted = { project_id: page.project, start: iso(slot[0]), end: iso(slot[1]) };
+  const wanted = { ...placeOfOne(), start: iso(slot[0]), end: iso(slot[1]) };
   const answer = await post("bookings/reserve", wanted);
   if (answer.status === 201) {
     const id = answer.body.data.reservation_id;
     if (chosen !== slot) return release(id);
     hold = { id, timer: setTimeout(extend, (page.hold - EXTEND_BEFORE) * 1000, id) };
+    remember("hold", { id, slot });
     by("held").textContent = fill(words.held, { minutes: Math.floor(page.hold / 60) });
   } else if (chosen === slot && ["slot_taken", "not_available"].includes(answer.code)) {
     showTaken(answer);
@@ -347,6 +702,12 @@ function giveBack() {
   hold = null;
 }
 
+/** A page that is being left can't wait for the answer: after a reload it asks again. */
+function forgetHold() {
+  giveBack();
+  remember("hold", null);
+}
+
 // --- Saying what went wrong --------------------------------------------------------------------
 const clearNotice = () => by("notice").replaceChildren();
 
@@ -370,6 +731,12 @@ function showTaken(answer) {
     ...(instead.length ? [list] : []),
     all,
   );
+}
+
+function showFull() {
+  const all = make("p", "", { className: "more" });
+  all.append(makeButton(words.all_times, "quiet", showAll));
+  showNotice(words.full, all);
 }
 
 function clearErrors() {
@@ -436,6 +803,7 @@ function busyWords(seconds) {
 function showRefusal(answer) {
   const { status, code } = answer;
   if (code === "slot_taken" || code === "not_available") return showTaken(answer);
+  if (code === "group_full" || (page.is_group && code === "action_not_allowed")) return showFull();
   if (answer.body.errors?.challenge) return showNotice(words.unsolved);
   if (status === 422 && showFieldErrors(answer.body.errors ?? {})) return null;
   if (status === 0) return showNotice(words.offline);
@@ -443,6 +811,47 @@ function showRefusal(answer) {
   if (status >= 500) return showNotice(words.trouble);
   if ([401, 403, 404].includes(status)) return showNotice(words.gone);
   return showNotice(code === "policy" ? words.policy : words.refused);
+}
+
+// --- Answers -----------------------------------------------------------------------------------
+const setInput = (input, value) => {
+  if (input.type === "checkbox") input.checked = ["true", "1", "yes", "on"].includes(value);
+  else if (input.tagName !== "SELECT" || [...input.options].some((option) => option.value === value)) {
+    input.value = value;
+  }
+};
+
+const readInput = (input) => (input.type === "checkbox" ? String(input.checked) : input.value);
+
+/** key -> inputs; a name in two parts has two. */
+function inputsByKey() {
+  const inputs = new Map();
+  for (const field of by("form").querySelectorAll(".field")) {
+    const { key } = field.dataset;
+    inputs.set(key, [...(inputs.get(key) ?? []), ...inputsOf(field)]);
+  }
+  return inputs;
+}
+
+/** Answers of the address (?name=..&email=..), then those that were typed before a reload. */
+function fillIn() {
+  const query = new URLSearchParams(location.search);
+  const typed = recall("answers") ?? {};
+  for (const [key, inputs] of inputsByKey()) {
+    const value = key in NOWHERE || key === "timezone" ? null : query.get(key);
+    const [first, ...rest] = value?.trim().split(/\s+/) ?? [];
+    const parts = inputs.length > 1 ? [first, rest.join(" ")] : [value];
+    inputs.forEach((input, place) => {
+      if (input.readOnly || input.disabled) return;
+      if (value !== null) setInput(input, parts[place] ?? "");
+      if (typeof typed[key]?.[place] === "string") setInput(input, typed[key][place]);
+    });
+  }
+}
+
+function storeAnswers() {
+  const answers = [...inputsByKey()].map(([key, inputs]) => [key, inputs.map(readInput)]);
+  remember("answers", Object.fromEntries(answers));
 }
 
 // --- Booking -----------------------------------------------------------------------------------
@@ -456,27 +865,41 @@ function customer() {
     if (text === "") continue;
     values.set(key, values.has(key) ? `${values.get(key)} ${text}` : text);
   }
-  return Object.fromEntries([...values, ["timezone", zone]]);
+  const language = page.language ? [["language", page.language]] : [];
+  return Object.fromEntries([...language, ...values, ["timezone", zone]]);
 }
 
 /** The same key for the same request, so that one that is sent twice books once. */
-function keyOf(text) {
+function keyOf(text, seat = 1) {
   if (sent.text !== text) {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     sent = { text, key: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
   }
-  return sent.key;
+  return `${sent.key}-${seat}`;
 }
 
-function postBooking() {
+const INCLUDES = "include=event,resource,customer_action_links";
+
+/** `seat`: which of several seats; each is a booking of its own. */
+function postBooking(seat = 1) {
   const values = {
-    project_id: page.project,
+    ...placeOfOne(),
     start: iso(chosen[0]),
     end: iso(chosen[1]),
     customer: customer(),
+    ...(page.is_group && { related: { owner_booking_id: chosen[2] } }),
     ...(hold && { reservation_id: hold.id }),
   };
-  return post("bookings?include=event,resource", values, true);
+  return post(`bookings?${INCLUDES}`, values, { seat });
+}
+
+/** The other seats, after the first one. Returns how many were booked in all. */
+async function postOtherSeats(wanted) {
+  for (let seat = 2; seat <= wanted; seat++) {
+    const answer = await postBooking(seat);
+    if (answer.status !== 201) return seat - 1;
+  }
+  return wanted;
 }
 
 async function book(event) {
@@ -495,10 +918,12 @@ async function book(event) {
     by("held").textContent = words.lapsed;
     answer = await postBooking();
   }
+  const wanted = Number(by("seats")?.value ?? 1);
+  const count = answer.status === 201 ? await postOtherSeats(wanted) : 0;
   isBooking = false;
   by("submit").textContent = label;
   by("submit").removeAttribute("aria-disabled");
-  if (answer.status === 201) showDone(answer.body.data);
+  if (answer.status === 201) finish(answer.body.data, { count, wanted });
   else if (answer.status === 202) showVerification(answer.body.data.reservation_id);
   else showRefusal(answer);
 }
@@ -510,12 +935,12 @@ function showVerification(id) {
   if (hold) clearTimeout(hold.timer);
   hold = null;
   reservation = id;
-  const { email } = customer();
+  email = customer().email ?? "";
   by("verify-hint").textContent = email ? fill(words.code_sent, { email }) : words.code_typed;
   by("code").value = "";
   clearCodeError();
-  by("choosing").hidden = by("form").hidden = true;
-  by("verify").hidden = false;
+  nameHere({ reservation });
+  showStep("verify");
   by("verify-title").focus();
 }
 
@@ -533,7 +958,6 @@ function showCodeError(sentence) {
 function endVerification() {
   if (reservation) holding = release(reservation);
   reservation = null;
-  if (by("verify")) by("verify").hidden = true;
 }
 
 async function verify(event) {
@@ -545,14 +969,14 @@ async function verify(event) {
   isBooking = true;
   clearNotice();
   const text = JSON.stringify({ code });
-  const path = `bookings/reserve/${reservation}/verify?include=event,resource`;
+  const path = `bookings/reserve/${reservation}/verify?${INCLUDES}`;
   const answer = await call("POST", path, text, { "Idempotency-Key": keyOf(path + text) });
   isBooking = false;
   showVerified(answer);
 }
 
 function showVerified(answer) {
-  if (answer.status === 201) return showDone(answer.body.data);
+  if (answer.status === 201) return finish(answer.body.data);
   const isOver = answer.body.attempts_left === 0;
   if (answer.body.errors?.code && !isOver) return showCodeError(words.code_wrong);
   if (isOver || ["hold_expired", "not_found"].includes(answer.code)) {
@@ -571,18 +995,148 @@ function payment(booking) {
   // The last full minute: rounded up it would be too late.
   const until = Math.floor((Date.now() / 1000 + page.payment.seconds) / 60) * 60;
   const time = fill(words.chosen, { day: dayWords(until, zone), time: clockWords(until, zone) });
-  const address = new URL(page.payment.url);
-  address.searchParams.set("booking_id", booking.id);
-  const link = make("a", words.pay, { href: address.href, target: "_blank", className: "button" });
+  const href = withBooking(page.payment.url, booking);
+  const link = make("a", words.pay, { href, target: "_blank", className: "button" });
   const line = make("p", "");
   line.append(link);
   return [make("p", fill(words.pay_by, { time, zone: zoneWords(zone) })), line];
 }
 
-function showDone(booking) {
+/** The booking is made: it stays with the history's entry, so that a reload shows it again. */
+function finish(booking, seats = { count: 1, wanted: 1 }) {
   if (hold) clearTimeout(hold.timer);
-  hold = null;
-  const email = customer().email ?? "";
+  hold = reservation = null;
+  email = customer().email ?? email;
+  remember("answers", null);
+  history.replaceState({ booking, email, seats }, "", addressWith(NOWHERE));
+  postToEmbeddingPage("booked", { id: booking.id, start: booking.event.start, end: booking.event.end });
+  if (page.redirect) return location.assign(withBooking(page.redirect, booking));
+  return showDone(history.state);
+}
+
+/** The address with the booking's id in its query. */
+function withBooking(url, booking) {
+  const address = new URL(url);
+  address.searchParams.set("booking_id", booking.id);
+  return address.href;
+}
+
+/** What is said of several seats. */
+function seatLines({ count, wanted }) {
+  if (wanted < 2) return [];
+  return [
+    make("p", fill(words.seats_booked, { count })),
+    count < wanted && make("p", fill(words.seats_missing, { count, wanted })),
+  ];
+}
+
+const makeLink = (text, href, values = {}) => make("a", text, { href, ...values });
+
+/** The place, with a link to a map or to the meeting. */
+function placeLine({ where }) {
+  if (!where) return null;
+  const isLink = /^https?:\/\/\S+$/.test(where);
+  const line = make("p", fill(words.where, { place: isLink ? "" : where }));
+  const address = isLink ? where : `https://www.openstreetmap.org/search?${new URLSearchParams({ query: where })}`;
+  line.append(" ", makeLink(isLink ? where : words.map, address, { target: "_blank", rel: "noopener" }));
+  return line;
+}
+
+function linksLine(links) {
+  if (!links.length) return null;
+  const line = make("p", "", { className: "more" });
+  line.append(...links.map(([text, href, values]) => makeLink(text, href, { className: "quiet", ...values })));
+  return line;
+}
+
+/** Of a link that the service signed: the same address on the host of this page. */
+const here = (url) => url && new URL(url).pathname + new URL(url).search;
+
+/** The calendars that the booking can be added to; none where it is not confirmed. */
+function calendarLine({ event, customer_action_links: links = {} }) {
+  if (!links.calendar) return null;
+  const [start, end] = span(event).map((instant) => iso(instant));
+  const compact = (instant) => instant.replace(/[-:]/g, "");
+  const google = new URLSearchParams({
+    action: "TEMPLATE",
+    text: event.what,
+    dates: `${compact(start)}/${compact(end)}`,
+    location: event.where,
+  });
+  const outlook = new URLSearchParams({
+    path: "/calendar/action/compose",
+    rru: "addevent",
+    subject: event.what,
+    startdt: start,
+    enddt: end,
+    location: event.where,
+  });
+  const other = { target: "_blank", rel: "noopener" };
+  return linksLine([
+    [words.calendar, here(links.calendar), { download: "booking.ics" }],
+    [words.google, `https://calendar.google.com/calendar/render?${google}`, other],
+    [words.outlook, `https://outlook.live.com/calendar/0/deeplink/compose?${outlook}`, other],
+  ]);
+}
+
+function manageLine(booking) {
+  const { reschedule, cancel_by_customer: cancel } = booking.customer_action_links ?? {};
+  const choices = [
+    [words.move, here(reschedule)],
+    [words.cancel, here(cancel)],
+  ];
+  const line = linksLine(choices.filter(([, href]) => href));
+  if (host && cancel) {
+    const ask = (event) => {
+      event.preventDefault();
+      askToCancel(booking, line);
+    };
+    line.lastElementChild.addEventListener("click", ask);
+  }
+  return line;
+}
+
+/** In a frame the booking is cancelled here, so that the page around it hears of it. */
+function askToCancel(booking, line) {
+  const question = make("p", "", { className: "more", tabIndex: -1 });
+  const keep = () => {
+    question.replaceWith(line);
+    line.lastElementChild.focus();
+  };
+  question.append(
+    make("strong", words.cancel_question),
+    makeButton(words.cancel, "danger", () => cancelHere(booking)),
+    makeButton(words.cancel_keep, "quiet", keep),
+  );
+  line.replaceWith(question);
+  question.focus();
+}
+
+async function cancelHere(booking) {
+  if (isBooking) return null;
+  isBooking = true;
+  const status = await fetch(here(booking.customer_action_links.cancel_by_customer), {
+    method: "POST",
+    credentials: "omit",
+    signal: AbortSignal.timeout(PATIENCE * 1000),
+  }).then((response) => response.status, () => 0);
+  isBooking = false;
+  if (status !== 200) return showNotice(status === 409 ? words.cancel_refused : words.offline);
+  clearNotice();
+  history.replaceState(null, "", addressWith(NOWHERE));
+  postToEmbeddingPage("cancelled", { id: booking.id });
+  const title = make("h2", words.cancelled, { tabIndex: -1 });
+  by("done").replaceChildren(title, againLine());
+  return title.focus();
+}
+
+function againLine() {
+  const again = make("p", "");
+  again.append(make("a", words.another, { href: location.pathname }));
+  return again;
+}
+
+function showDone({ booking, email: address, seats }) {
   const slot = span(booking.event);
   const [heading, sentence] = page.outcome;
   const place = booking.resource.timezone;
@@ -592,50 +1146,109 @@ function showDone(booking) {
     make("p", `${slotWords(slot)} (${zoneWords(zone)})`, { className: "lines" }),
     isElsewhere && make("p", fill(words.there, there)),
     booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
+    placeLine(booking.event),
+    ...seatLines(seats),
     sentence && make("p", sentence),
     ...payment(booking),
-    page.success && email && make("p", page.success.replaceAll("%s", () => email), { className: "lines" }),
+    page.success && address && make("p", page.success.replaceAll("%s", () => address), { className: "lines" }),
+    calendarLine(booking),
+    // Each of several seats is a booking of its own: the links would manage the first alone.
+    seats.count === 1 && manageLine(booking),
   ];
   const title = make("h2", heading, { tabIndex: -1 });
-  const again = make("p", "");
-  again.append(make("a", words.another, { href: location.pathname }));
-  reservation = null;
-  by("choosing").hidden = by("form").hidden = true;
-  if (by("verify")) by("verify").hidden = true;
+  showStep("done");
   clearNotice();
   say("");
-  by("done").replaceChildren(title, ...lines.filter(Boolean), again);
-  document.title = `${heading} · ${document.title}`;
+  by("done").replaceChildren(title, ...lines.filter(Boolean), againLine());
+  document.title = `${heading} · ${pageTitle}`;
   title.focus();
 }
 
-// --- The zone ----------------------------------------------------------------------------------
-function drawZones() {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone || page.zone;
-  const all = Intl.supportedValuesOf?.("timeZone") ?? [];
-  const names = [...new Set([own, page.zone, "UTC", ...all])].sort();
-  const options = names.map((name) => make("option", zoneWords(name), { value: name }));
-  by("zone").replaceChildren(...options);
-  by("zone").value = zone = own;
-  by("zone").disabled = false;
+const pageTitle = document.title;
+
+// --- Zone and clock ----------------------------------------------------------------------------
+const ownZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || page.zone;
+
+/** h12 or h23: the visitor's choice, else what is usual where they are. */
+function usualClock() {
+  const kept = recall("clock");
+  if (kept === "h12" || kept === "h23") return kept;
+  const usual = new Intl.DateTimeFormat(navigator.language, { hour: "numeric" }).resolvedOptions();
+  return usual.hour12 ? "h12" : "h23";
 }
 
-function changeZone() {
-  zone = by("zone").value;
-  drawDays();
+function setClock(wanted) {
+  clock = wanted;
+  for (const button of by("clock").querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", String(button.dataset.clock === clock));
+    button.disabled = false;
+  }
+}
+
+function changeClock({ target }) {
+  if (!target.dataset.clock) return;
+  setClock(target.dataset.clock);
+  remember("clock", clock);
+  drawMonth();
+}
+
+async function changeZone(name) {
+  zone = name;
+  const { date, month: shown } = Object.fromEntries(new URLSearchParams(location.search));
+  nameHere({ date: date ?? null, month: shown ?? null, timezone: zone });
+  if (!isCovered(month)) await cover(month);
+  drawMonth();
   say(fill(words.zone, { zone: zoneWords(zone) }));
 }
 
-drawZones();
-drawDays();
-by("later").disabled = false;
-by("zone").addEventListener("change", changeZone);
-by("later").addEventListener("click", () => {
-  if (!by("later").hasAttribute("aria-disabled")) showLater();
+async function openZones() {
+  const { startZoneSearch } = await import(page.zones);
+  const options = { input: by("zone"), list: by("zones"), words, locale, zoneWords, currentName };
+  const read = () => zone;
+  startZoneSearch({ ...options, read, clock: clockWords, choose: changeZone })();
+}
+
+// --- Start -------------------------------------------------------------------------------------
+if (host) startEmbedded();
+if (isFramed) document.addEventListener("click", leaveFrame);
+setClock(usualClock());
+fillIn();
+if (reservation) {
+  zone = currentName(ownZone());
+  month = dateOf(slots[0]?.[0] ?? page.offer.earliest).slice(0, 7);
+  drawMonth();
+  showVerification(reservation);
+} else {
+  followAddress();
+}
+by("zone").value = zoneWords(zone);
+by("zone").addEventListener("focus", openZones, { once: true });
+by("clock").addEventListener("click", changeClock);
+by("booking").addEventListener("click", keepDay);
+by("days").addEventListener("keydown", moveByKey);
+for (const [id, step] of [["earlier", -1], ["later", 1]]) {
+  by(id).addEventListener("click", (event) => {
+    event.preventDefault();
+    showMonth(nameOfMonth(month, step));
+  });
+}
+by("back").addEventListener("click", () => {
+  nameHere({});
+  showStep("days");
+  by("choosing-title").focus();
+});
+by("skip")?.addEventListener("click", (event) => {
+  event.preventDefault(); // the address stays
+  by("choosing-title").focus();
 });
 by("change").addEventListener("click", showAll);
 by("form").addEventListener("submit", book);
+by("form").addEventListener("input", storeAnswers);
 by("verify")?.addEventListener("submit", verify);
 by("verify-back")?.addEventListener("click", showAll);
+addEventListener("popstate", followBack);
 addEventListener("pagehide", giveBack);
-if (reservation) showVerification(reservation);
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted && chosen && page.hold) holding = holding.then(() => keep(chosen));
+});
+by("zone").disabled = false;

@@ -1,0 +1,138 @@
+"""Own bookings: the request of a one-time link, and the short session that it begins.
+
+The session is a signed cookie with app and address: nothing is stored. Neither the response to a
+request nor its time depends on whether the address has bookings.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.core.signing import BadSignature, Signer
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from apps_config.models import App
+from apps_config.public_limits import (
+    BOOKING_LINKS,
+    PER_ADDRESS,
+    PER_APP,
+    LimitReached,
+    count_refusal,
+    count_subjects,
+    count_unknown_proxy,
+)
+from bookings.graphs import CUSTOMER, INITIALIZED
+from bookings.models import Booking
+from bookings.privacy import Person
+from common.sql import insert_rows
+from common.updated_since import transaction_start
+from notifications.models import Delivery
+from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL, own_bookings_path
+
+COOKIE = "own_bookings"
+SALT = "booking_pages.own_bookings"
+SESSION_LASTS = timedelta(minutes=30)
+
+
+# --- The link -------------------------------------------------------------------------------------
+def request_link(
+    app: App, email: str, *, network: str, is_proxy_unknown: bool, now: datetime
+) -> None:
+    """Queue the e-mail with a link; nobody gets it if the address has no bookings.
+
+    `network`: of the client; "" = unknown. Raises LimitReached.
+    """
+    if is_proxy_unknown:
+        count_unknown_proxy(app, now=now)
+    subjects = [(PER_ADDRESS, network)] if network else []
+    try:
+        count_subjects(app, [*subjects, (BOOKING_LINKS, email.lower()), (PER_APP, "")], now)
+    except LimitReached as refusal:
+        count_refusal(app, refusal.kind, now=now)
+        raise
+    # Of an unknown address too, so that both take the same time; the address itself is not stored.
+    newest = Person(app, email).customers().filter(booking__deleted_at=None).order_by("-id").first()
+    with transaction.atomic():
+        mail = Delivery(
+            app=app,
+            booking_id=newest.booking_id if newest else None,
+            customer=newest,
+            type=Delivery.EMAIL,
+            kind=LINK_MAIL,
+            recipient=CUSTOMER,
+            due_at=transaction_start(),
+            next_at=transaction_start(),
+            expires_at=now + LINK_LASTS,
+            created_at=now,
+        )
+        insert_rows([mail])
+        wake_dispatchers_after_commit([mail])
+
+
+# --- The session ----------------------------------------------------------------------------------
+class OwnBookingsSession(NamedTuple):
+    """A customer who has opened a link. `form_token` is part of each form: other sites can't know
+    it.
+    """
+
+    person: Person
+    form_token: str
+
+    def upcoming(self, now: datetime) -> QuerySet[Booking]:
+        return self._bookings().filter(completed=False, event__end__gt=now)
+
+    def past(self, now: datetime) -> QuerySet[Booking]:
+        """Those that have ended or were cancelled."""
+        return self._bookings().filter(Q(completed=True) | Q(event__end__lte=now))
+
+    def _bookings(self) -> QuerySet[Booking]:
+        rows = Booking.objects.for_app(self.person.app).exclude(state=INITIALIZED)
+        rows = rows.filter(id__in=self.person.customers().values("booking"))
+        return rows.select_related(
+            "app", "event__calendar", "resource", "project"
+        ).prefetch_related("customers")
+
+
+def read_session(request: HttpRequest, app: App, *, now: datetime) -> OwnBookingsSession | None:
+    cookie = request.COOKIES.get(COOKIE, "")
+    try:
+        content = Signer(salt=SALT).unsign_object(cookie)
+    except (BadSignature, ValueError):
+        return None
+    if content["app"] != str(app.id) or now.timestamp() >= content["expires"]:
+        return None
+    return OwnBookingsSession(Person(app, content["email"]), _form_token(cookie))
+
+
+def begin_session(response: HttpResponse, app: App, email: str, *, now: datetime) -> None:
+    content = {
+        "app": str(app.id),
+        "email": email,
+        "expires": int((now + SESSION_LASTS).timestamp()),
+    }
+    response.set_cookie(
+        COOKIE,
+        Signer(salt=SALT).sign_object(content),
+        max_age=SESSION_LASTS,
+        path=own_bookings_path(app),
+        secure=settings.HTTPS,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def end_session(response: HttpResponse, app: App) -> None:
+    response.delete_cookie(COOKIE, path=own_bookings_path(app), samesite="Lax")
+
+
+def has_valid_form_token(session: OwnBookingsSession, given: str) -> bool:
+    """Whether a form was sent by a page of the session."""
+    return constant_time_compare(session.form_token, given)
+
+
+def _form_token(cookie: str) -> str:
+    return salted_hmac(f"{SALT}.forms", cookie, algorithm="sha256").hexdigest()

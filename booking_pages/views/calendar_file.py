@@ -1,0 +1,75 @@
+"""A booking as a file for the customer's calendar, behind a signed link."""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils.functional import Promise
+
+from booking_pages.views.rate_limited import RateLimitedPageView
+from bookings.action_links import CALENDAR
+from bookings.formatting import activate_language_of, clean_lines, languages_of, to_one_line
+from bookings.graphs import GRAPHS
+from bookings.models import Booking
+from bookings.services import ActionNotAllowed
+from bookings.untrusted_text_filter import customer_text
+from bookings.views.email_links import LinkPageView, booking_page_path
+from common.api.fields import NOT_IN_URL, is_web_address
+from common.api.views import ApiRequest
+from notifications.mail.envelope import Sender
+from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+
+
+class CalendarFileView(RateLimitedPageView, LinkPageView):
+    link_action = CALENDAR
+
+    def get(self, request: ApiRequest, booking_id: str) -> HttpResponse:
+        booking = self.find_booking(request, booking_id)
+        if not GRAPHS[booking.graph].takes_place(booking.state):
+            raise ActionNotAllowed(booking, CALENDAR)
+        preferred = self.preferred_languages(self.page_customer())
+        with activate_language_of(booking.app, *preferred, *languages_of(booking)):
+            content = render_invitation(calendar_entry_of(booking))
+        headers = {"Content-Disposition": 'attachment; filename="booking.ics"'}
+        return HttpResponse(content, content_type="text/calendar; charset=utf-8", headers=headers)
+
+    def show_refusal(
+        self,
+        status: int,
+        heading: str | Promise,
+        sentence: str | Promise,
+        reasons: Sequence[str | Promise],
+    ) -> HttpResponse:
+        return self.render_page(
+            "bookings/page.html",
+            lambda: {"heading": heading, "sentence": sentence},
+            status=status,
+            app=self.booking.app if self.booking and status < 500 else None,
+            languages=languages_of(self.booking) if self.booking else (),
+        )
+
+
+def calendar_entry_of(booking: Booking) -> Invitation:
+    """Return the same entry as the confirmation by e-mail, but without guests."""
+    event, sender = booking.event, Sender.of(booking.app)
+    start, end = event.dates if event.all_day else (event.start, event.end)
+    return Invitation(
+        method="PUBLISH",
+        occurrences=[InvitationEntry(booking.entry_id, booking.reschedules, start, end)],
+        what=to_one_line(customer_text(booking, "what")),
+        where=to_one_line(customer_text(booking, "where")),
+        description=clean_lines(customer_text(booking, "description")),
+        organizer=Guest(sender.name, sender.address),
+        guests=(),
+        hosts=(),
+        url=web_address_of(booking),
+    )
+
+
+def web_address_of(booking: Booking) -> str:
+    """Return the address at which the booking takes place, else its booking page's; "" without."""
+    where = customer_text(booking, "where").strip()
+    if is_web_address(where) and not NOT_IN_URL.search(where):
+        return where
+    path = booking_page_path(booking)
+    return f"{settings.PUBLIC_URL}{path}" if path else ""
