@@ -5,7 +5,7 @@ from office.access import read_only_admins as access_read_only_admins
 from office.app_settings import admin as app_settings
 from office.app_settings import app_notifications
 from office.bookings import admin as bookings
-from office.bookings import read_only_admins
+from office.bookings import customers, read_only_admins
 from office.calendars import admin as calendars
 from office.notifications import (
     deliveries,
@@ -23,6 +23,7 @@ __all__ = [
     "app_settings",
     "bookings",
     "calendars",
+    "customers",
     "deliveries",
     "email_templates",
     "keys",

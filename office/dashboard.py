@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
+    BOOKING_LINKS,
     CHALLENGE,
     CODES,
     OPEN_PER_EMAIL,
@@ -35,6 +36,7 @@ from notifications.models import FAILURES, LATE, Delivery, DeliveryQuerySet, Web
 from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words
 from office.base.scope import Scope, scope_of
+from office.bookings.tabs import CALLED_OFF
 from office.calendars.sync_status import (
     NEEDS_ATTENTION,
     STATES,
@@ -50,7 +52,6 @@ MAX_LISTED = 8
 DAYS_BEFORE, DAYS_AFTER = 6, 7
 KEPT = 60  # seconds
 Bookings = QuerySet[Booking]
-OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
 
 
 class Figure(NamedTuple):
@@ -117,7 +118,9 @@ def _list(model: str, **query: str) -> str:
 
 
 def _bookings_today_figure(bookings: Bookings, start: datetime, end: datetime, day: date) -> Figure:
-    rows = bookings.filter(event__start__gte=start, event__start__lt=end).exclude(state__in=OFF)
+    rows = bookings.filter(event__start__gte=start, event__start__lt=end).exclude(
+        state__in=CALLED_OFF
+    )
     link = _list("bookings_booking", day=day.isoformat())
     return Figure("bookings today", _count(rows), link)
 
@@ -130,7 +133,7 @@ def _asked(bookings: Bookings) -> Bookings:
 def _waiting(bookings: Bookings) -> Figure:
     number = _count(_asked(bookings))
     link = _list("bookings_booking", state="tentative", graph="confirm_decline")
-    return Figure("wait for confirmation", number, link)
+    return Figure("pending requests", number, link)
 
 
 def _failed(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
@@ -168,6 +171,7 @@ REFUSAL_WORDS = {
     OPEN_PER_EMAIL: "with too many upcoming bookings",
     PER_APP: "over the limit per minute",
     CODES: "for more codes than an address gets per hour",
+    BOOKING_LINKS: "for more links to own bookings than an address gets per hour",
     BLOCKED_CUSTOMERS: "of blocked customers",
     CHALLENGE: "without a solved proof of work",
 }
@@ -217,7 +221,7 @@ def _calendar_line(calendar: Calendar) -> dict[str, Any]:
 
 def _next(bookings: Bookings, now: datetime, end: datetime) -> list[dict[str, Any]]:
     rows = bookings.filter(event__end__gt=now, event__start__gt=now - DAY, event__start__lt=end)
-    return _lines(rows.exclude(state__in=OFF).order_by("event__start", "id"))
+    return _lines(rows.exclude(state__in=CALLED_OFF).order_by("event__start", "id"))
 
 
 def _requests(bookings: Bookings) -> list[dict[str, Any]]:
@@ -242,7 +246,7 @@ def _lines(bookings: Bookings) -> list[dict[str, Any]]:
 # --- Charts ---------------------------------------------------------------------------------------
 HEIGHT, WIDTH = 120, 336  # of a chart, in drawing units
 GROUPS = {
-    **dict.fromkeys(OFF, "off"),
+    **dict.fromkeys(CALLED_OFF, "off"),
     "tentative": "waiting",
     "initialized": "waiting",
     "completed": "done",
@@ -312,7 +316,7 @@ def _duration_text(span: timedelta) -> str:
 CHART_WORDS = {
     "done": "completed",
     "agreed": "confirmed, paid or sent",
-    "waiting": "waiting",
+    "waiting": "pending",
     "off": "cancelled or failed",
 }
 

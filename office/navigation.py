@@ -1,5 +1,6 @@
 """The sidebar: the pages that the account may see."""
 
+import uuid
 from typing import Any
 
 from django.http import HttpRequest
@@ -10,31 +11,32 @@ from apps_config.models import Membership
 from office.access.sent_mails import mails_are_files
 from office.base.scope import Scope, scope_of
 
-# (heading, for platform staff only, ((text, icon, page name), ...))
-GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
+# (heading, for platform staff only, ((text, icon, page name, query), ...))
+GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (
     (
         "",
         False,
         (
             ("Today", "today", "index"),
             ("Calendar", "calendar_view_week", "calendar"),
-            ("Bookings", "event_available", "bookings_booking_changelist"),
-            ("Customers", "group", "bookings_customer_changelist"),
-            ("Why not?", "help", "why"),
+            ("Bookings", "event_available", "bookings_booking_changelist", "?tab=upcoming"),
+            ("Customers", "group", "bookings_appcustomer_changelist"),
+            ("Availability check", "help", "why"),
         ),
     ),
     (
-        "Resources and projects",
+        "Services and staff",
         False,
         (
             ("Resources", "badge", "availability_resource_changelist"),
+            ("Schedules", "schedule", "availability_schedule_changelist"),
             ("Projects", "web", "availability_project_changelist"),
             ("Calendars", "calendar_month", "availability_calendar_changelist"),
             ("Events", "event", "availability_event_changelist"),
         ),
     ),
     (
-        "Notifications",
+        "Messages",
         False,
         (
             ("Deliveries", "outgoing_mail", "notifications_delivery_changelist"),
@@ -61,7 +63,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, str, str], ...]], ...] = (
             ("Sessions", "devices", "usersessions_usersession_changelist"),
             ("Webhook servers", "dns", "notifications_endpoint_changelist"),
             ("Delivery lanes", "stacks", "notifications_lanecheck_changelist"),
-            ("Heartbeats", "monitor_heart", "notifications_heartbeat_changelist"),
+            ("System status", "monitor_heart", "notifications_heartbeat_changelist"),
             ("Failed log-ins", "gpp_bad", "apps_config_failedlogin_changelist"),
         ),
     ),
@@ -80,8 +82,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "title": title,
             "separator": bool(title),
             "items": [
-                {"title": words, "icon": icon, "link": reverse(f"admin:{page}")}
-                for words, icon, page in items
+                {
+                    "title": words,
+                    "icon": icon,
+                    "link": reverse(f"admin:{page}") + "".join(query),
+                    "active": request.path == reverse(f"admin:{page}"),
+                }
+                for words, icon, page, *query in items
                 if (is_owner or page not in OWNERS) and page not in hidden
             ]
             + (_settings_of_only_app(scope) if title == "Set-up" else []),
@@ -93,16 +100,34 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _settings_of_only_app(scope: Scope) -> list[dict[str, Any]]:
     """Return the link to the settings of the account's app, if there is a single one."""
+    app_id = only_app_id(scope)
+    if app_id is None:
+        return []
+    link = reverse("admin:apps_config_app_change", args=[app_id])
+    return [{"title": "Settings", "icon": "settings", "link": link}]
+
+
+def only_app_id(scope: Scope) -> uuid.UUID | None:
+    """Return the id of the account's app, if there is a single one."""
     rows = scope.apps().values_list("pk", flat=True)[:2] if scope.is_staff else scope.roles
     ids = list(rows)
-    if len(ids) != 1:
-        return []
-    link = reverse("admin:apps_config_app_change", args=ids)
-    return [{"title": "Settings", "icon": "settings", "link": link}]
+    return ids[0] if len(ids) == 1 else None
+
+
+def account_links(request: HttpRequest) -> list[dict[str, str]]:
+    """Return the pages of the account's own menu in the theme's format."""
+    return [
+        {"title": "Security", "link": reverse("mfa_index")},
+        {"title": "Sessions", "link": reverse("account_sessions")},
+    ]
 
 
 def stylesheet(request: HttpRequest) -> str:
     return static("office/office.css")
+
+
+def theme_script(request: HttpRequest) -> str:
+    return static("office/theme.js")
 
 
 def favicon(request: HttpRequest) -> str:

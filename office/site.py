@@ -7,15 +7,22 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import urlencode
+from django.utils.module_loading import import_string
 from unfold.sites import UnfoldAdminSite
 
 from apps_config.models import Account
 from office import urls
 from office.access.account_password_links import ChoosePasswordView, PasswordLinks
 from office.access.log_in import LogInView
+from office.base.dates import office_zone
 from office.base.scope import scope_of
+from office.bookings.tabs import booking_tabs
 from office.dashboard import today_context
+
+# Imports the admins, which need this site.
+SEARCH = "office.command_search.find_everything"
 
 
 class OfficeSite(UnfoldAdminSite):
@@ -26,6 +33,29 @@ class OfficeSite(UnfoldAdminSite):
         """Register a list, except allauth's own: they know no roles, and show secrets."""
         if admin_class is None or not admin_class.__module__.startswith("allauth."):
             super().register(model_or_iterable, admin_class, **options)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Add the time zone of lists and pages, read when a page shows it."""
+        zone = SimpleLazyObject(lambda: office_zone(request))
+        return {**super().each_context(request), "office_zone": zone}
+
+    def get_tabs_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+        return [booking_tabs(request)]
+
+    def search(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Return the results for the dialog of Ctrl+K. Not cached, as the theme does: a right that
+        was taken away counts at once.
+        """
+        term = request.GET.get("s", "").strip()
+        if not term:
+            return HttpResponse()
+        find = import_string(SEARCH)
+        results = find(request, term)
+        return TemplateResponse(
+            request, "unfold/helpers/command_results.html", {"results": results}
+        )
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Admit staff, and members of apps that are not archived."""

@@ -15,6 +15,7 @@ View = Callable[..., HttpResponseBase]
 PAGES: tuple[tuple[str, View, str], ...] = (
     ("calendar/", calendar_views.show_calendar, "calendar"),
     ("calendar/events", calendar_views.read_events, "calendar_events"),
+    ("calendar/free-times", calendar_views.read_free_times, "calendar_times"),
     ("calendar/bookings", calendar_views.make_from_calendar, "calendar_book"),
     ("calendar/bookings/<uuid:booking_id>/move", calendar_views.move_booking, "calendar_move"),
     ("why/", explain_views.show_default_resource, "why"),
@@ -24,6 +25,7 @@ PAGES: tuple[tuple[str, View, str], ...] = (
     ("e-mails/<str:name>/", sent_mails.show_sent_mail, "sent_mail"),
     ("e-mails/<str:name>/html", sent_mails.show_sent_html, "sent_mail_html"),
     ("rules/picture", rules_preview.preview_rules, "rules_picture"),
+    ("rules/regions", rules_preview.list_regions, "rules_regions"),
 )
 
 

@@ -18,7 +18,7 @@ from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
-from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
+from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import is_allowed, scope_of
 
 KIND_WORDS = {
@@ -222,7 +222,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         )
 
     # --- Revoking ---------------------------------------------------------------------------------
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return [("<path:object_id>/revoke/", self.revoke, "revoke")]
 
     def revoke(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -18,7 +18,7 @@ from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
 from office.access.sent_mails import mails_are_files
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
-from office.base.model_admin_pages import OwnPage, find_row
+from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
 
 ROLE_WORDS = {
@@ -61,7 +61,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
     def shown_role(self, member: Membership) -> str:
         return member.role
 
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return [("of/<uuid:app_id>/", self.of_app, "of")]
 
     def of_app(self, request: HttpRequest, app_id: uuid.UUID) -> HttpResponse:

@@ -22,7 +22,6 @@ class FailedLoginAdmin(ReadOnlyAdmin[FailedLogin]):
 
 @admin.register(RequestCount)
 class RequestCountAdmin(ReadOnlyAdmin[RequestCount]):
-    app_paths = ("app",)
     list_display = ("kind", "app", "count", "expires_at")
     list_filter = ("kind",)
     list_select_related = ("app",)

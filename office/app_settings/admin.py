@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
+    UnfoldAdminFileFieldWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -32,20 +33,24 @@ from apps_config.public_limits import (
     PER_EMAIL,
 )
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
-from apps_config.services import change_app, create_app, issue_key
+from apps_config.services import MAX_LOGO, change_app, create_app, issue_key, logo_type, store_logo
+from booking_pages.views.hosted_project_page import bookable_projects
+from bookings.branding import branding_of
 from common.api.fields import OneLineField
-from common.instants import ZONES
+from common.errors import Invalid
+from common.zone_names import current_zone_name, current_zones
 from office.access.members import ROLE_WORDS, file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.labels import language_names
 from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
-from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
+from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
 PUBLIC_LIMITS = (PER_ADDRESS, PER_EMAIL, OPEN_PER_EMAIL, PER_APP)
 NUMBERS = (*PUBLIC_LIMITS, "delivery_cap")
+BRANDING = ("accent_color", "cover_text", "address", "imprint_url", "privacy_url")
 SETTINGS = (
     "from_name",
     "from_email",
@@ -55,6 +60,7 @@ SETTINGS = (
     "redirect_urls",
     "default_timezone",
     "language",
+    *BRANDING,
     "stale_calendars",
     "external_edits",
     "public_challenge",
@@ -71,6 +77,8 @@ FLAGS = {"publish_projects": True, "public_resources": False}
 def setting_text(settings: Mapping[str, Any], name: str) -> str:
     """Return a setting's text for its field; "" if clients have stored another type."""
     value = settings.get(name)
+    if name == "default_timezone" and isinstance(value, str):
+        return current_zone_name(value)
     if name in LISTS:
         return "\n".join(map(str, value)) if isinstance(value, list) else ""
     if name in NUMBERS:
@@ -89,12 +97,12 @@ def is_on(settings: Mapping[str, Any], name: str) -> bool:
 
 def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of clients' own."""
-    known = {*SETTINGS, *FLAGS, *EMAIL_SWITCHES}
+    known = {*SETTINGS, *FLAGS, *EMAIL_SWITCHES, "logo"}
     return {key: value for key, value in settings.items() if key not in known}
 
 
 def zone_choices(kept: str) -> list[tuple[str, str]]:
-    return _with_kept([("", "UTC (default)"), *((name, name) for name in sorted(ZONES))], kept)
+    return _with_kept([("", "UTC (default)"), *((name, name) for name in current_zones())], kept)
 
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
@@ -114,8 +122,8 @@ def edits_choices(kept: str) -> list[tuple[str, str]]:
 
 def stale_choices(kept: str) -> list[tuple[str, str]]:
     choices = [
-        ("", "Warn only (default)"),
-        (App.WARN, "Warn only: offer times by the stored events"),
+        ("", "Warn, but keep offering times (default)"),
+        (App.WARN, "Warn, but keep offering times"),
         (App.BLOCK, "Stop offering the resource"),
     ]
     return _with_kept(choices, kept)
@@ -176,8 +184,8 @@ class AppForm(CheckedForm, forms.ModelForm):
     field_of = {"disable_emails": SWITCH}
 
     send_emails = forms.BooleanField(
-        label="Send e-mails",
-        help_text="Off: customers and owners get no e-mails about bookings and no reminders.",
+        label="Send booking e-mails and reminders",
+        help_text="To customers and owners, about every booking of the app.",
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
@@ -229,6 +237,26 @@ class AppForm(CheckedForm, forms.ModelForm):
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
+    )
+
+    accent_color = text_field(
+        "Colour",
+        "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be read.",
+    )
+    cover_text = text_field("Text at the top", "Shown on booking pages.", UnfoldAdminTextareaWidget)
+    address = text_field(
+        "Postal address", "At the bottom of pages and e-mails.", UnfoldAdminTextareaWidget
+    )
+    imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails.")
+    privacy_url = text_field("Privacy notice", "A link at the bottom of pages and e-mails.")
+    logo_file = forms.FileField(
+        label="Logo",
+        help_text=f"PNG, JPEG or WebP, at most {MAX_LOGO // 1000} kB. On pages and in e-mails.",
+        required=False,
+        widget=UnfoldAdminFileFieldWidget,
+    )
+    removes_logo = forms.BooleanField(
+        label="Remove the logo", required=False, widget=UnfoldBooleanSwitchWidget
     )
 
     publish_projects = switch_field(
@@ -299,7 +327,7 @@ class AppForm(CheckedForm, forms.ModelForm):
         model = App
         fields = ("slug", "name", "mode")
         help_texts = {
-            "slug": "Part of URLs. Can't be changed. a to z, 0 to 9, hyphens, underscores.",
+            "slug": "Used in URLs. Can't be changed later. a to z, 0 to 9, hyphens, underscores.",
             "mode": "Can't be changed. A test app sends e-mails only to its members.",
         }
 
@@ -318,6 +346,18 @@ class AppForm(CheckedForm, forms.ModelForm):
             self.fields["name"].show_hidden_initial = True
         for name in self.fields.keys() & set(LISTS):
             self.fields[name].widget.attrs["rows"] = 4
+
+    def clean_logo_file(self) -> bytes | None:
+        """Return the content of the image that was chosen."""
+        file = self.cleaned_data["logo_file"]
+        if not file:
+            return None
+        content = file.read(MAX_LOGO + 1)
+        try:
+            logo_type(content)
+        except Invalid as error:
+            raise forms.ValidationError(error.fields["errors"]["logo"]) from error
+        return content
 
     def clean_slug(self) -> str:
         return check_value(SlugField(), self.cleaned_data["slug"])
@@ -362,6 +402,13 @@ def check_value(field: serializers.Field, value: Any) -> Any:
         raise forms.ValidationError([str(fault) for fault in error.detail]) from error
 
 
+def save_logo(app: App, given: Mapping[str, Any]) -> App:
+    """Store the logo that was chosen, or remove it."""
+    if content := given.get("logo_file"):
+        return store_logo(app, content)
+    return store_logo(app, None) if given.get("removes_logo") else app
+
+
 class AppReminderInline(EventNotificationInline):
     model = AppNotification
 
@@ -390,15 +437,18 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
     fixed_fields = ("slug", "mode")
     form = AppForm
     list_display = ("name", "slug", "mode", "created_at", "archived_at")
+    sortable_by = ()
     list_filter = ("mode",)
     search_fields = ("slug", "name")
     readonly_fields = ("id", "created_at", "updated_at", "archived_at", "others")
     inlines = (AppReminderInline,)
     change_form_outer_before_template = "office/app_links.html"
+    change_form_outer_after_template = "office/branding_preview.html"
     fieldsets = (
         (None, {"fields": ("name", "slug", "mode")}),
         ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
         ("Addresses", {"fields": ("callback", "redirect_urls")}),
+        ("Branding", {"fields": (*BRANDING, "logo_file", "removes_logo")}),
         ("Time and language", {"fields": ("default_timezone", "language")}),
         (
             "Booking on the web",
@@ -407,8 +457,11 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         ("Deliveries", {"fields": ("delivery_cap",)}),
         ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
         (
-            "Custom keys of clients",
-            {"fields": ("others", "id", "created_at", "updated_at", "archived_at")},
+            "Advanced",
+            {
+                "classes": ("collapse",),
+                "fields": ("others", "id", "created_at", "updated_at", "archived_at"),
+            },
         ),
     )
     add_fieldsets = (
@@ -417,7 +470,20 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         *fieldsets[1:3],
     )
 
-    @admin.display(description="Other settings")
+    class Media:
+        css = {"all": ("office/forms.css",)}
+        js = ("office/branding_preview.js",)
+
+    @admin.display(description="Logo")
+    def logo_file(self, app: App) -> str:
+        path = branding_of(app).logo
+        return format_html('<img src="{}" alt="" height="40">', path) if path else "none"
+
+    @admin.display(description="Remove the logo")
+    def removes_logo(self, app: App) -> str:
+        return "no"
+
+    @admin.display(description="Custom settings (API)")
     def others(self, app: App) -> str:
         text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
         return format_html('<pre class="office-code">{}</pre>', text)
@@ -427,7 +493,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
     ) -> tuple[type[InlineModelAdmin], ...]:
         return self.inlines if obj else ()
 
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return [("<path:object_id>/archive/", self.archive, "archive")]
 
     def get_object(
@@ -449,7 +515,8 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         given: dict[str, Any] = {"settings": settings}
         if "name" in form.changed_data:
             given["name"] = row.name
-        return change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
+        app = change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
+        return save_logo(app, form.cleaned_data)
 
     def _take_first_steps(self, request: HttpRequest, app: App, given: Mapping[str, Any]) -> None:
         """Invite the first member of a new app, and issue its first key, as the form says."""
@@ -487,9 +554,12 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         scope = scope_of(request)
         owned = {str(app_id) for app_id in scope.ids(Membership.OWNER)}
         app = self.get_object(request, object_id)
+        # A project's page has buttons and days in the accent colour; the app's list has none.
+        project = next(iter(bookable_projects(app)), None) if app else None
         return {
             "may_own": scope.is_staff or object_id in owned,
             "may_archive": app is not None and may_archive(request, app),
+            "preview_address": f"/book/{project.slug}" if project else "",
         }
 
 

@@ -9,6 +9,7 @@ from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
 from common.instants import FIRST_YEAR, LAST_YEAR, ZONES, find_zone, local_midnight
+from common.zone_names import current_zone_name
 from office.base.scope import read_once, scope_of
 
 DAY = timedelta(days=1)
@@ -24,7 +25,7 @@ def office_zone(request: HttpRequest) -> str:
     for names in (of_apps, of_resources.values_list("resources__timezone", flat=True)):
         known = Counter(name for name in names[:MAX_SAMPLED] if name in ZONES)
         if known:
-            return known.most_common(1)[0][0]
+            return current_zone_name(known.most_common(1)[0][0])
     return "UTC"
 
 

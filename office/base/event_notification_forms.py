@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
+from unfold.decorators import display
 
 from apps_config.models import EventNotification
 from apps_config.serializers import MAX_NOTIFICATIONS, EventNotificationSerializer
@@ -121,6 +123,7 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
     ordering_field = "position"
     verbose_name = "reminder"
     verbose_name_plural = "Reminders"
+    readonly_fields = ("summary",)
     fieldsets = (
         (
             None,
@@ -133,6 +136,16 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
             },
         ),
     )
+
+    @display(description="Reminder")
+    def summary(self, row: EventNotification) -> str:
+        return str(row)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show reminders in words to accounts that may not change them."""
+        if self.has_change_permission(request, obj):
+            return self.fieldsets
+        return ((None, {"fields": ("summary",)}),)
 
     class Media:
         js = ("office/rows.js", "office/reminders.js")

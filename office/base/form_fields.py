@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from common.durations import DurationError, parse_duration
 from common.instants import ZONES, find_zone
+from common.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
 
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
@@ -86,6 +87,19 @@ class DurationField(ShownField, forms.CharField):
         return value or None
 
 
+class DurationListField(ShownField, forms.CharField):
+    """Durations, separated by commas, checked by the API."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **kwargs)
+
+    def shown_value(self, stored: Any) -> str:
+        return ", ".join(map(str, stored)) if isinstance(stored, list) else ""
+
+    def sent_value(self, value: str) -> list[str] | None:
+        return [part.strip() for part in value.split(",") if part.strip()] or None
+
+
 def count_and_unit(text: Any, units: Sequence[str]) -> str:
     """Return `90 minutes` for "1 hour 30 mins"; other texts, such as dates, unchanged.
 
@@ -130,17 +144,22 @@ class ZoneField(forms.CharField):
         text = super().to_python(value) or ""
         return text if text in ZONES else zone_of_city(text) or text
 
+    def prepare_value(self, value: Any) -> Any:
+        """Show the current name of a zone."""
+        return current_zone_name(value) if isinstance(value, str) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Another name of the stored zone is no change."""
+        return bool(super().has_changed(self.prepare_value(initial), data))
+
 
 @lru_cache(maxsize=2)
 def zone_offsets(day: str) -> tuple[tuple[str, str], ...]:
-    """Return (`Europe/Berlin`, `UTC+1`) of all zones on that day, by name."""
+    """Return (`Europe/Berlin`, `UTC+1`) of the current zones on that day, by name."""
     noon = datetime.fromisoformat(f"{day}T12:00:00+00:00")
-    names = [name for name in sorted(ZONES) if is_of_city(name) or name == "UTC"]
-    return tuple((name, _offset_words(noon.astimezone(find_zone(name)))) for name in names)
-
-
-def is_of_city(name: str) -> bool:
-    return "/" in name and not name.startswith("Etc/")
+    return tuple(
+        (name, _offset_words(noon.astimezone(find_zone(name)))) for name in current_zones()
+    )
 
 
 def _offset_words(local: datetime) -> str:
@@ -152,9 +171,10 @@ def _offset_words(local: datetime) -> str:
 def zone_of_city(text: str) -> str | None:
     """Return the only zone whose last part is that city, such as Europe/Berlin for "berlin"."""
     city = text.strip().replace(" ", "_").casefold()
-    names = filter(is_of_city, ZONES)
-    found = [name for name in names if name.rpartition("/")[2].casefold() == city]
-    return found[0] if len(found) == 1 else None
+    names = (name for name in ZONES if "/" in name and not name.startswith("Etc/"))
+    of_city = (name for name in names if name.rpartition("/")[2].casefold() == city)
+    found = {current_zone_name(name) for name in of_city}
+    return found.pop() if len(found) == 1 else None
 
 
 class LinesField(ShownField, forms.CharField):

@@ -1,6 +1,5 @@
 """The history page of a row: who changed what, when, with old and new values."""
 
-import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from simple_history.models import HistoricalChanges
 
 from apps_config.models import Account, Credential
+from common.zone_names import current_zone_name
+from office.base.dates import moment_words
+from office.base.labels import GRAPH_WORDS, RULE_WORDS, json_words
 from office.base.model_admin_pages import ModelPages, Row
 from office.base.scope import scope_of
 
@@ -24,6 +26,8 @@ CHANGE_WORDS = {"+": "made", "~": "changed", "-": "removed"}
 # Key names in the log: the kind and the start of the id.
 KEY = re.compile(r"(server|widget|resource) key ([0-9a-f]{8})")
 NOTHING = "–"
+# Names of the API that stand in columns.
+NAMES_IN_WORDS = {**RULE_WORDS, **GRAPH_WORDS}
 
 
 class FieldChange(NamedTuple):
@@ -165,9 +169,7 @@ def value_in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M} UTC"
-    if isinstance(value, list) and all(isinstance(element, str) for element in value):
-        return "\n".join(value)
+        return moment_words(value)
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, indent=1)
-    return str(value)
+        return json_words(value)
+    return NAMES_IN_WORDS.get(str(value)) or current_zone_name(str(value))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.utils.dateformat import format as format_date
@@ -25,6 +26,12 @@ STATE_COLOURS: Mapping[str, str] = {
     "cancelled": "danger",
     "cancelled_by_customer": "danger",
     "cancelled_by_owner": "danger",
+}
+# States whose names in the API are no words for people.
+STATE_WORDS: Mapping[str, str] = {
+    "initialized": "new",
+    "tentative": "pending",
+    "unpaid": "not paid in time",
 }
 DELIVERY_COLOURS: Mapping[str, str] = {
     "scheduled": "info",
@@ -60,6 +67,11 @@ RULE_WORDS: Mapping[str, str] = {
     "block_hours": "Closed from – to (hours)",
     "block_day_and_time": "Closed on (day, hours)",
     "block_period": "Closed (dates)",
+    "open_period": "Extra hours (dates)",
+    "open_recurring": "Extra hours (repeated)",
+    "block_recurring": "Closed (repeated)",
+    "replace_day": "Own hours of a date",
+    "block_holidays": "Closed on public holidays",
 }
 
 
@@ -109,8 +121,8 @@ def language_names() -> dict[str, str]:
 
 
 def state_words(state: str) -> str:
-    """Return `cancelled by customer`."""
-    return state.replace("_", " ")
+    """Return `cancelled by customer`, `pending`: of states, outcomes and kinds of messages."""
+    return STATE_WORDS.get(state) or state.replace("_", " ")
 
 
 def booking_words(booking: Booking) -> str:
@@ -118,6 +130,31 @@ def booking_words(booking: Booking) -> str:
     who = ", ".join(customer.name for customer in booking.customers.all() if customer.name)
     what, when = booking.event.what, moment_words(booking.event.start)
     return f"{who} – {what}, {when}" if who else f"{what}, {when}"
+
+
+def delivery_words(delivery: Delivery) -> str:
+    """Return `Cancellation e-mail`, `Webhook call: pending`, `Calendar entry: confirmed`."""
+    if delivery.type == Delivery.EMAIL:
+        return mail_words(delivery.kind)
+    what = "Calendar entry" if delivery.type == Delivery.CALENDAR else "Webhook call"
+    return f"{what}: {state_words(delivery.kind)}"
+
+
+def json_words(value: Any) -> str:
+    """Return JSON data as lines of text: `Colour: red`; "" if there is none."""
+    if value in (None, "", [], {}):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        pairs = (
+            (str(key).replace("_", " ").capitalize(), json_words(each))
+            for key, each in value.items()
+        )
+        return "\n".join(f"{key}: {words}" for key, words in pairs if words)
+    if isinstance(value, list):
+        return "\n".join(filter(None, (json_words(each).replace("\n", ", ") for each in value)))
+    return STATE_WORDS.get(str(value), str(value))
 
 
 def receiver_words(delivery: Delivery) -> str:

@@ -1,7 +1,7 @@
 """Base classes of the back office's admin pages: tenants and permissions."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
@@ -17,16 +17,21 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.html import format_html
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
+from unfold.decorators import display
 
 from apps_config.models import Membership
+from bookings.models import Booking
 from common.errors import Refusal
 from common.read_replica import read_on_replica
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
-from office.base.model_admin_pages import ModelPages, Row
+from office.base.labels import booking_words, json_words
+from office.base.model_admin_pages import ModelPages, Row, TitledRow
 from office.base.scope import reader_of, scope_of
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
@@ -128,7 +133,11 @@ class CappedPaginator(Paginator):
 
 
 class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
-    """List and form of one model. `fixed_fields`: read-only once the row exists."""
+    """List and form of one model. `fixed_fields`: read-only once the row exists.
+
+    Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
+    text) in words; the method `shown_x` shows the column `x`.
+    """
 
     list_fullwidth = True
     list_filter_submit = True
@@ -139,9 +148,17 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     compressed_fields = True
     warn_unsaved_form = True
     fixed_fields: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Leave out the app if the account has only one."""
+        scope = scope_of(request)
+        is_one = not scope.is_staff and len(scope.roles) == 1
+        shown = super().get_list_display(request)
+        return [name for name in shown if not (is_one and name == "app")]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -171,6 +188,77 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         own = self.page_values(request, object_id)
         return super().changeform_view(request, object_id, form_url, own | (extra_context or {}))
+
+    # --- Values in words --------------------------------------------------------------------------
+    def get_fieldsets(self, request: HttpRequest, obj: Row | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (title, {**given, "fields": self._fields_in_words(request, given["fields"])})
+            for title, given in fieldsets
+        ]
+
+    def _fields_in_words(self, request: HttpRequest, names: Sequence[Any]) -> list[Any]:
+        columns = {field.name: field for field in self.opts.concrete_fields}
+        return [
+            self._fields_in_words(request, name)
+            if isinstance(name, list | tuple)
+            else self._field_in_words(request, name, columns.get(name))
+            for name in names
+        ]
+
+    def _field_in_words(self, request: HttpRequest, name: Any, column: models.Field | None) -> Any:
+        """Return the display function of a column whose value is no text for people."""
+        show: Callable[[Any], str]
+        if column is None:
+            return name
+        if hasattr(self, f"shown_{name}"):
+            return f"shown_{name}"
+        if name in self.words:
+            show = partial(value_in_words, self.words[name])
+        elif isinstance(column, models.JSONField):
+            show = json_words
+        elif column.related_model is Booking:
+            show = booking_link
+        elif column.related_model and not self._may_open(request, column):
+            show = text_or_nothing
+        else:
+            return name
+
+        def shown(row: Row) -> str:
+            return show(getattr(row, name))
+
+        shown.__name__ = f"{name}_in_words"
+        return display(description=column.verbose_name)(shown)
+
+    def _may_open(self, request: HttpRequest, column: models.Field) -> bool:
+        """Return whether the account may see rows of the column's model."""
+        model = column.related_model
+        other = self.admin_site._registry.get(model) if model else None
+        return other is not None and other.has_view_permission(request)
+
+    # --- Headings: the row's title instead of the model's text ----------------------------------
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if row := context.get("original"):
+            context |= self._heading_values(row)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        title = self.row_title(row)
+        own = {"title": f"History: {title}", "object": TitledRow(row, title)}
+        return super().history_view(request, object_id, own | (extra_context or {}))
+
+    def _heading_values(self, row: Row) -> dict[str, Any]:
+        title = self.row_title(row)
+        return {"subtitle": title, "original": TitledRow(row, title)} if title != str(row) else {}
 
 
 class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
@@ -258,6 +346,39 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
     never = ALL_EDITS
 
 
+def value_in_words(words: Mapping[str, str], value: str) -> str:
+    return words.get(value, value.replace("_", " "))
+
+
+def text_or_nothing(row: models.Model | None) -> str:
+    return "" if row is None else str(row)
+
+
+def booking_link(booking: Booking | None) -> str:
+    """Return the booking in words, linked to its page. Reads event and customers."""
+    if booking is None:
+        return ""
+    words = booking_words(booking)
+    if booking.deleted_at:
+        return f"{words} (deleted)"
+    url = reverse("admin:bookings_booking_change", args=[booking.pk])
+    return format_html('<a href="{}" class="office-link">{}</a>', url, words)
+
+
+class BookingPartAdmin(ReadOnlyAdmin[Row]):
+    """Rows of a booking, which the list shows in words as `shown_booking`."""
+
+    app_paths = ("booking__app",)
+    list_select_related = ("booking__event",)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
+        return super().get_queryset(request).prefetch_related("booking__customers")
+
+    @display(description="booking")
+    def shown_booking(self, row: Any) -> str:
+        return booking_link(row.booking)
+
+
 class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
     """Inline rows with the permissions of the parent's page."""
 
@@ -297,11 +418,25 @@ class ChoiceFilter(DropdownFilter):
         return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
 
 
+class DeletedFilter(ChoiceFilter):
+    """Leaves out deleted rows, unless they are asked for."""
+
+    title = "deleted"
+    parameter_name = "deleted"
+    all_option = ("", "Not deleted")
+    options = (("only", "Deleted"), ("all", "All"))
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(deleted_at__isnull=self.value() != "only")
+
+
 class AppFilter(RelatedFieldListFilter):
     def field_choices(
         self, field: models.Field, request: HttpRequest, model_admin: BaseModelAdmin
     ) -> list[tuple[str, Any]]:
-        return [(str(app.pk), str(app)) for app in scope_of(request).apps()]
+        return [(str(app.pk), app.name) for app in scope_of(request).apps()]
 
 
 class ScopedChoiceForm(AutocompleteDropdownForm):

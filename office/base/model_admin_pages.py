@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 Row = TypeVar("Row", bound=Model)
 
 # (path below the model's, view, name)
-OwnPage = tuple[str, Callable[..., HttpResponseBase], str]
+ExtraPage = tuple[str, Callable[..., HttpResponseBase], str]
 
 CONFIRMED = "confirmed"
 # The fields that Django's list sends with an action.
@@ -33,14 +33,14 @@ class TitledRow:
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
-    """`own_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
+    """`extra_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
 
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return ()
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
-        own = [path(at, wrap(view), name=self._name(name)) for at, view, name in self.own_pages()]
+        own = [path(at, wrap(view), name=self._name(name)) for at, view, name in self.extra_pages()]
         return own + super().get_urls()
 
     def _name(self, page: str) -> str:
@@ -89,7 +89,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         sentence: str,
         button: str,
         back: str = "",
-        look: str = "danger",
+        button_style: str = "danger",
         lines: Sequence[str] = (),
         repeated: Sequence[str] = (),
     ) -> TemplateResponse:
@@ -109,7 +109,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
             lines=lines,
             fields=[*fields, (CONFIRMED, "yes")] if fields else [],
             button=button,
-            look=look,
+            button_style=button_style,
             back=back or (self.url_of(row) if row else self.list_url()),
         )
 

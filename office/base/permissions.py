@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from apps_config.authentication import Caller
 from apps_config.models import App, Credential, Membership
 from availability.event_reservations import NotAvailable
-from availability.models import Project, Resource
+from availability.models import Project, Resource, Schedule
 from availability.slot_rendering import reason_record
 from bookings.services import Actor
 from common.api.json_parser import parse_body
@@ -61,6 +61,10 @@ def visible_resources(
 
 def visible_projects(request: HttpRequest) -> QuerySet[Project]:
     return Project.objects.filter(scope_of(request).rows("app"), deleted_at=None)
+
+
+def visible_schedules(request: HttpRequest) -> QuerySet[Schedule]:
+    return Schedule.objects.filter(scope_of(request).rows("app"))
 
 
 def get_visible_resources_or_404(request: HttpRequest, ids: Sequence[uuid.UUID]) -> list[Resource]:

@@ -1,6 +1,6 @@
 """Weekly opening hours: seven texts such as `09:00-12:00, 13:00-17:00`, and the rules behind them.
 
-Rules for periods of dates are not weekly; all other rules together make the hours of a week.
+The weekly rules together make the hours of a week; rules of dates are not part of them.
 """
 
 import re
@@ -9,13 +9,15 @@ from typing import Any
 
 from availability.core.constraints import (
     DAY_NAMES,
+    OPENING_KINDS,
+    WEEKLY_KINDS,
     ConstraintRules,
+    is_closed_but_for_openings,
     make_weekly_pattern,
     parse_constraints,
     render_constraint,
 )
 
-PERIOD = "period"
 DAY_MINUTES = 1440
 MAX_SPANS = 10  # of a day
 _TIME = r"(\d{1,2})(?:[:.](\d\d))?"
@@ -35,11 +37,15 @@ class HoursError(ValueError):
 
 
 def weekly_rules(rules: ConstraintRules) -> ConstraintRules:
-    return tuple(rule for rule in rules if rule.kind != PERIOD)
+    return tuple(rule for rule in rules if rule.kind in WEEKLY_KINDS)
 
 
 def hours_of_rules(rules: ConstraintRules) -> list[str]:
-    """Return the open hours of each day by the weekly rules; without any, every day is open."""
+    """Return the open hours of each day by the weekly rules; without any, every day is open, except
+    if the list has rules for extra hours.
+    """
+    if is_closed_but_for_openings(rules):
+        return [""] * len(DAY_NAMES)
     week = make_weekly_pattern((weekly_rules(rules),)).week
     days = []
     for day in range(len(DAY_NAMES)):
@@ -58,7 +64,7 @@ def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
     spans, errors = [], {}
     for day, text in enumerate(days):
         try:
-            spans.append(_read_spans(text))
+            spans.append(read_spans(text))
         except ValueError:
             errors[day] = NOT_HOURS
     if errors:
@@ -68,14 +74,40 @@ def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
     if all(of_day == [(0, DAY_MINUTES)] for of_day in spans):
         return []
     raw = [
-        {"allow_day_and_time": {"day": DAY_NAMES[day], "start": _clock(start), "end": _clock(end)}}
+        {"allow_day_and_time": {"day": DAY_NAMES[day], "start": clock(start), "end": clock(end)}}
         for day, of_day in enumerate(spans)
         for start, end in of_day
     ]
     return [render_constraint(rule) for rule in parse_constraints(raw)]
 
 
-def _read_spans(text: str) -> list[DaySpan]:
+def with_always_open_rule(
+    weekly: list[dict[str, Any]], others: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the weekly rules of a week that is always open, beside the other rules.
+
+    Without a rule that allows time, rules for extra hours would close all other time.
+    """
+    is_open = not weekly and not any("allow_period" in rule for rule in others)
+    if is_open and any(kind in rule for rule in others for kind in OPENING_KINDS):
+        return [{"allow_hours": {"start": 0, "end": 24}}]
+    return weekly
+
+
+def merge_hours_and_dates(
+    stored: ConstraintRules, weekly: list[dict[str, Any]] | None, dates: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the API's constraints of weekly hours and dates. weekly: None keeps the stored rules.
+
+    Extra hours do not close a week that was always open.
+    """
+    was_open = weekly is not None or not is_closed_but_for_openings(stored)
+    if weekly is None:
+        weekly = [render_constraint(rule) for rule in weekly_rules(stored)]
+    return [*(with_always_open_rule(weekly, dates) if was_open else weekly), *dates]
+
+
+def read_spans(text: str) -> list[DaySpan]:
     """Parse the hours of one day, joined if they touch. Raises ValueError."""
     parts = [part.strip() for part in re.split(r"[,;]|\band\b", text) if part.strip()]
     if len(parts) > MAX_SPANS:
@@ -101,8 +133,8 @@ def _read_span(text: str) -> DaySpan:
 
 
 def _span_text(span: DaySpan) -> str:
-    return "-".join(map(_clock, span))
+    return "-".join(map(clock, span))
 
 
-def _clock(minutes: int) -> str:
+def clock(minutes: int) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"

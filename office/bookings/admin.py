@@ -1,6 +1,5 @@
 """Bookings in the back office: search, filters and bulk actions."""
 
-import re
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,26 +9,37 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import OUTCOMES, Booking, Customer
+from bookings.models import OUTCOMES, Booking
 from bookings.services import apply_action
 from common.errors import Refusal
 from notifications.mail.permitted_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
-from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, is_confirmed
-from office.base.permissions import actor_of
-from office.base.scope import is_allowed, scope_of
+from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
+from office.base.permissions import MAKE, actor_of
+from office.base.scope import is_allowed
 from office.bookings.action_emails import MAX_NAMED, mail_lines
-from office.bookings.detail import QUESTIONS, BookingDetail
+from office.bookings.customer_search import search_customers
+from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
 from office.bookings.export import BookingExport
+from office.bookings.saved_filters import SavedFilterPages, filter_state
+from office.bookings.tabs import CALLED_OFF, PAST, PENDING, TABS, UPCOMING
 
+# The order of each tab.
+ORDERS = {
+    UPCOMING: ("event__start", "id"),
+    PAST: ("-event__start", "-id"),
+    PENDING: ("-created_at", "-id"),
+}
 # Each booking is changed separately: a refusal does not affect the others.
-BULK_ACTIONS = ("confirm", "decline", "cancel")
+DONE_WORDS = {"confirm": "confirmed", "decline": "declined", "cancel": "cancelled"}
 
 
 def offer_action(name: str) -> Callable[..., HttpResponse | None]:
@@ -43,9 +53,9 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
         if name in QUESTIONS and not is_confirmed(request):
             return self.ask_for_several(request, bookings, name)
         actor, done = actor_of(request), 0
-        for booking in bookings.select_related("app"):
+        for booking in bookings.select_related("app", "event"):
             if not self.may_act(request, booking):
-                messages.error(request, f"{booking.id}: you may only view it.")
+                messages.error(request, f"{booking_words(booking)}: you can only view it.")
                 continue
             try:
                 apply_action(
@@ -57,18 +67,36 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
                 )
                 done += 1
             except Refusal as refusal:
-                messages.error(request, f"{booking.id}: {refusal.message}")
+                words = action_refusal_words(refusal, name)
+                messages.error(request, f"{booking_words(booking)}: {words}")
         if done:
-            messages.success(request, f"{name}: done for {done} of the selected bookings.")
+            count = "1 booking" if done == 1 else f"{done} bookings"
+            messages.success(request, f"{count} {DONE_WORDS[name]}.")
         return None
 
     run.__name__ = f"apply_{name}"
-    return action(description=f"{name.capitalize()} the selected", permissions=["act"])(run)
+    return action(description=f"{name.capitalize()} bookings", permissions=["act"])(run)
 
 
 class BookingStateFilter(ChoiceFilter):
     title = parameter_name = "state"
     options = [(state, state_words(state)) for state in STATES]
+
+
+class TabFilter(ChoiceFilter):
+    """The tabs above the list."""
+
+    title = "time"
+    parameter_name = "tab"
+    options = tuple(TABS.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
+        now = timezone.now()
+        if self.value() == UPCOMING:
+            return queryset.filter(completed=False, event__end__gt=now)
+        if self.value() == PAST:
+            return queryset.filter(event__end__lte=now).exclude(state__in=CALLED_OFF)
+        return queryset.filter(state="tentative") if self.value() == PENDING else queryset
 
 
 class OutcomeFilter(ChoiceFilter):
@@ -104,11 +132,12 @@ class BookingDayFilter(SimpleListFilter):
 
 
 @admin.register(Booking)
-class BookingAdmin(BookingDetail, BookingExport):
+class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     app_paths = ("app",)
     list_display = ("starts", "customer", "what", "resource", "project", "shown_state", "app")
     list_display_links = ("starts", "customer")
     list_filter = (
+        TabFilter,
         BookingDayFilter,
         BookingStateFilter,
         OutcomeFilter,
@@ -123,22 +152,22 @@ class BookingAdmin(BookingDetail, BookingExport):
     search_fields = ("id", "customers__name")
     search_help_text = "A customer's name, e-mail or phone number, or a booking's id"
     ordering = ("-id",)  # by creation: ids are time-ordered
-    sortable_by = ()
-    actions = [offer_action(name) for name in BULK_ACTIONS]
-    actions_list = ("export",)
+    sortable_by = ("starts",)
+    actions = [offer_action(name) for name in DONE_WORDS]
+    actions_list = ("new_booking", "export")
     list_disable_select_all = False
+    list_before_template = "office/saved_filters.html"
 
     # --- List -------------------------------------------------------------------------------------
     def get_queryset(self, request: HttpRequest) -> QuerySet[Booking]:
         rows = super().get_queryset(request).filter(deleted_at=None)
         return rows.prefetch_related("customers")
 
-    def get_list_display(self, request: HttpRequest) -> list[str | Callable[[Booking], str | bool]]:
-        """Leave out the app if the account has only one."""
-        scope = scope_of(request)
-        is_one = not scope.is_staff and len(scope.roles) == 1
-        shown = super().get_list_display(request)
-        return [name for name in shown if not (is_one and name == "app")]
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        own = {"saved_filter": filter_state(request)} if request.method == "GET" else {}
+        return super().changelist_view(request, own | (extra_context or {}))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Booking], search_term: str
@@ -148,7 +177,10 @@ class BookingAdmin(BookingDetail, BookingExport):
             search_bookings_by_term(search_term)
         ) if is_narrowed else queryset, False
 
-    @display(description="start")
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        return ORDERS.get(request.GET.get(TabFilter.parameter_name, ""), self.ordering)
+
+    @display(description="start", ordering="event__start")
     def starts(self, booking: Booking) -> str:
         return moment_words(booking.event.start)
 
@@ -164,6 +196,14 @@ class BookingAdmin(BookingDetail, BookingExport):
     @display(description="state", label=STATE_COLOURS)
     def shown_state(self, booking: Booking) -> tuple[str, str]:
         return booking.state, state_words(booking.state)
+
+    @action(description="New booking", icon="add", url_path="new", permissions=["make"])
+    def new_booking(self, request: HttpRequest) -> HttpResponse:
+        """Open the calendar's form of a new booking."""
+        return redirect(f"{reverse('admin:calendar')}?new=1")
+
+    def has_make_permission(self, request: HttpRequest) -> bool:
+        return is_allowed(request, MAKE.permission, None, MAKE.role)
 
     # --- Actions ----------------------------------------------------------------------------------
     def has_act_permission(self, request: HttpRequest) -> bool:
@@ -199,8 +239,9 @@ class BookingAdmin(BookingDetail, BookingExport):
         )
 
     # --- Pages ------------------------------------------------------------------------------------
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return (
+            *self.filter_pages(),
             ("export/rows/", self.export_rows, "export_rows"),
             ("<path:object_id>/act/", self.act, "act"),
             ("<path:object_id>/outcome/", self.outcome, "outcome"),
@@ -227,20 +268,4 @@ def search_bookings_by_term(term: str) -> Q:
         return Q(id=uuid.UUID(term))
     except ValueError:
         pass
-    if "\0" in term:
-        return Q(pk__in=[])
-    customers = Customer.objects.all()
-    if "@" in term:
-        customers = customers.filter(email__istartswith=term)
-    elif re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
-        # As typed, or by its last digits: people write numbers in many ways.
-        customers = customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits(term)))
-    else:
-        for word in term.split():
-            customers = customers.filter(Q(name__icontains=word) | Q(email__icontains=word))
-    return Q(id__in=customers.values("booking_id"))
-
-
-def _digits(term: str) -> str:
-    """Return a pattern of the number's digits with any separators."""
-    return r"\D*".join(re.sub(r"\D", "", term)[-12:])
+    return Q(id__in=search_customers(term).values("booking_id"))

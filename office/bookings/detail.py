@@ -14,9 +14,10 @@ from django.views.decorators.http import require_POST
 from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from bookings.services import apply_action, change_booking, reschedule_booking
+from bookings.services import ActionNotAllowed, apply_action, change_booking, reschedule_booking
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
+from common.zone_names import current_zone_name
 from notifications.mail.permitted_recipients import Recipients
 from office.base.labels import ACTION_WORDS, GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
@@ -24,6 +25,7 @@ from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
 from office.bookings.action_emails import mail_lines
+from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
 from office.bookings.timeline import booking_timeline
@@ -66,6 +68,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
     def show_booking(self, request: HttpRequest, object_id: str) -> HttpResponse:
         booking = self.find(request, object_id)
         may_act = self.may_act(request, booking)
+        links = customer_links(booking.customers.all())
         event, place = booking.event, first_known_zone(booking.resource.timezone)
         if event.all_day:
             when = days_words(*event.dates, place)
@@ -86,7 +89,13 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             when=when,
             copies=mirror_status_of(booking),
             customers=[
-                (customer, custom_values(customer.meta)) for customer in booking.customers.all()
+                (
+                    customer,
+                    links.get(customer.email, ""),
+                    current_zone_name(customer.timezone),
+                    custom_values(customer.meta),
+                )
+                for customer in booking.customers.all()
             ],
             seats=[(seat, state_words(seat.state)) for seat in seats]
             if booking.max_seats is not None
@@ -148,6 +157,8 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 message=message,
             )
             messages.success(request, f"The booking is {state_words(done.state)}.")
+        except ActionNotAllowed as refusal:
+            messages.error(request, action_refusal_words(refusal, name))
         except Refusal as refusal:
             show_refusal(request, booking, refusal)
         return self.redirect_to_row(booking)
@@ -297,6 +308,14 @@ def show_refusal(
         ),
     )
     messages.error(request, format_html("{} Free times: {}", sentence, buttons))
+
+
+def action_refusal_words(refusal: Refusal, action: str) -> str:
+    """Return why the action was refused: `Confirm: not possible, the booking is cancelled.`"""
+    if not isinstance(refusal, ActionNotAllowed):
+        return refusal.message
+    words = ACTION_WORDS.get(action, state_words(action).capitalize())
+    return f"{words}: not possible, the booking is {state_words(refusal.fields['state'])}."
 
 
 def custom_values(meta: Any) -> list[tuple[str, str]]:

@@ -1,17 +1,20 @@
-"""Where and when a booking can be moved: other resources, and their next free times."""
+"""Where and when a booking can be made or moved: resources, and their next free times."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from availability.event_reservations import find_alternatives
-from availability.models import Calendar, Resource
-from bookings.booking_input import target_calendar
+from availability.models import Calendar, Project, Resource
+from availability.parameters import HOUR
+from bookings.booking_input import check_named_resources, target_calendar, target_resources
+from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.transitions import target_of
 from common.errors import Invalid
 from common.instants import local_date, local_midnight, parse_instant
 
 MAX_OFFERED = 12
+MAX_CHIPS = 8  # beside the form of a new booking
 MAX_RESOURCES = 200
 
 
@@ -64,6 +67,7 @@ def find_free_times(
         blocks=event.busy,
         allow_double_bookings=booking.allow_double_bookings,
         rules=target.rules if booking.enforce_availability else None,
+        event=event,
     )
     found = find_alternatives(
         time_request, target.rules.resources, mode=target.mode, now=now, count=MAX_OFFERED
@@ -71,3 +75,47 @@ def find_free_times(
     return [
         (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC")) for span in found
     ]
+
+
+def find_times_to_book(
+    resource: Resource,
+    project: Project | None,
+    *,
+    start: datetime,
+    length: int | None,
+    keeps_rules: bool,
+    now: datetime,
+) -> tuple[int, list[dict[str, str]]]:
+    """Return the length in seconds, and the next free spans of the resource from `start` on.
+
+    The length is the project's, unless the project permits `length`; without a project `length`,
+    or an hour. Raises Invalid for a resource without a calendar, or that fits no requirement of the
+    project.
+    """
+    calendar = target_calendar(resource.app, resource_id=resource.id)
+    if calendar is None:
+        raise Invalid.at("resource_id", "The resource has no calendar.")
+    target = BookingTarget(
+        app=resource.app, project=project, now=now, **target_resources(project, calendar, {})
+    )
+    check_named_resources(target)
+    terms = target.policies.terms
+    seconds = length if length and (project is None or terms.permits_length(length)) else None
+    seconds = seconds or terms.length or HOUR
+    time_request = target.time_request(
+        start,
+        start + timedelta(seconds=seconds),
+        blocks=True,
+        allow_double_bookings=target.allows_double_bookings,
+        rules=target.rules if keeps_rules else None,
+    )
+    found = find_alternatives(
+        time_request,
+        target.rules.resources,
+        mode=target.mode,
+        now=now,
+        count=MAX_CHIPS,
+        requirements=target.requirements,
+        fixed=target.fixed,
+    )
+    return seconds, found

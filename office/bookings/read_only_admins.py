@@ -1,10 +1,10 @@
 """Read-only admins of rows that belong to bookings. Bookings: office/bookings/admin.py."""
 
 from django.contrib import admin
+from unfold.decorators import display
 
 from apps_config.models import ListingTally
 from bookings.models import (
-    AppCustomer,
     BookingNotification,
     BookingTally,
     Bulk,
@@ -13,48 +13,89 @@ from bookings.models import (
     StateChange,
     UnverifiedBooking,
 )
-from office.base.model_admin import ReadOnlyAdmin
+from common.zone_names import current_zone_name
+from office.base.dates import moment_words
+from office.base.event_notification_forms import CHOICE_WORDS
+from office.base.labels import ACTION_WORDS, STATE_WORDS, state_words
+from office.base.model_admin import BookingPartAdmin, ChoiceFilter, ReadOnlyAdmin
 
 
 @admin.register(BookingNotification)
-class BookingNotificationAdmin(ReadOnlyAdmin[BookingNotification]):
-    app_paths = ("booking__app",)
-    list_display = ("booking_id", "type", "when_time", "when_unit", "when_type")
+class BookingNotificationAdmin(BookingPartAdmin[BookingNotification]):
+    list_display = ("reminder", "shown_booking")
     search_fields = ("booking__id",)
+    sortable_by = ()
+    words = CHOICE_WORDS
+
+    @display(description="reminder")
+    def reminder(self, row: BookingNotification) -> str:
+        return str(row)
 
 
 @admin.register(Customer)
-class CustomerAdmin(ReadOnlyAdmin[Customer]):
-    app_paths = ("booking__app",)
-    list_display = ("name", "email", "phone", "booking_id")
+class CustomerAdmin(BookingPartAdmin[Customer]):
+    list_display = ("name", "email", "phone", "shown_booking")
     search_fields = ("name", "email", "phone")
     ordering = ("-id",)
     sortable_by = ()
 
-
-@admin.register(AppCustomer)
-class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
-    app_paths = ("app",)
-    list_display = ("address", "app", "bookings", "first_booking_at", "last_booking_at")
-    list_select_related = ("app",)
-    search_fields = ("address",)
+    @display(description="time zone")
+    def shown_timezone(self, row: Customer) -> str:
+        return current_zone_name(row.timezone)
 
 
 @admin.register(ListingTally)
 class ListingTallyAdmin(ReadOnlyAdmin[ListingTally]):
-    app_paths = ("app",)
     list_display = ("app", "listing", "part", "period", "slot", "count")
     list_filter = ("listing",)
     list_select_related = ("app",)
     search_fields = ("app__slug", "part")
 
 
+SOURCE_WORDS = {
+    "api": "API",
+    "widget": "booking page",
+    "admin": "back office",
+    "link": "link in an e-mail",
+    "timer": "the service",
+    "calendar": "connected calendar",
+}
+
+
+class SourceFilter(ChoiceFilter):
+    title = "by"
+    parameter_name = "source"
+    options = tuple(SOURCE_WORDS.items())
+
+
 @admin.register(StateChange)
-class StateChangeAdmin(ReadOnlyAdmin[StateChange]):
-    app_paths = ("booking__app",)
-    list_display = ("created_at", "booking_id", "from_state", "action", "to_state", "source")
-    list_filter = ("source",)
+class StateChangeAdmin(BookingPartAdmin[StateChange]):
+    list_display = ("created", "shown_booking", "change", "shown_source")
+    list_filter = (SourceFilter,)
     search_fields = ("booking__id",)
+    sortable_by = ()
+    words = {
+        "from_state": STATE_WORDS,
+        "to_state": STATE_WORDS,
+        "action": ACTION_WORDS,
+        "source": SOURCE_WORDS,
+    }
+
+    @display(description="time")
+    def created(self, row: StateChange) -> str:
+        return moment_words(row.created_at)
+
+    @display(description="change")
+    def change(self, row: StateChange) -> str:
+        return self.row_title(row)
+
+    @display(description="by")
+    def shown_source(self, row: StateChange) -> str:
+        return SOURCE_WORDS[row.source]
+
+    def row_title(self, row: StateChange) -> str:
+        """Return `new → confirmed`."""
+        return f"{state_words(row.from_state)} → {state_words(row.to_state)}"
 
 
 @admin.register(Series)
@@ -68,14 +109,21 @@ class SeriesAdmin(ReadOnlyAdmin[Series]):
 @admin.register(Bulk)
 class BulkAdmin(ReadOnlyAdmin[Bulk]):
     app_paths = ("app",)
-    list_display = ("id", "app", "created_at")
+    list_display = ("created", "app")
     list_select_related = ("app",)
     search_fields = ("id", "app__slug")
+    sortable_by = ()
+
+    @display(description="created")
+    def created(self, row: Bulk) -> str:
+        return moment_words(row.created_at)
+
+    def row_title(self, row: Bulk) -> str:
+        return f"Bulk request, {moment_words(row.created_at)}"
 
 
 @admin.register(BookingTally)
 class BookingTallyAdmin(ReadOnlyAdmin[BookingTally]):
-    app_paths = ("app",)
     list_display = ("app", "state", "slot", "count")
     list_filter = ("state",)
     list_select_related = ("app",)
@@ -88,3 +136,7 @@ class UnverifiedBookingAdmin(ReadOnlyAdmin[UnverifiedBooking]):
     list_display = ("email", "project", "created_at", "expires_at", "ended_at")
     list_select_related = ("project",)
     search_fields = ("id", "email")
+    sortable_by = ()
+
+    def row_title(self, row: UnverifiedBooking) -> str:
+        return f"{row.email or 'Ended'}, {moment_words(row.created_at)}"

@@ -4,9 +4,12 @@ A constant number of queries, whatever the amount of data.
 """
 
 import uuid
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
@@ -30,7 +33,7 @@ from office.base.local_time import (
     validate_zone_name,
 )
 
-MAX_DAYS = 35
+MAX_DAYS = 42  # the weeks of a month
 MAX_ROWS = 2000
 # Non-blocking events are found by an index on their start: those that began more than this before
 # the first day are missing. (Blocking events are found by their end.)
@@ -48,6 +51,10 @@ class CalendarRange(NamedTuple):
     until: date
     zone: str | None
 
+    @property
+    def days(self) -> int:
+        return (self.until - self.first).days
+
     def zone_of(self, resource: Resource) -> str:
         return self.zone or resource.timezone
 
@@ -56,12 +63,14 @@ class CalendarRange(NamedTuple):
 
 
 class CalendarData(NamedTuple):
-    """The grid's data, in the calendar library's format. `late`: stale calendars that close their
-    resource, with the calendar's URL. `cut`: there are more events than MAX_ROWS.
+    """The grid's data, in the calendar library's format. `closed_days`: days without open time of
+    any of the resources. `late`: stale calendars that close their resource, with the calendar's
+    URL. `cut`: there are more events than MAX_ROWS.
     """
 
     events: list[dict[str, Any]]
     background: list[dict[str, Any]]
+    closed_days: list[str]
     late: list[dict[str, str]]
     cut: bool
 
@@ -76,21 +85,21 @@ def read_calendar_data(
     events = _read_events(app, resources, whole)
     bookings = _read_bookings(app, events)
     seats = _count_seats(bookings.values())
+    holds = list(_read_holds(app, resources, whole, now))
     by_id = {resource.id: resource for resource in resources}
+    taken = _count_taken(events, bookings, holds, by_id)
     records = [
-        _event_record(event, bookings, seats, by_id[event.resource_id], shown, may_move)
+        _event_record(event, bookings, seats, taken, by_id[event.resource_id], shown, may_move)
         for event in events
         if not _is_hidden(event, bookings)
     ]
-    records += [
-        _hold_record(hold, by_id[hold.resource_id], shown)
-        for hold in _read_holds(app, resources, whole, now)
-    ]
+    records += [_hold_record(hold, by_id[hold.resource_id], shown) for hold in holds]
     # Computed by the core of /availability/explain.
     explained = explain_query(whole_range_query(app, resources, shown, now))
     return CalendarData(
         events=records,
         background=_background(explained, by_id, shown),
+        closed_days=_closed_days(explained, by_id, shown),
         late=_late(explained),
         cut=len(events) >= MAX_ROWS,
     )
@@ -124,6 +133,33 @@ def _count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
     return dict(found.annotate(Count("id")))
 
 
+def _count_taken(
+    events: Iterable[Event],
+    bookings: dict[uuid.UUID, Booking],
+    holds: Iterable[Hold],
+    by_id: dict[uuid.UUID, Resource],
+) -> dict[uuid.UUID, int]:
+    """Return event id -> how many places of its resource are taken at once during the booking, at
+    most, by bookings and holds. Only for resources with a capacity above 1.
+    """
+    taking: list[Event | Hold] = list(holds)
+    taking += [each for each in events if each.busy and (each.main_id or each.id) in bookings]
+    by_resource: dict[uuid.UUID, list[Event | Hold]] = {}
+    for row in taking:
+        if by_id[row.resource_id].capacity > 1:
+            by_resource.setdefault(row.resource_id, []).append(row)
+    counts = {}
+    for rows in by_resource.values():
+        changes = Counter(row.start for row in rows)
+        changes.subtract(row.end for row in rows)
+        times = sorted(changes)
+        taken = list(accumulate(changes[time] for time in times))  # from each time to the next
+        for row in rows:
+            span = slice(bisect_left(times, row.start), bisect_left(times, row.end))
+            counts[row.id] = max(taken[span])
+    return counts
+
+
 def _read_holds(
     app: App, resources: Sequence[Resource], span: TimeSpan, now: datetime
 ) -> QuerySet[Hold]:
@@ -148,6 +184,7 @@ def _event_record(
     event: Event,
     bookings: dict[uuid.UUID, Booking],
     seats: dict[uuid.UUID, int],
+    taken: dict[uuid.UUID, int],
     resource: Resource,
     shown: CalendarRange,
     may_move: bool,
@@ -161,9 +198,12 @@ def _event_record(
         url = reverse("admin:availability_event_change", args=[event.id])
         kind = "event" if event.busy else "idle"
         return _event_json(record, title=event.what, state=kind, url=url)
+    title = _title_of(event, booking, seats)
+    if event.id in taken:
+        title += f" ({taken[event.id]} of {resource.capacity} places)"
     return _event_json(
         record,
-        title=_title_of(event, booking, seats),
+        title=title,
         state=booking.state,
         url=reverse("admin:bookings_booking_change", args=[booking.id]),
         booking=booking,
@@ -247,6 +287,25 @@ def _background(
             for piece in skipped_pieces(*shown.span_of(resource), zone)
         ]
     return records
+
+
+def _closed_days(
+    explained: Iterable[Explanation], by_id: dict[uuid.UUID, Resource], shown: CalendarRange
+) -> list[str]:
+    days = [shown.first + timedelta(days=number) for number in range(shown.days)]
+    for explanation in explained:
+        zone = shown.zone_of(by_id[explanation.resource.id])
+        spans = closed_spans(explanation)
+        days = [day for day in days if _is_covered(days_span(day, _next_day(day), zone), spans)]
+    return [day.isoformat() for day in days]
+
+
+def _next_day(day: date) -> date:
+    return day + timedelta(days=1)
+
+
+def _is_covered(day: TimeSpan, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(start <= day.start and day.end <= end for start, end in spans)
 
 
 def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:

@@ -1,6 +1,8 @@
 """The calendar page: bookings and open time of several resources; drag to move or to book."""
 
+import re
 import uuid
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,20 +12,24 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps_config.models import App
+from availability.core.zones import day_start
 from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
+from bookings.formatting import first_known_zone
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.serializers import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
-from common.instants import format_instant, parse_instant
+from common.instants import format_instant, parse_instant, to_datetime
+from office.base.labels import GRAPH_WORDS, reading_words
 from office.base.local_time import (
     local_text,
     parse_day,
     parse_moment,
     span_text,
+    today_in,
     validate_zone_name,
 )
 from office.base.permissions import (
@@ -44,13 +50,18 @@ from office.base.permissions import (
     visible_resources,
 )
 from office.base.scope import scope_of
-from office.bookings.free_times import find_other_calendar
+from office.bookings.free_times import find_other_calendar, find_times_to_book
+from office.bookings.tabs import CALLED_OFF
 from office.calendar.feed import MAX_DAYS, CalendarRange, read_calendar_data
 
+SUNDAY = 7
+MAX_LENGTH = 366 * 24 * 3600
 LISTED = 50  # resources offered at once; others are found by name
 LAST_USED = "office_resources"
 BOOKABLE_GRAPHS = [
-    graph.name for graph in GRAPHS.values() if not graph.is_group and not graph.is_seat
+    (graph.name, GRAPH_WORDS[graph.name])
+    for graph in GRAPHS.values()
+    if not graph.is_group and not graph.is_seat
 ]
 
 
@@ -96,6 +107,7 @@ def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) 
             {"id": str(row.id), "name": row.name, "zone": row.timezone} for row in chosen
         ],
         "events": reverse("admin:calendar_events"),
+        "times": reverse("admin:calendar_times"),
         "move": reverse("admin:calendar_move", args=[uuid.UUID(int=0)]),
         "book": reverse("admin:calendar_book"),
         "why": reverse("admin:why_resource", args=[uuid.UUID(int=0)]),
@@ -103,12 +115,34 @@ def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) 
         "mayMove": _may(request, app, MOVE),
         "view": request.GET.get("view", ""),
         "date": request.GET.get("date", ""),
+        "nextWeek": _next_week(chosen, timezone.now()),
         "zone": request.GET.get("zone", ""),
     }
 
 
+def _next_week(resources: list[Resource], now: datetime) -> str:
+    """Return the coming Monday if today is a Sunday and no booking remains today, else ""."""
+    if not resources:
+        return ""
+    zone = first_known_zone(resources[0].timezone)
+    today = today_in(zone, now)
+    if today.isoweekday() != SUNDAY:
+        return ""
+    monday = today + timedelta(days=1)
+    rows = Booking.objects.filter(
+        app=resources[0].app_id,
+        event__resource_id__in=[row.id for row in resources],
+        event__end__gt=now,
+        event__start__lt=to_datetime(day_start(monday, zone)),
+        deleted_at=None,
+    )
+    return "" if rows.exclude(state__in=CALLED_OFF).exists() else monday.isoformat()
+
+
 def _chosen_resources(request: HttpRequest) -> list[Resource]:
-    """Return the resources in the query, else the last used ones, else the first one by name."""
+    """Return the resources in the query, else the last used ones, else the first ones of the first
+    app by name.
+    """
     ids = [identifier for text in request.GET.getlist("resources") for identifier in read_ids(text)]
     if ids:
         return get_visible_resources_or_404(request, ids[:MAX_SIDE_BY_SIDE])
@@ -121,7 +155,8 @@ def _chosen_resources(request: HttpRequest) -> list[Resource]:
         if rows:
             known = [rows[resource] for resource in last if resource in rows]
             return [row for row in known if row.app_id == known[0].app_id]
-    return list(reach.order_by("name", "id")[:1])
+    first = list(reach.order_by("app__name", "app_id", "name", "id")[:MAX_SIDE_BY_SIDE])
+    return [row for row in first if row.app_id == first[0].app_id]
 
 
 def last_used_resources(request: HttpRequest) -> list[uuid.UUID]:
@@ -168,7 +203,7 @@ def read_events(request: HttpRequest) -> dict[str, Any]:
         parse_day("end", request.GET.get("end", "")),
         zone and validate_zone_name("zone", zone),
     )
-    if not timedelta() < shown.until - shown.first <= timedelta(days=MAX_DAYS):
+    if not 0 < shown.days <= MAX_DAYS:
         raise Invalid.at("end", f"Must lie 1 to {MAX_DAYS} days after start.")
     sheet = read_calendar_data(
         app, resources, shown, now=timezone.now(), may_move=has_permission(request, app.id, MOVE)
@@ -230,17 +265,87 @@ def _read_start(body: dict[str, Any], booking: Booking, zone: str) -> datetime:
     return parse_moment("start", text, zone)
 
 
-def _zone_of(body: dict[str, Any], resource: Resource) -> str:
+def _zone_of(body: Mapping[str, Any], resource: Resource) -> str:
     return validate_zone_name("zone", str(body["zone"])) if body.get("zone") else resource.timezone
 
 
 def add_alternative_texts(refusal: Refusal, zone: str) -> None:
     """Add local texts to the refusal's alternatives and conflicts."""
     for name in ("alternatives", "conflicts"):
-        for field in refusal.fields.get(name) or ():
-            start, end = (parse_instant(field[key], "UTC") for key in ("start", "end"))
-            field["text"] = span_text(start, end, zone)
-            field["wall_start"], field["wall_end"] = local_text(start, zone), local_text(end, zone)
+        add_local_texts(refusal.fields.get(name) or (), zone)
+
+
+def add_local_texts(spans: Iterable[dict[str, str]], zone: str) -> None:
+    for span in spans:
+        start, end = (parse_instant(span[key], "UTC") for key in ("start", "end"))
+        span["text"] = span_text(start, end, zone)
+        span["wall_start"], span["wall_end"] = local_text(start, zone), local_text(end, zone)
+
+
+@json_view("GET", "HEAD")
+def read_free_times(request: HttpRequest) -> dict[str, Any]:
+    """?resource_id&project_id&start&length&zone&closed: returns the next free `times` and their
+    `length` in seconds.
+
+    start: a day, or a local time in the zone; never the past. length: default the project's.
+    closed: also outside of opening hours.
+    """
+    resource = _resource_to_book(request, request.GET.get("resource_id"))
+    zone = _zone_of(request.GET, resource)
+    now = timezone.now()
+    length, spans = find_times_to_book(
+        resource,
+        _find_project(resource, request.GET.get("project_id")),
+        start=_read_day_or_time(request.GET.get("start", ""), zone),
+        length=_read_length(request.GET.get("length")),
+        keeps_rules="closed" not in request.GET,
+        now=now,
+    )
+    add_local_texts(spans, zone)
+    for span in spans:
+        span["text"] = reading_words(parse_instant(span["start"], "UTC"), zone)
+    return {"length": length, "times": spans}
+
+
+def _read_day_or_time(text: str, zone: str) -> datetime:
+    if len(text) == len("2026-11-23"):
+        return to_datetime(day_start(parse_day("start", text), zone))
+    return parse_moment("start", text, zone)
+
+
+def _resource_to_book(request: HttpRequest, resource_id: object) -> Resource:
+    try:
+        wanted = uuid.UUID(str(resource_id))
+    except ValueError:
+        raise Invalid.at("resource_id", "There is no such resource.") from None
+    resource = visible_resources(request).filter(id=wanted).first()
+    if resource is None:
+        raise NotFound("Resource")
+    require(request, resource.app_id, MAKE)
+    return resource
+
+
+def _find_project(resource: Resource, project_id: str | None) -> Project | None:
+    """Return the project of the resource's app; None without an id."""
+    if not project_id:
+        return None
+    try:
+        wanted = uuid.UUID(project_id)
+    except ValueError:
+        raise Invalid.at("project_id", "There is no such project.") from None
+    project = Project.objects.for_app(resource.app_id).filter(id=wanted).first()
+    if project is None:
+        raise NotFound("Project")
+    return project
+
+
+def _read_length(text: str | None) -> int | None:
+    """Parse seconds, up to a year."""
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,8}", text) or not 0 < int(text) <= MAX_LENGTH:
+        raise Invalid.at("length", f"Must be 1 to {MAX_LENGTH} seconds.")
+    return int(text)
 
 
 @json_view("POST")
@@ -249,14 +354,7 @@ def make_from_calendar(request: HttpRequest) -> dict[str, Any]:
     resource's).
     """
     body = read_json_object(request)
-    try:
-        wanted = uuid.UUID(str(body.get("resource_id")))
-    except ValueError:
-        raise Invalid.at("resource_id", "There is no such resource.") from None
-    resource = visible_resources(request).filter(id=wanted).first()
-    if resource is None:
-        raise NotFound("Resource")
-    require(request, resource.app_id, MAKE)
+    resource = _resource_to_book(request, body.get("resource_id"))
     zone = _zone_of(body, resource)
     start = parse_moment("start", body.get("start"), zone)
     times = {"start": start, "end": parse_moment("end", body.get("end"), zone, after=start)}

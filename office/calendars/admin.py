@@ -33,7 +33,7 @@ from external_calendars.services import (
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
 from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
-from office.base.model_admin_pages import OwnPage
+from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
 from office.calendars.connect import ADD, ConnectPages, is_writable_kind
@@ -208,7 +208,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         }
 
     # --- Actions ----------------------------------------------------------------------------------
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         of_one = {
             "reconnect": self.reconnect,
             "try": self.try_out,

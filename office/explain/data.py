@@ -13,26 +13,29 @@ from django.db.models import Q
 from django.urls import reverse
 
 from apps_config.authentication import Caller
-from availability.core.constraints import ConstraintRule
+from availability.core.constraints import ConstraintRule, parse_constraints
 from availability.core.explain import Reason, Segment
 from availability.core.zones import day_start, local_day
 from availability.models import Constraint, Event, Project, Resource
 from availability.query_input import parse_availability_query
-from availability.search import AvailabilityQuery, Explanation, explain_query, rules_from_rows
+from availability.search import AvailabilityQuery, Explanation, explain_query
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
 from common.api.validated_input import read_values_as
 from common.instants import to_datetime
 from office.base.local_time import time_text, validate_zone_name
+from office.base.rule_rows import rule_words
 
 # The first type among a span's reasons, most specific first, sets its colour.
 KINDS = {
     "event": "Taken",
     "hold": "Held",
+    "capacity": "Full",
     "buffer": "Buffer",
     "constraint": "Closed by a rule",
     "limit": "Limit",
     "calendar": "Stale calendar",
+    "requirement": "Requirement",
     "notice": "Minimum notice",
     "past": "Past",
 }
@@ -99,7 +102,9 @@ def explain_week(
         day = first if name == "from" else first + timedelta(days=days)
         body[name] = to_datetime(day_start(day, zone)).isoformat()
     given = read_values_as(QuerySerializer, body)
-    return parse_availability_query(given, app=resource.app, caller=caller, zone=zone, now=now)
+    return parse_availability_query(
+        given, app=resource.app, caller=caller, zone=zone, now=now, for_explain=True
+    )
 
 
 def explain_days(
@@ -164,6 +169,7 @@ class ReasonLinks:
     ) -> None:
         reasons = {reason for segment in explanation.segments for reason in segment.reasons}
         self.names = {"resource": resource.name, "project": project.name if project else ""}
+        self.names["schedule"] = resource.schedule.name if resource.schedule else ""
         self.rules = self._read_rules(reasons, resource, project)
         self.events = self._read_events(reasons)
 
@@ -175,7 +181,7 @@ class ReasonLinks:
         owned = Q(resource_id=resource.id) | Q(project_id=project.id if project else None)
         found = {}
         for row in Constraint.objects.filter(owned).order_by("-position", "-id"):
-            (rule,) = rules_from_rows(((row.name, row.day, row.start, row.end),))
+            (rule,) = parse_constraints([row.as_json()])
             found["resource" if row.resource_id else "project", rule] = row
         return found
 
@@ -212,7 +218,10 @@ class ReasonLinks:
     def _of_rules(self, reason: Reason) -> list[tuple[str, str]]:
         rows = [self.rules.get((reason.source or "", rule)) for rule in reason.rules]
         return [
-            (f"Rule: {row}", reverse("admin:availability_constraint_change", args=[row.pk]))
+            (
+                f"Rule: {rule_words(row)}",
+                reverse("admin:availability_constraint_change", args=[row.pk]),
+            )
             for row in rows
             if row is not None
         ]

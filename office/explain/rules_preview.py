@@ -1,8 +1,8 @@
-"""Preview of unsaved rules: two weeks of open time, and the bookings outside it."""
+"""Preview of unsaved rules: two weeks of open time, bookings outside it, a year of exceptions."""
 
 import uuid
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -15,14 +15,17 @@ from availability.core.constraints import (
     DAY_NAMES,
     ConstraintError,
     ConstraintRules,
+    combine_with_schedule,
     open_windows,
     parse_constraints,
+    render_constraint,
 )
 from availability.core.explain import Segment
 from availability.core.intervals import Span
-from availability.models import Calendar, Event, Project, Resource
+from availability.models import Calendar, Event, Project, Resource, Schedule
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, SearchResource, explain_query
+from bookings.formatting import first_known_zone
 from bookings.models import Booking
 from common.errors import Refusal
 from common.instants import format_instant, to_datetime
@@ -37,9 +40,17 @@ from office.base.permissions import (
     require,
     visible_projects,
     visible_resources,
+    visible_schedules,
 )
-from office.base.weekly_hours import HoursError, rules_of_hours
+from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
+from office.base.weekly_hours import (
+    HoursError,
+    hours_of_rules,
+    merge_hours_and_dates,
+    rules_of_hours,
+)
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
+from office.explain.exceptional_days import find_exceptional_days
 
 DAYS = 14
 AHEAD = timedelta(days=366)
@@ -48,59 +59,108 @@ NAMED = 10
 
 
 class EditedRules(NamedTuple):
-    """The owner of the edited rules. A new resource has no row yet, only a zone."""
+    """The owner of the edited rules. A new resource has no row yet, only a zone.
+
+    under: the schedule that the form of a resource names.
+    """
 
     resource: Resource | None
     project: Project | None
+    schedule: Schedule | None
     zone: str
+    under: Schedule | None = None
+
+    @property
+    def owner(self) -> Project | Schedule | Resource | None:
+        return self.project or self.schedule or self.resource
 
 
-# (booking id, start, end, zone of its resource)
-BookedSpan = tuple[uuid.UUID, datetime, datetime, str]
+class BookedSpan(NamedTuple):
+    start: datetime
+    booking_id: uuid.UUID
+    end: datetime
+    resource_id: uuid.UUID
+    zone: str
 
 
 @json_view("POST")
 def preview_rules(request: HttpRequest) -> dict[str, Any]:
-    """{resource_id | project_id, constraints: [...], hours?, timezone?, shown?: a resource of the
-    project}
+    """{resource_id | project_id | schedule_id, rows: [...], hours?, timezone?, under?: the
+    resource's schedule, shown?: a resource of the project}
 
-    `constraints` defaults to the saved rules. `hours`: the texts of the weekly hours, in addition.
-    Returns `errors` by the rule's position, and of `hours` by day, else `days` and `outside`.
-    Changes nothing: a POST because rules are long.
+    `rows`: of the rule editor; or `constraints`, as in the API; default: the saved rules. `hours`:
+    the texts of the weekly hours, in addition. Returns `errors` by the row's position, and of
+    `hours` by day, else `days`, `outside` and `year`. Changes nothing: a POST because rules are
+    long.
     """
     body = read_json_object(request)
     edited = _find_edited(request, body)
     try:
-        rules = _edited_rules(body) if "constraints" in body else _saved(edited)
-    except (ConstraintError, HoursError) as error:
-        errors = (
-            errors_by_rule(error) if isinstance(error, ConstraintError) else {"hours": error.errors}
-        )
-        return {"errors": errors, "days": None, "outside": None, "problem": ""}
+        rules = _edited_rules(body, edited)
+    except (ConstraintError, HoursError, RowsError) as error:
+        return {"errors": _errors_of(error), "days": None, "outside": None, "problem": ""}
+    rules = _combine_with_schedule(edited, rules)
     now = timezone.now()
     answer: dict[str, Any] = {"errors": {}, "days": None, "problem": ""}
     try:
         answer["days"] = _draw(request, edited, rules, now)
     except Refusal as refusal:
         answer["problem"] = refusal.message
+    answer["year"] = find_exceptional_days(rules, edited.zone, today_in(edited.zone, now))
     return answer | {"outside": _say_outside(edited, rules, now)}
 
 
-def _edited_rules(body: dict[str, Any]) -> ConstraintRules:
-    """Parse the rules of the form. Raises ConstraintError or HoursError."""
-    rules = parse_constraints(body["constraints"])
+@json_view("GET")
+def list_regions(request: HttpRequest) -> dict[str, Any]:
+    """Return the subdivisions of `?country=` that have holidays of their own."""
+    country = request.GET.get("country", "")
+    names = subdivision_names(country) if country in country_names() else {}
+    return {"regions": [{"code": code, "name": name} for code, name in names.items()]}
+
+
+def _edited_rules(body: dict[str, Any], edited: EditedRules) -> ConstraintRules:
+    """Parse the rules of the form. Raises ConstraintError, HoursError or RowsError."""
+    if "rows" in body:
+        dates = read_rows([row for row in _list(body["rows"]) if isinstance(row, dict)])
+    elif "constraints" in body:
+        dates = parse_constraints(body["constraints"])
+    else:
+        return _saved(edited)
     hours = body.get("hours")
     if not isinstance(hours, list):
-        return rules
+        return dates
+    saved = _saved(edited)
     week = [str(text) for text in hours[: len(DAY_NAMES)]]
-    return (*parse_constraints(rules_of_hours(week)), *rules)
+    weekly = None if week == hours_of_rules(saved) else rules_of_hours(week)
+    return parse_constraints(
+        merge_hours_and_dates(saved, weekly, [render_constraint(rule) for rule in dates])
+    )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _saved(edited: EditedRules) -> ConstraintRules:
-    owner = edited.project or edited.resource
+    owner = edited.owner
     if owner is None:
         return ()
+    if isinstance(owner, Schedule):
+        return parse_constraints(owner.availability_constraints)
     return parse_constraints([row.as_json() for row in owner.constraints.all()])
+
+
+def _combine_with_schedule(edited: EditedRules, rules: ConstraintRules) -> ConstraintRules:
+    """Return the rules of a resource over those of its schedule; other owners have none."""
+    if edited.under is None:
+        return rules
+    return combine_with_schedule(rules, parse_constraints(edited.under.availability_constraints))
+
+
+def _errors_of(error: ConstraintError | HoursError | RowsError) -> dict[Any, Any]:
+    if isinstance(error, ConstraintError):
+        return errors_by_rule(error)
+    return {"hours": error.errors} if isinstance(error, HoursError) else dict(error.errors)
 
 
 def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
@@ -134,13 +194,27 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
             .first()
         )
         zone = validate_zone_name("timezone", resource.timezone if resource else "UTC")
-        return EditedRules(resource, project, zone)
+        return EditedRules(resource, project, None, zone)
+    if body.get("schedule_id"):
+        schedule = find_row(visible_schedules(request), body["schedule_id"])
+        require(request, schedule.app_id, SEE)
+        first = schedule.resources.filter(deleted_at=None).order_by("name", "id").first()
+        return EditedRules(None, None, schedule, _known_zone(first))
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
         (resource,) = get_visible_resources_or_404(request, [_id(body["resource_id"])])
         resource.timezone = validate_zone_name("timezone", zone or resource.timezone)
-        return EditedRules(resource, None, resource.timezone)
-    return EditedRules(None, None, validate_zone_name("timezone", zone or "UTC"))
+        under = resource.schedule
+        if "under" in body:
+            rows = visible_schedules(request).filter(app_id=resource.app_id)
+            under = find_row(rows, body["under"]) if body["under"] else None
+        return EditedRules(resource, None, None, resource.timezone, under)
+    return EditedRules(None, None, None, validate_zone_name("timezone", zone or "UTC"))
+
+
+def _known_zone(resource: Resource | None) -> str:
+    """Return the zone in which a schedule is shown: that of its first resource."""
+    return first_known_zone(resource.timezone) if resource else "UTC"
 
 
 def _id(value: object) -> uuid.UUID:
@@ -212,8 +286,8 @@ def _say_outside(edited: EditedRules, rules: ConstraintRules, now: datetime) -> 
     them.
     """
     spans = _bookings_to_come(edited, now)
-    outside = _spans_outside(spans, rules, edited, now)
-    ids = [span[0] for span in outside[:NAMED]]
+    outside = _spans_outside(spans, rules, edited)
+    ids = [span.booking_id for span in outside[:NAMED]]
     rows = Booking.objects.filter(id__in=ids).select_related("event", "resource")
     known = {row.id: row for row in rows.prefetch_related("customers")} if ids else {}
     return {
@@ -236,6 +310,8 @@ def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
     """Return future bookings by start: blocking ones by their index, others by calendar."""
     if edited.project:
         resources = edited.project.resources.filter(deleted_at=None)
+    elif edited.schedule:
+        resources = edited.schedule.resources.filter(deleted_at=None)
     elif edited.resource:
         resources = Resource.objects.filter(id=edited.resource.id)
     else:
@@ -255,31 +331,44 @@ def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
             bookings__owner_booking=None,
         )
         values = part.order_by("start", "id").values_list(
-            "bookings__id", "start", "end", "resource__timezone"
+            "start", "bookings__id", "end", "resource_id", "resource__timezone"
         )
-        found += list(values[:MAX_LOOKED_AT])
-    return sorted(found, key=lambda row: (row[1], row[0]))[:MAX_LOOKED_AT]
+        found += [BookedSpan(*row) for row in values[:MAX_LOOKED_AT]]
+    return sorted(found)[:MAX_LOOKED_AT]
 
 
 def _spans_outside(
-    spans: Sequence[BookedSpan],
-    rules: ConstraintRules,
-    edited: EditedRules,
-    now: datetime,
+    spans: Sequence[BookedSpan], rules: ConstraintRules, edited: EditedRules
 ) -> list[BookedSpan]:
     """Return the spans not entirely within open time, in their resource's zone."""
     if not spans:
         return []
-    start = min(int(span[1].timestamp()) for span in spans)
-    end = max(int(span[2].timestamp()) for span in spans)
+    start = min(int(span.start.timestamp()) for span in spans)
+    end = max(int(span.end.timestamp()) for span in spans)
+    rules_for = _rules_by_resource(rules, edited)
     windows = {}
-    for zone in {span[3] for span in spans}:
-        read_in = zone if edited.project else edited.zone
-        windows[zone] = open_windows((rules,), read_in, start, end)
-    return [span for span in spans if not _is_inside(span, windows[span[3]])]
+    for zone, resource_id in {(span.zone, span.resource_id) for span in spans}:
+        read_in = edited.zone if edited.resource and not edited.project else zone
+        lists = (rules_for(resource_id),)
+        windows[resource_id] = open_windows(lists, read_in, start, end)
+    return [span for span in spans if not _is_inside(span, windows[span.resource_id])]
+
+
+def _rules_by_resource(
+    rules: ConstraintRules, edited: EditedRules
+) -> Callable[[uuid.UUID], ConstraintRules]:
+    """Return the function that gives a resource's rules: of a schedule, with its own over them."""
+    if edited.schedule is None:
+        return lambda resource_id: rules
+    resources = edited.schedule.resources.filter(deleted_at=None).prefetch_related("constraints")
+    own = {
+        resource.pk: parse_constraints([row.as_json() for row in resource.constraints.all()])
+        for resource in resources
+    }
+    return lambda resource_id: combine_with_schedule(own.get(resource_id, ()), rules)
 
 
 def _is_inside(span: BookedSpan, windows: Sequence[Span]) -> bool:
-    start, end = (int(instant.timestamp()) for instant in span[1:3])
+    start, end = (int(instant.timestamp()) for instant in (span.start, span.end))
     position = bisect_right(windows, (start, float("inf"))) - 1
     return position >= 0 and windows[position][1] >= end

@@ -1,4 +1,4 @@
-"""The "Why not?" page: a resource's week with the reasons why time is not free."""
+"""The availability check: a resource's week with the reasons why time is not free."""
 
 import uuid
 from datetime import timedelta
@@ -42,7 +42,7 @@ def show_default_resource(request: HttpRequest) -> HttpResponse:
     resource = next((known[resource] for resource in last if resource in known), None)
     resource = resource or reach.order_by("name", "id").first()
     if resource is None:
-        return show_page(request, "office/why_nothing.html", title="Why not?")
+        return show_page(request, "office/why_nothing.html", title="Availability check")
     return _show(request, resource.id)
 
 
@@ -80,7 +80,7 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
     return show_page(
         request,
         "office/why.html",
-        title="Why not?",
+        title="Availability check",
         resource=resource,
         resources=_resource_choices(request, resource),
         project=project,

@@ -23,9 +23,24 @@ from external_calendars.models import WrittenEvent
 from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
-from office.base.labels import DELIVERY_COLOURS, DELIVERY_WORDS, receiver_words, state_words
-from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin
-from office.base.model_admin_pages import ACTION_FIELDS, OwnPage, Row, find_row, is_confirmed
+from office.base.dates import moment_words
+from office.base.labels import (
+    DELIVERY_COLOURS,
+    DELIVERY_STATE_WORDS,
+    booking_words,
+    delivery_words,
+    json_words,
+    receiver_words,
+)
+from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin, booking_link
+from office.base.model_admin_pages import (
+    ACTION_FIELDS,
+    ExtraPage,
+    Row,
+    TitledRow,
+    find_row,
+    is_confirmed,
+)
 from office.base.scope import is_allowed, scope_of
 
 NAMED = 10  # rows named on the confirmation page
@@ -49,6 +64,20 @@ class ProblemFilter(ChoiceFilter):
         if self.value() == "overdue":
             return queryset.filter(next_at__lte=now - LATE)
         return queryset
+
+
+class DeliveryTypeFilter(ChoiceFilter):
+    title = parameter_name = "type"
+    options = (
+        (Delivery.EMAIL, "E-mail"),
+        (Delivery.WEBHOOK, "Webhook call"),
+        (Delivery.CALENDAR, "Calendar entry"),
+    )
+
+
+class DeliveryStateFilter(ChoiceFilter):
+    title = parameter_name = "state"
+    options = tuple(DELIVERY_STATE_WORDS.items())
 
 
 class LinkedRowFilter(SimpleListFilter, Generic[Row]):
@@ -119,20 +148,20 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
 class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     app_paths = ("app",)
     list_display = (
-        *("due_at", "shown_kind", "recipient", "shown_state", "reason"),
-        *("tries", "booking_id", "app"),
+        *("due", "shown_kind", "receiver", "shown_state", "reason"),
+        *("attempts_made", "shown_booking", "app"),
     )
-    list_display_links = ("due_at", "shown_kind")
+    list_display_links = ("due", "shown_kind")
     list_filter = (
         ProblemFilter,
         WebhookFilter,
         CalendarFilter,
-        "type",
-        "state",
+        DeliveryTypeFilter,
+        DeliveryStateFilter,
         ("due_at", DaysFilter),
         ("app", AppFilter),
     )
-    list_select_related = ("app",)
+    list_select_related = ("app", "booking__event")
     search_fields = ("id",)  # only shows the search field: see `get_search_results`
     search_help_text = "The id of a delivery, a booking or a webhook, or a customer's e-mail"
     ordering = ("-id",)  # by creation: ids are time-ordered
@@ -142,7 +171,8 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     # --- List -------------------------------------------------------------------------------------
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         """Leave out the bodies."""
-        return super().get_queryset(request).defer("body", "content")
+        rows = super().get_queryset(request).defer("body", "content")
+        return rows.prefetch_related("booking__customers")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
@@ -150,13 +180,29 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         is_narrowed = bool(search_term.strip())
         return queryset.filter(search_deliveries(search_term)) if is_narrowed else queryset, False
 
+    @display(description="due")
+    def due(self, delivery: Delivery) -> str:
+        return moment_words(delivery.due_at)
+
+    @display(description="to")
+    def receiver(self, delivery: Delivery) -> str:
+        return delivery.recipient or delivery.endpoint
+
+    @display(description="attempts")
+    def attempts_made(self, delivery: Delivery) -> int:
+        return delivery.tries
+
+    @display(description="booking")
+    def shown_booking(self, delivery: Delivery) -> str:
+        return booking_link(delivery.booking)
+
     @display(description="what")
     def shown_kind(self, delivery: Delivery) -> str:
         return delivery_words(delivery)
 
     @display(description="state", label=DELIVERY_COLOURS)
-    def shown_state(self, delivery: Delivery) -> str:
-        return delivery.state
+    def shown_state(self, delivery: Delivery) -> tuple[str, str]:
+        return delivery.state, DELIVERY_STATE_WORDS[delivery.state]
 
     # --- Sending again ----------------------------------------------------------------------------
     def has_send_permission(self, request: HttpRequest) -> bool:
@@ -195,20 +241,24 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             title=f"Send {count} {'delivery' if count == 1 else 'deliveries'} again?",
             sentence="They are sent now. A call contains the logged body.",
             button="Send again",
-            look="primary",
+            button_style="primary",
             back=request.get_full_path(),
             lines=lines + more,
             repeated=ACTION_FIELDS,
         )
 
     # --- Page -------------------------------------------------------------------------------------
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return [("<path:object_id>/again/", self.again, "again")]
+
+    def row_title(self, row: Delivery) -> str:
+        return delivery_words(row)
 
     def find(self, request: HttpRequest, object_id: str) -> Delivery:
         """Return a visible delivery with all columns. Raises Http404 for any other id."""
         rows = super().get_queryset(request)
-        rows = rows.select_related("app", "booking", "change", "webhook", "customer")
+        rows = rows.select_related("app", "booking__event", "change", "webhook", "customer")
+        rows = rows.prefetch_related("booking__customers")
         return find_row(rows.prefetch_related("attempts"), object_id)
 
     def change_view(
@@ -225,9 +275,11 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             request,
             "office/delivery.html",
             title=delivery_words(delivery),
-            original=delivery,
+            original=TitledRow(delivery, delivery_words(delivery)),
             delivery=delivery,
+            state=DELIVERY_STATE_WORDS[delivery.state],
             colour=DELIVERY_COLOURS[delivery.state],
+            booking=booking_words(delivery.booking) if delivery.booking else "",
             attempts=list(delivery.attempts.all()),
             payload=indented_json(delivery.body),
             facts=delivery_facts(delivery),
@@ -254,7 +306,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             title=f"{words}?",
             sentence=f"{delivery_words(delivery)} {receiver_words(delivery)}.",
             button=words,
-            look="primary",
+            button_style="primary",
             lines=[CONTENT_WORDS[delivery.type]],
         )
 
@@ -292,17 +344,13 @@ def search_deliveries(term: str) -> Q:
     return Q(booking_id__in=customers.values("booking_id"))
 
 
-def delivery_words(delivery: Delivery) -> str:
-    return f"{DELIVERY_WORDS[delivery.type].capitalize()}: {state_words(delivery.kind)}"
-
-
 def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
     content: Mapping[str, Any] = delivery.content
     return [
-        (state_words(name).capitalize(), value if isinstance(value, str) else json.dumps(value))
+        (name.replace("_", " ").capitalize(), words)
         for name, value in content.items()
-        if value not in ("", None)
+        if (words := json_words(value))
     ]
 
 

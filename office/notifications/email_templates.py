@@ -24,9 +24,9 @@ from notifications.mail.template_editing import (
     template_record,
 )
 from notifications.models import EmailTemplate
-from office.base.labels import state_words
+from office.base.labels import mail_words
 from office.base.model_admin import HistoryAdmin
-from office.base.model_admin_pages import OwnPage, find_row
+from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import is_allowed, scope_of
 
 MAX_APPS = 200  # apps offered at once; others are reached from their own page
@@ -43,9 +43,9 @@ class TemplatePart(NamedTuple):
 
 
 def kind_label(slug: str) -> str:
-    """Return `Confirmed, to the customer`."""
+    """Return `Confirmation e-mail to the customer`."""
     kind, _, recipient = slug.rpartition("_")
-    return f"{state_words(kind).capitalize()}, to the {recipient}"
+    return f"{mail_words(kind)} to the {recipient}"
 
 
 @admin.register(EmailTemplate)
@@ -58,7 +58,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
     list_select_related = ("app",)
     search_fields = ("slug", "subject", "app__slug")
 
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return (
             ("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit"),
             ("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview"),

@@ -1,8 +1,11 @@
 """Read-only admins of the outbox: endpoints, attempts, plans, daily tasks and heartbeats."""
 
 from django.contrib import admin
+from unfold.decorators import display
 
 from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
+from office.base.dates import moment_words
+from office.base.labels import delivery_words
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -26,14 +29,23 @@ class LaneCheckAdmin(ReadOnlyAdmin[LaneCheck]):
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     app_paths = ("delivery__app",)
-    list_display = ("at", "delivery_id", "response_code", "seconds", "error")
+    list_display = ("time", "delivery_words", "response_code", "seconds", "error")
+    list_select_related = ("delivery",)
     search_fields = ("delivery__id", "delivery__booking__id")
     show_full_result_count = False
+    sortable_by = ()
+
+    @display(description="time")
+    def time(self, attempt: Attempt) -> str:
+        return moment_words(attempt.at)
+
+    @display(description="delivery")
+    def delivery_words(self, attempt: Attempt) -> str:
+        return delivery_words(attempt.delivery)
 
 
 @admin.register(Plan)
 class PlanAdmin(ReadOnlyAdmin[Plan]):
-    app_paths = ("change__booking__app",)
     list_display = ("change_id", "planned", "purged")
     search_fields = ("change__booking__id",)
     show_full_result_count = False

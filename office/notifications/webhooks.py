@@ -24,7 +24,7 @@ from apps_config.models import App, Membership
 from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
-from notifications.planning import KINDS, RESCHEDULED
+from notifications.planning import KINDS, RESCHEDULED, UPDATED
 from notifications.webhooks.serializers import EVENTS, NewWebhookSerializer, WebhookSerializer
 from notifications.webhooks.services import (
     change_webhook,
@@ -34,9 +34,22 @@ from notifications.webhooks.services import (
     send_test,
 )
 from office.base.api_forms import ChangesForm
-from office.base.labels import DELIVERY_COLOURS, state_words
-from office.base.model_admin import AppChoiceAdmin, AppFilter, HistoryAdmin, ServiceBackedAdmin
-from office.base.model_admin_pages import OwnPage, keep_secret, kept_secret
+from office.base.labels import (
+    DELIVERY_COLOURS,
+    DELIVERY_STATE_WORDS,
+    GRAPH_WORDS,
+    delivery_words,
+    state_words,
+)
+from office.base.model_admin import (
+    AppChoiceAdmin,
+    AppFilter,
+    ChoiceFilter,
+    DeletedFilter,
+    HistoryAdmin,
+    ServiceBackedAdmin,
+)
+from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
 LATEST = 20
@@ -45,6 +58,12 @@ FIELDS = (
     *("url", "method", "graph", "states", "kinds"),
     *("expected_response_code", "active", "description"),
 )
+
+
+def kind_words(kind: str) -> str:
+    """Return `Cancelled by customer` for `booking.cancelled_by_customer`."""
+    name = kind.removeprefix("booking.")
+    return {UPDATED: "Changed"}.get(name) or state_words(name).capitalize()
 
 
 class WebhookForm(ChangesForm):
@@ -56,10 +75,10 @@ class WebhookForm(ChangesForm):
         widget=UnfoldAdminTextInputWidget,
     )
     graph = forms.ChoiceField(
-        label="Graph",
+        label="Bookings",
         required=False,
-        help_text="Only bookings of this graph.",
-        choices=[("", "any"), *((name, name) for name in GRAPHS)],
+        help_text="Only bookings of this kind.",
+        choices=[("", "All bookings"), *((name, GRAPH_WORDS[name]) for name in GRAPHS)],
         widget=UnfoldAdminSelectWidget,
     )
     states = forms.MultipleChoiceField(
@@ -72,15 +91,15 @@ class WebhookForm(ChangesForm):
     kinds = forms.MultipleChoiceField(
         label="Kinds",
         required=False,
-        help_text="Only calls of these kinds. None selected: all except booking.updated.",
-        choices=[(name, name) for name in KINDS],
+        help_text="Only calls for these changes. None selected: all except “Changed”.",
+        choices=[(name, kind_words(name)) for name in KINDS],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
 
     class Meta:
         model = Webhook
         fields = ("app", *FIELDS)
-        labels = {"active": "Enabled", "expected_response_code": "Expected status"}
+        labels = {"active": "Enabled", "expected_response_code": "Expected status code"}
         help_texts = {
             "expected_response_code": "The only status that counts as success. Empty: any 2xx.",
             "active": "Enabling the webhook resets its failures.",
@@ -97,13 +116,19 @@ class WebhookForm(ChangesForm):
         return given
 
 
+class WebhookGraphFilter(ChoiceFilter):
+    title = "bookings"
+    parameter_name = "graph"
+    options = [(graph, GRAPH_WORDS[graph]) for graph in GRAPHS]
+
+
 @admin.register(Webhook)
 class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmin[Webhook]):
     app_paths = ("app",)
     fixed_fields = ("app",)
     form = WebhookForm
     list_display = ("url", "app", "shown_graph", "shown_state", "failures", "created_at")
-    list_filter = ("active", "graph", ("app", AppFilter))
+    list_filter = (DeletedFilter, "active", WebhookGraphFilter, ("app", AppFilter))
     list_select_related = ("app",)
     search_fields = ("id", "url", "description", "app__slug")
     ordering = ("-id",)
@@ -127,10 +152,15 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         js = ("office/webhook.js",)
 
     # --- List -------------------------------------------------------------------------------------
-    @display(description="graph")
+    @display(description="bookings")
     def shown_graph(self, webhook: Webhook) -> str:
         states = ", ".join(state_words(state) for state in webhook.states)
-        return f"{webhook.graph or 'any'}{f': {states}' if states else ''}"
+        graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or "all bookings")
+        return f"{graph}{f': {states}' if states else ''}"
+
+    @display(description="kinds")
+    def shown_kinds(self, webhook: Webhook) -> str:
+        return ", ".join(map(kind_words, webhook.kinds)) or "all except “Changed”"
 
     @display(description="state", label={"on": "success", "off": "danger", "deleted": "warning"})
     def shown_state(self, webhook: Webhook) -> tuple[str, str]:
@@ -215,7 +245,7 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
             except NotFound:
                 self.message_user(request, f"{webhook} is deleted.", "ERROR")
 
-    def own_pages(self) -> Iterable[OwnPage]:
+    def extra_pages(self) -> Iterable[ExtraPage]:
         return (
             ("<path:object_id>/test/", self.test, "test"),
             ("<path:object_id>/rotate/", self.rotate, "rotate"),
@@ -267,11 +297,20 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
             }
         return own
 
-    def _latest(self, webhook: Webhook) -> list[tuple[Delivery, str]]:
+    def _latest(self, webhook: Webhook) -> list[dict[str, Any]]:
         rows = Delivery.objects.filter(webhook=webhook).defer("body", "content").order_by("-id")
-        return [(row, DELIVERY_COLOURS[row.state]) for row in rows[:LATEST]]
+        return [
+            {
+                "delivery": row,
+                "words": delivery_words(row),
+                "state": DELIVERY_STATE_WORDS[row.state],
+                "colour": DELIVERY_COLOURS[row.state],
+            }
+            for row in rows[:LATEST]
+        ]
 
     def _counts(self, webhook: Webhook) -> list[tuple[str, int]]:
         """Count the states of the latest COUNTED deliveries: counting all would take too long."""
         rows = Delivery.objects.filter(webhook=webhook).order_by("-id")
-        return Counter(rows.values_list("state", flat=True)[:COUNTED]).most_common()
+        counts = Counter(rows.values_list("state", flat=True)[:COUNTED]).most_common()
+        return [(DELIVERY_STATE_WORDS[state], number) for state, number in counts]

@@ -1,7 +1,7 @@
 """Admins of resources, projects, events, holds and rules."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -18,13 +18,7 @@ from django.utils.text import slugify
 from unfold.decorators import action, display
 
 from apps_config.models import App, Membership
-from availability.core.constraints import (
-    DAY_NAMES,
-    ConstraintError,
-    ConstraintRules,
-    parse_constraints,
-    render_constraint,
-)
+from availability.core.constraints import DAY_NAMES, WEEKLY_KINDS, ConstraintRule, render_constraint
 from availability.models import (
     Calendar,
     Constraint,
@@ -34,6 +28,7 @@ from availability.models import (
     ProjectNotification,
     ProjectResource,
     Resource,
+    Schedule,
 )
 from availability.public_project import lacks_payment_link
 from availability.serializers.resources import CalendarSerializer
@@ -41,20 +36,29 @@ from availability.services import (
     change_calendar,
     change_project,
     change_resource,
+    change_schedule,
     create_calendar,
     create_project,
     create_resource,
+    create_schedule,
 )
-from common.errors import Invalid
-from office.base.api_forms import ApiForm, ChangesForm
+from common.zone_names import current_zone_name
+from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.dates import moment_words, office_zone
-from office.base.event_notification_forms import EventNotificationForm, EventNotificationInline
+from office.base.event_notification_forms import (
+    CHOICE_WORDS,
+    EventNotificationForm,
+    EventNotificationInline,
+)
 from office.base.form_fields import LinesField, value_words
-from office.base.labels import RULE_WORDS
+from office.base.labels import GRAPH_WORDS, RULE_WORDS
 from office.base.model_admin import (
+    ALL_EDITS,
     AppChoiceAdmin,
     AppFilter,
+    ChoiceFilter,
     DaysFilter,
+    DeletedFilter,
     HistoryAdmin,
     OfficeAdmin,
     OfficeInline,
@@ -65,62 +69,28 @@ from office.base.model_admin import (
 )
 from office.base.model_admin_pages import Row
 from office.base.permissions import visible_resources
+from office.base.rule_rows import rule_text, rule_words
 from office.base.scope import is_allowed, read_once, scope_of
-from office.base.weekly_hours import hours_of_rules, weekly_rules
+from office.base.weekly_hours import hours_of_rules
 from office.calendars.sync_status import provider_words
-from office.resources.project_form import NewProjectForm, ProjectForm
-from office.resources.resource_form import NewResourceForm, ResourceForm, stored_rules
-from office.resources.rule_forms import (
-    DATE_RULES,
-    ConstraintForm,
-    ConstraintFormSet,
-    DateRuleForm,
+from office.resources.bulk_edit import BulkEditPages
+from office.resources.project_form import DEFAULT_GRAPH, NewProjectForm, ProjectForm
+from office.resources.project_resources import (
     ProjectResourceForm,
     ProjectResourceFormSet,
+    WeightedResourceForm,
+    stored_weight,
+)
+from office.resources.requirements_field import requirement_lines
+from office.resources.resource_form import (
+    NewResourceForm,
+    NewScheduleForm,
+    ResourceForm,
+    ScheduleForm,
+    stored_rules,
 )
 
 MAX_OFFERED = 50
-
-
-class ConstraintInline(OfficeInline[Constraint]):
-    """Ordered rules with a live preview of unsaved changes (office/static/office/rules.js)."""
-
-    model = Constraint
-    form = ConstraintForm
-    formset = ConstraintFormSet
-    verbose_name = "rule"
-    verbose_name_plural = "Rules"
-    fields = ("name", "day", "start", "end", "position")
-    ordering_field = "position"
-    hide_ordering_field = True
-    hide_title = True
-    template_after = "office/rules_picture.html"
-    readonly_fields = ("rule",)
-
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Show rules in words to accounts that may not change them."""
-        if self.has_change_permission(request, obj):
-            return self.fields
-        return tuple("rule" if name == "name" else name for name in self.fields)
-
-    @display(description="Rule")
-    def rule(self, row: Constraint) -> str:
-        return RULE_WORDS.get(row.name, row.name)
-
-    class Media:
-        css = {"all": ("office/time.css",)}
-        js = ("office/rows.js", "office/rules.js")
-
-
-class DateRuleInline(ConstraintInline):
-    """The rules of a resource that its weekly hours can't say."""
-
-    form = DateRuleForm
-    verbose_name = "date"
-    verbose_name_plural = "Dates off and other dates"
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Constraint]:
-        return super().get_queryset(request).filter(name__in=DATE_RULES)
 
 
 class CalendarLineForm(ChangesForm):
@@ -188,10 +158,23 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
     change_form_template = "office/parts_form.html"
     add_form: ClassVar[type[ApiForm]]
     parts: ClassVar[tuple[tuple[str, type[PageScopedInline] | None], ...]]
+    # The part with a preview of the rules (office/static/office/rules.js).
+    preview_part: ClassVar[str] = ""
 
     class Media:
-        css = {"all": ("office/forms.css",)}
-        js = ("office/rows.js", "office/json.js", "office/forms.js", "office/copy.js")
+        css = {"all": ("office/forms.css", "office/time.css")}
+        js = (
+            *("office/rows.js", "office/json.js", "office/forms.js", "office/copy.js"),
+            "office/rules.js",
+        )
+
+    @display(description="created", ordering="created_at")
+    def created(self, row: Any) -> str:
+        return moment_words(row.created_at)
+
+    @display(description="deleted")
+    def deleted(self, row: Any) -> str:
+        return moment_words(row.deleted_at)
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
@@ -236,6 +219,7 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
                 "id": f"part-{slugify(title)}",
                 "fieldset": fieldsets.get(title),
                 "rows": rows.get(inline) if inline else None,
+                "has_preview": title == self.preview_part,
             }
 
     def response_add(
@@ -251,20 +235,42 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
         raise NotImplementedError
 
 
+class OpeningHoursAdmin(AppOwnedAdmin[Row]):
+    """Hours and dates for accounts that may not change them."""
+
+    preview_part = "Dates"
+
+    @display(description="Weekly hours")
+    def hours(self, row: Any) -> str:
+        days = zip(DAY_NAMES, hours_of_rules(stored_rules(row)), strict=True)
+        return format_html_join("", "{}: {}<br>", ((day, text or "closed") for day, text in days))
+
+    @display(description="Dates")
+    def dates(self, row: Any) -> str:
+        return rule_lines(rule for rule in stored_rules(row) if rule.kind not in WEEKLY_KINDS)
+
+
+def rule_lines(rules: Iterable[ConstraintRule]) -> str:
+    texts = (rule_text(render_constraint(rule)) for rule in rules)
+    return format_html_join("", "{}<br>", ((text,) for text in texts))
+
+
 @admin.register(Resource)
-class ResourceAdmin(AppOwnedAdmin[Resource]):
+class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     app_paths = ("app",)
     form = ResourceForm
     add_form = NewResourceForm
-    list_display = ("name", "app", "email", "timezone", "created_at", "deleted_at")
-    list_filter = (("app", AppFilter),)
+    list_display = ("name", "app", "email", "shown_timezone", "created", "deleted")
+    list_filter = (DeletedFilter, ("app", AppFilter))
+    sortable_by = ("name", "created")
     list_select_related = ("app",)
     search_fields = ("name", "email", "id")
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
-    inlines = (DateRuleInline, CalendarInline)
+    inlines = (CalendarInline,)
     fieldsets = (
-        ("Resource", {"fields": ("name", "email", "image", "tags", "app")}),
-        ("Hours", {"fields": ("timezone", "hours")}),
+        ("Resource", {"fields": ("name", "email", "image", "tags", "capacity", "app")}),
+        ("Hours", {"fields": ("timezone", "schedule_id", "hours")}),
+        ("Dates", {"fields": ("dates",)}),
         (
             "Advanced",
             {
@@ -284,10 +290,12 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     parts = (
         ("Resource", None),
         ("Hours", None),
-        ("Dates", DateRuleInline),
+        ("Dates", None),
         ("Calendars", CalendarInline),
         ("Advanced", None),
     )
+    actions = ("change_selected",)
+    actions_list = ("open_bulk_edit",)
     actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
     @action(description="Availability check", url_path="why")
@@ -305,20 +313,14 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     def has_connect_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return is_allowed(request, "availability.add_calendar", None)
 
-    # For accounts that may not change the resource.
-    @display(description="Weekly hours")
-    def hours(self, resource: Resource) -> str:
-        days = zip(DAY_NAMES, hours_of_rules(stored_rules(resource)), strict=True)
-        return format_html_join("", "{}: {}<br>", ((day, text or "closed") for day, text in days))
+    @display(description="time zone")
+    def shown_timezone(self, resource: Resource) -> str:
+        return current_zone_name(resource.timezone)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Resource | None = None) -> Any:
-        """Show tags as text to accounts that may not change them."""
-        fieldsets = super().get_fieldsets(request, obj)
-        if obj is None or self.has_change_permission(request, obj):
-            return fieldsets
-        (title, first), *others = fieldsets
-        names = tuple("shown_tags" if name == "tags" else name for name in first["fields"])
-        return ((title, {**first, "fields": names}), *others)
+    # For accounts that may not change the resource.
+    @display(description="Schedule")
+    def schedule_id(self, resource: Resource) -> str:
+        return resource.schedule.name if resource.schedule else ""
 
     @display(description="Tags")
     def shown_tags(self, resource: Resource) -> str:
@@ -336,22 +338,6 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
             return create_resource(app=row.app, given=form.given)[0]
         return change_resource(row, form.given)
 
-    def save_related(
-        self, request: HttpRequest, form: ResourceForm, formsets: Any, change: bool
-    ) -> None:
-        super().save_related(request, form, formsets, change)
-        for dates in formsets:
-            is_changed = "hours" in form.changed_data or dates.has_changed()
-            if isinstance(dates, ConstraintFormSet) and is_changed:
-                weekly = [
-                    render_constraint(rule) for rule in weekly_rules(stored_rules(form.instance))
-                ]
-                if "hours" in form.changed_data:
-                    weekly = form.cleaned_data["hours"]
-                change_resource(
-                    form.instance, {"availability_constraints": checked(weekly + dates.rules())}
-                )
-
     def created_words(self, row: Resource) -> SafeString:
         return format_html(
             '{} was added. Next: <a href="{}?resources={}">create a project</a> that customers'
@@ -362,12 +348,56 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
         )
 
 
-def checked(rules: list[dict[str, Any]]) -> ConstraintRules:
-    """Parse the API's constraints. Raises Invalid."""
-    try:
-        return parse_constraints(rules)
-    except ConstraintError as error:
-        raise Invalid({"availability_constraints": next(iter(error.errors.values()))}) from error
+@admin.register(Schedule)
+class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
+    """Hours that several resources share."""
+
+    app_paths = ("app",)
+    form = ScheduleForm
+    add_form = NewScheduleForm
+    list_display = ("name", "app", "shown_rules", "created")
+    list_filter = (("app", AppFilter),)
+    sortable_by = ("name", "created")
+    list_select_related = ("app",)
+    search_fields = ("name", "id")
+    readonly_fields = ("used_by", "id", "created_at", "updated_at")
+    inlines = ()
+    fieldsets = (
+        ("Schedule", {"fields": ("name", "used_by", "app")}),
+        ("Hours", {"fields": ("hours",)}),
+        ("Dates", {"fields": ("dates",)}),
+        ("Advanced", {"classes": ("collapse",), "fields": ("id", "created_at", "updated_at")}),
+    )
+    parts = (("Schedule", None), ("Hours", None), ("Dates", None), ("Advanced", None))
+
+    @display(description="rules")
+    def shown_rules(self, row: Schedule) -> str:
+        """The kinds of the rules, in words."""
+        names = (name for rule in row.availability_constraints for name in rule)
+        return ", ".join(dict.fromkeys(RULE_WORDS.get(name, name) for name in names))
+
+    @display(description="Used by")
+    def used_by(self, row: Schedule) -> str:
+        """The first resources, linked."""
+        rows = row.resources.filter(deleted_at=None).order_by("name", "id")
+        first = list(rows[: MAX_OFFERED + 1])
+        links = (
+            (reverse("admin:availability_resource_change", args=[resource.pk]), resource.name)
+            for resource in first[:MAX_OFFERED]
+        )
+        names = format_html_join(", ", '<a href="{}" class="office-link">{}</a>', links)
+        more = ", …" if len(first) > MAX_OFFERED else ""
+        return format_html("{}{}", names, more) if first else "no resource yet"
+
+    def save_row(
+        self, request: HttpRequest, row: Schedule, form: ScheduleForm, *, is_new: bool
+    ) -> Schedule:
+        if is_new:
+            return create_schedule(app=row.app, given=form.given)
+        return change_schedule(row, form.given)
+
+    def created_words(self, row: Schedule) -> SafeString:
+        return format_html("{} was added. Select it on the pages of resources.", row.name)
 
 
 @admin.register(Event)
@@ -399,20 +429,35 @@ class HoldAdmin(ReadOnlyAdmin[Hold]):
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
     search_fields = ("resource__name", "id", "client_address")
+    sortable_by = ()
+
+    def row_title(self, row: Hold) -> str:
+        return f"{row.resource} until {moment_words(row.expires_at)}"
 
 
 class ProjectResourceInline(OfficeInline[ProjectResource]):
     model = ProjectResource
-    form = ProjectResourceForm
+    form = WeightedResourceForm
     formset = ProjectResourceFormSet
     verbose_name = "resource"
     verbose_name_plural = "Who can be booked"
-    fields = ("resource", "position")
+    fields = ("resource", "weight", "position")
     ordering_field = "position"
     hide_ordering_field = True
     hide_title = True
     extra = 0
     autocomplete_fields = ("resource",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProjectResource]:
+        return super().get_queryset(request).select_related("resource")
+
+    @display(description="Weight in fair turns")
+    def weight(self, row: ProjectResource) -> int | None:
+        return stored_weight(row.project, row.resource_id)
+
+    def _may(self, request: HttpRequest, what: str, obj: Any) -> bool:
+        """Requirements of a project determine its resources: nobody may change these."""
+        return not (obj and obj.requires) and super()._may(request, what, obj)
 
 
 class ProjectNotificationInline(EventNotificationInline):
@@ -425,12 +470,14 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     app_paths = ("app",)
     form = ProjectForm
     add_form = NewProjectForm
-    list_display = ("name", "slug", "app", "created_at", "deleted_at")
-    list_filter = (("app", AppFilter),)
+    list_display = ("name", "kind", "slug", "app", "created", "deleted")
+    list_filter = (DeletedFilter, ("app", AppFilter))
+    sortable_by = ("name", "created")
     list_select_related = ("app",)
     search_fields = ("name", "slug", "id")
     readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
-    inlines = (ProjectResourceInline, ConstraintInline, ProjectNotificationInline)
+    inlines = (ProjectResourceInline, ProjectNotificationInline)
+    preview_part = "Rules"
     fieldsets = (
         (
             "Service",
@@ -441,17 +488,25 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             {
                 "fields": (
                     "length",
+                    "lengths",
                     "timeslot_increments",
                     "buffer",
+                    "buffer_before",
+                    "buffer_after",
                     "notice",
                     "horizon",
                     "max_per_day",
+                    "max_per_week",
+                    "max_per_month",
+                    "max_per_customer_per_day",
+                    "max_open_per_customer",
                     "ignore_all_day_events",
                     "check_external",
                 )
             },
         ),
-        ("Who", {"fields": ("mode",)}),
+        ("Who", {"fields": ("mode", "requirements")}),
+        ("Rules", {"fields": ("rules",)}),
         ("Questions", {"fields": ("questions", "public_customers")}),
         (
             "Policies",
@@ -477,6 +532,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                     "slug",
                     "submit_button",
                     "success_message",
+                    "redirect_url",
+                    "embed_origins",
+                    "choose_resource",
                     "verify_email",
                     "language",
                     "reservation_time",
@@ -504,13 +562,26 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         ("Service", None),
         ("Times", None),
         ("Who", ProjectResourceInline),
-        ("Rules", ConstraintInline),
+        ("Rules", None),
         ("Questions", None),
         ("Policies", None),
         ("Booking page", None),
         ("Reminders", ProjectNotificationInline),
         ("Advanced", None),
     )
+
+    @display(description="kind")
+    def kind(self, project: Project) -> str:
+        graph = str(project.booking.get("graph") or DEFAULT_GRAPH)  # a stored one may be anything
+        return GRAPH_WORDS.get(graph, graph)
+
+    @display(description="Rules")
+    def rules(self, project: Project) -> str:
+        return rule_lines(stored_rules(project))
+
+    @display(description="Several resources at once")
+    def requirements(self, project: Project) -> str:
+        return format_html_join("", "{}<br>", ((line,) for line in requirement_lines(project)))
 
     @display(description="Address of the page")
     def page_address(self, project: Project) -> SafeString:
@@ -519,6 +590,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             ' aria-label="Address of the page" class="office-input">'
             '<button type="button" class="office-button office-default" data-copy="page-address">'
             'Copy</button> <a href="{0}" target="_blank" rel="noopener">Open the page</a>'
+            ' <a href="{0}/embed" target="_blank" rel="noopener">Show it in your web site</a>'
             '<span id="copied" role="status"></span></span>{1}',
             page_url(project),
             "" if project.is_published else "The page is not published.",
@@ -581,10 +653,15 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         for rows in formsets:
             if not rows.has_changed():
                 continue
-            if isinstance(rows, ConstraintFormSet):
-                given["availability_constraints"] = checked(rows.rules())
-            elif isinstance(rows, ProjectResourceFormSet):
+            if isinstance(rows, ProjectResourceFormSet):
+                if form.instance.requires:
+                    continue
                 given["resources"] = rows.resource_ids()
+                weights = rows.weights(form.instance)
+                stored = form.instance.availability.get("weights") or {}
+                if weights != stored:
+                    patch = patch_of(stored, weights)
+                    given["availability"] = {"weights": patch if weights else None}
             elif rows.new_objects and "replaces_notifications" not in form.changed_data:
                 given["replaces_notifications"] = True
         if given:
@@ -611,31 +688,54 @@ def page_url(project: Project) -> str:
     return f"{settings.PUBLIC_URL}/book/{quote(project.slug)}"
 
 
+def shown_form(project: Project) -> ProjectForm:
+    """Return the form that all fields of a page read: it runs queries."""
+    cached = vars(project)
+    if "shown_form" not in cached:
+        cached["shown_form"] = ProjectForm(instance=project)
+    return cached["shown_form"]
+
+
 def shown_field(name: str) -> Callable[..., str]:
     """Return the display function of a field, for accounts that may not change the project."""
 
     @display(description=ProjectForm.base_fields[name].label)
     def show(self: ProjectAdmin, project: Project) -> str:
-        form = ProjectForm(instance=project)
+        form = shown_form(project)
         return value_words(form.fields[name], form.get_initial_for_field(form.fields[name], name))
 
     return show
 
 
-for _name in ProjectForm.declared_fields:
+for _name in ProjectForm.declared_fields.keys() - {"rules", "requirements"}:
     setattr(ProjectAdmin, _name, shown_field(_name))
+
+
+class RuleFilter(ChoiceFilter):
+    title = "rule"
+    parameter_name = "name"
+    options = tuple(RULE_WORDS.items())
 
 
 @admin.register(Constraint)
 class ConstraintAdmin(HistoryAdmin[Constraint]):
+    """Rules are changed on the page of their resource or project."""
+
     app_paths = ("resource__app", "project__app")
-    list_display = ("name", "day", "start", "end", "resource", "project")
-    list_filter = ("name",)
+    never = ALL_EDITS
+    list_display = ("shown_rule", "resource", "project")
+    list_filter = (RuleFilter,)
+    sortable_by = ()
     list_select_related = ("resource", "project")
     search_fields = ("resource__name", "project__name")
-    autocomplete_fields = ("resource", "project")
-    form = ConstraintForm
-    fields = ("resource", "project", "position", "name", "day", "start", "end")
+    fields = ("shown_rule", "resource", "project")
+
+    @display(description="rule")
+    def shown_rule(self, row: Constraint) -> str:
+        return rule_words(row)
+
+    def row_title(self, row: Constraint) -> str:
+        return rule_words(row)
 
 
 @admin.register(ProjectResource)
@@ -651,9 +751,15 @@ class ProjectResourceAdmin(OfficeAdmin[ProjectResource]):
 @admin.register(ProjectNotification)
 class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
     app_paths = ("project__app",)
-    list_display = ("project", "type", "when_time", "when_unit", "when_type")
+    list_display = ("project", "reminder")
     list_select_related = ("project",)
+    sortable_by = ()
     search_fields = ("project__name",)
     autocomplete_fields = ("project",)
     form = EventNotificationForm
     fields = ("project", *EventNotificationForm.Meta.fields)
+    words = CHOICE_WORDS
+
+    @display(description="reminder")
+    def reminder(self, row: ProjectNotification) -> str:
+        return str(row)

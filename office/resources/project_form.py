@@ -15,15 +15,22 @@ from unfold.widgets import (
 )
 
 from availability.models import Project, Resource
+from availability.requirements import load_requirements
 from availability.serializers.projects import (
     MAX_PUBLIC_CUSTOMERS,
     NewProjectSerializer,
     ProjectSerializer,
 )
+from common.errors import Invalid
 from office.base.api_forms import ApiForm, choice_field, switch_field
-from office.base.form_fields import DurationField, json_field
+from office.base.form_fields import DurationField, DurationListField, LinesField, json_field
 from office.base.labels import GRAPH_WORDS, language_names
+from office.base.rule_rows import KINDS
 from office.resources.questions import QuestionsField, questions_of, rows_of
+from office.resources.requirements_field import CHECK_ROWS, RequirementsField
+from office.resources.resource_form import stored_rules
+from office.resources.rules_field import RulesField, rules_of
+from office.resources.rules_field import rows_of as rule_rows_of
 
 USUAL_LENGTH = "1 hour"
 # The first unit is that of an empty field.
@@ -43,6 +50,7 @@ GRAPH_HELP: Mapping[str, str] = {
 MODE_WORDS: Mapping[str, str] = {
     "roundrobin_random": "Anyone who is free: each booking goes to one of them at random (default)",
     "roundrobin_prioritized": "In order: each booking goes to the first who is free",
+    "roundrobin_fair": "Fair turns: each booking goes to whoever is furthest behind their share",
     "mutual": "Everyone together: only times when all are free, and all are booked",
     "exclusive": "One of several: times when at least one is free, each with all who are free",
 }
@@ -109,14 +117,22 @@ class ProjectForm(ApiForm):
         "payment_url": "booking.payment_url",
         "rescheduling_url": "booking.rescheduling_url",
         "length": "availability.length",
+        "lengths": "availability.lengths",
         "timeslot_increments": "availability.timeslot_increments",
         "buffer": "availability.buffer",
+        "buffer_before": "availability.buffer_before",
+        "buffer_after": "availability.buffer_after",
         "notice": "availability.from",
         "horizon": "availability.to",
         "mode": "availability.mode",
+        "requirements": "requires",
         "ignore_all_day_events": "availability.ignore_all_day_events",
         "round_to_nearest_hour": "availability.round_to_nearest_hour",
         "max_per_day": "settings.max_per_day",
+        "max_per_week": "settings.max_per_week",
+        "max_per_month": "settings.max_per_month",
+        "max_per_customer_per_day": "settings.max_per_customer_per_day",
+        "max_open_per_customer": "settings.max_open_per_customer",
         "min_cancel_time": "settings.min_cancel_time",
         "min_reschedule_time": "settings.min_reschedule_time",
         "max_reschedules": "settings.max_reschedules",
@@ -127,6 +143,9 @@ class ProjectForm(ApiForm):
         "check_external": "settings.check_external",
         "published": "settings.published",
         "public_customers": "settings.public_customers",
+        "choose_resource": "settings.choose_resource",
+        "redirect_url": "settings.redirect_url",
+        "embed_origins": "settings.embed_origins",
         "verify_email": "settings.verify_email",
         "language": "settings.language",
     }
@@ -135,6 +154,11 @@ class ProjectForm(ApiForm):
         "ui": ("other_ui", *PAGE_TEXTS),
         "meta": ("meta",),
     }
+
+    def _is_sent(self, name: str, value: Any) -> bool:
+        # A new `buffer` would replace both sides.
+        is_side = name in ("buffer_before", "buffer_after") and value not in ("", None)
+        return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
 
     # Service
     graph = radio_field("Kind", {}, DEFAULT_GRAPH)
@@ -157,6 +181,11 @@ class ProjectForm(ApiForm):
         help_text="How long a booking takes. Default: 1 hour.",
         more={WHOLE: "all of the free time"},
     )
+    lengths = DurationListField(
+        label="Lengths to choose from",
+        help_text="For customers, such as 30 minutes, 1 hour. The length above must be one of them."
+        " Default: that length alone.",
+    )
     timeslot_increments = DurationField(
         label="Starts every",
         help_text="The distance between start times, such as every 15 minutes. Default: one booking"
@@ -165,6 +194,14 @@ class ProjectForm(ApiForm):
     buffer = DurationField(
         label="Buffer",
         help_text="Free time before and after each booking and event. Default: none.",
+    )
+    buffer_before = DurationField(
+        label="Buffer before",
+        help_text="Free time before each booking, if it differs. Default: the buffer above.",
+    )
+    buffer_after = DurationField(
+        label="Buffer after",
+        help_text="Free time after each booking, if it differs. Default: the buffer above.",
     )
     notice = DurationField(
         label="Minimum notice",
@@ -180,7 +217,25 @@ class ProjectForm(ApiForm):
     max_per_day = number_field(
         "Bookings per day", "For each resource, through this project. Default: no limit."
     )
+    max_per_week = number_field(
+        "Bookings per week", "For each resource, Monday to Sunday. Default: no limit."
+    )
+    max_per_month = number_field(
+        "Bookings per month", "For each resource and calendar month. Default: no limit."
+    )
+    max_per_customer_per_day = number_field(
+        "Bookings per day and customer", "For each e-mail address. Default: no limit."
+    )
+    max_open_per_customer = number_field(
+        "Upcoming bookings per customer", "For each e-mail address. Default: no limit."
+    )
     mode = radio_field("Who gets the booking", MODE_WORDS, DEFAULT_MODE)
+    requirements = RequirementsField(
+        label="Several resources at once",
+        help_text="What each booking needs, such as a dentist and a room: one row each. The"
+        " resources of the project are then those of the rows, and “Who gets the booking” does not"
+        " count. Clear a row to remove it. Default: one resource.",
+    )
     ignore_all_day_events = switch_field(
         "Ignore all-day events",
         "All-day events in calendars, such as birthdays, do not block time. Default: they do.",
@@ -189,6 +244,13 @@ class ProjectForm(ApiForm):
         "Check connected calendars live",
         "Asks the calendars' servers once more before each booking, for at most 3 seconds. Default:"
         " the last sync counts.",
+    )
+
+    # Rules
+    rules = RulesField(
+        KINDS,
+        label="Rules",
+        help_text="They narrow the hours of the project's resources. Default: no rules.",
     )
 
     # Questions
@@ -253,6 +315,19 @@ class ProjectForm(ApiForm):
         "Message after booking",
         "%s stands for the customer's e-mail address. Default: a message is on its way.",
     )
+    choose_resource = switch_field(
+        "Customers choose the person",
+        "They can also choose anyone. Default: the service chooses.",
+    )
+    redirect_url = text_field(
+        "Page after booking",
+        "The address of your own page; the booking's id is added. Default: the booking page shows"
+        " the booking.",
+    )
+    embed_origins = LinesField(
+        label="Web sites that embed the page",
+        help_text="Such as https://shop.example. Separate them with Enter. Default: any.",
+    )
     verify_email = switch_field(
         "Verify e-mail addresses",
         "Customers enter a code that is sent to them before the booking is made. Default: off.",
@@ -295,6 +370,8 @@ class ProjectForm(ApiForm):
         if "language" in self.fields:
             names = {"": "The app's language (default)", **language_names()}
             choice_field(self, "language").choices = list(names.items())
+        if "requirements" in self.fields:
+            cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
         availability = project.availability
         if "length" in availability and availability["length"] is None:
             self.initial["length"] = WHOLE
@@ -310,6 +387,8 @@ class ProjectForm(ApiForm):
         self.initial.update({name: _text(texts.get(name)) for name in PAGE_TEXTS})
         self.initial["other_ui"] = other_ui(project.ui)
         self.initial["questions"] = rows_of(project.customer_fields)
+        if not self.is_new:
+            self.initial["rules"] = rule_rows_of(stored_rules(project))
 
     def clean_slug(self) -> str:
         slug = self.cleaned_data["slug"]
@@ -326,7 +405,20 @@ class ProjectForm(ApiForm):
         if "replaces_notifications" in self.changed_data:
             replaces = {"replaces_notifications": values["replaces_notifications"]}
             self.given = {**self.given, **replaces}
+        if "rules" in self.changed_data and "rules" in values:
+            self.given = {**self.given, "availability_constraints": rules_of(values["rules"])}
+        self._check_requirements(values)
         return values
+
+    def _check_requirements(self, values: Mapping[str, Any]) -> None:
+        """Report at their fields what the service would refuse."""
+        if values.get("requirements") and values.get("length") == WHOLE:
+            self.add_error("length", "Must be a duration: bookings need several resources.")
+        try:
+            load_requirements(self.instance.app_id, self.given.get("requires") or ())
+        except Invalid as error:
+            for path, faults in error.fields["errors"].items():
+                self.add_path_faults("requirements", path.split(".")[1:], faults)
 
     def serializer_context(self) -> dict[str, Any]:
         return {"project": self.instance}
@@ -338,6 +430,8 @@ class ProjectForm(ApiForm):
             return {"yes": True, "no": False}.get(value)
         if name == "public_customers":
             return int(value) if value else None
+        if name == "embed_origins":
+            return value.splitlines() or None
         return super().api_value(name, value)
 
     def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -359,6 +453,11 @@ class ProjectForm(ApiForm):
             title = titles.get(steps[0]) or steps[0].replace("_", " ")
             faults = [f"{title}: {fault}" for fault in faults]
             steps = []
+        if field == "requirements" and len(steps) > 1:
+            column = "tags" if "tags" in steps else "resources" if "any_of" in steps else steps[1]
+            rows = cast(RequirementsField, self.fields["requirements"])
+            rows.add_fault(int(steps[0]), column, faults)
+            steps, faults = [], [] if "requirements" in self.errors else [CHECK_ROWS]
         super().add_path_faults(field, steps, faults)
 
 

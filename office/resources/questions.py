@@ -60,7 +60,7 @@ class QuestionsWidget(TemplateWidget):
         return ""
 
 
-class HiddenRows(forms.HiddenInput):
+class HiddenRowsInput(forms.HiddenInput):
     def format_value(self, value: Any) -> str:
         return json.dumps(read_rows(value))
 
@@ -68,7 +68,7 @@ class HiddenRows(forms.HiddenInput):
 class QuestionsField(forms.Field):
     """Rows of questions; the value: the rows."""
 
-    hidden_widget = HiddenRows
+    hidden_widget = HiddenRowsInput
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, widget=QuestionsWidget(), **kwargs)

@@ -4,27 +4,87 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from unfold.widgets import UnfoldAdminSelectWidget
 
-from availability.core.constraints import ConstraintError, ConstraintRules, parse_constraints
-from availability.models import Resource
-from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
-from office.base.api_forms import ApiForm
+from availability.core.constraints import (
+    ConstraintError,
+    ConstraintRules,
+    parse_constraints,
+    render_constraint,
+)
+from availability.models import Project, Resource, Schedule
+from availability.serializers.resources import (
+    NewResourceSerializer,
+    NewScheduleSerializer,
+    ResourceSerializer,
+    ScheduleSerializer,
+)
+from common.errors import Invalid
+from office.base.api_forms import ApiForm, choice_field
 from office.base.form_fields import LinesField, ZoneField, json_field
-from office.base.weekly_hours import hours_of_rules
+from office.base.rule_rows import DATE_KINDS
+from office.base.weekly_hours import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.resources.hours_field import NEW_HOURS, HoursField
+from office.resources.rules_field import RulesField, rows_of, rules_of
+
+MAX_SCHEDULES = 200  # to choose from
 
 
-class ResourceForm(ApiForm):
+class OpeningHoursForm(ApiForm):
+    """Weekly hours and dates, which together are the constraints of a resource or schedule."""
+
+    hours = HoursField(
+        label="Weekly hours",
+        help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed.",
+    )
+    dates = RulesField(
+        DATE_KINDS,
+        label="Dates",
+        help_text="Days and hours that differ from the weekly hours.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_new:
+            self.initial["hours"] = "\n".join(NEW_HOURS)
+            return
+        rules = stored_rules(self.instance)
+        weekly = weekly_rules(rules)
+        self.initial["hours"] = "\n".join(hours_of_rules(rules))
+        self.initial["dates"] = rows_of(rule for rule in rules if rule not in weekly)
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean()
+        is_changed = {"hours", "dates"} & set(self.changed_data)
+        if self.is_new or not is_changed or {"hours", "dates"} & set(self.errors):
+            return values
+        weekly = values["hours"] if "hours" in self.changed_data else None
+        dates = [render_constraint(rule) for rule in rules_of(values["dates"])]
+        try:
+            rules = parse_constraints(
+                merge_hours_and_dates(stored_rules(self.instance), weekly, dates)
+            )
+        except ConstraintError as error:
+            self.add_error("dates", next(iter(error.errors.values())))
+        else:
+            self.given = {**self.given, "availability_constraints": rules}
+        return values
+
+
+class ResourceForm(OpeningHoursForm):
     serializer_class = ResourceSerializer
-    paths = {"tags": "tags"}
+    paths = {"tags": "tags", "schedule_id": "schedule_id"}
     documents = {"meta": ("meta",)}
 
     timezone = ZoneField(
         label="Time zone", help_text="Type a city or an offset, such as Berlin or +1."
     )
-    hours = HoursField(
-        label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed.",
+    schedule_id = forms.ChoiceField(
+        label="Schedule",
+        help_text="Hours that several resources share. The weekly hours below narrow them:"
+        " 00:00-24:00 leaves them as they are.",
+        required=False,
+        widget=UnfoldAdminSelectWidget,
     )
     tags = LinesField(
         label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
@@ -33,11 +93,20 @@ class ResourceForm(ApiForm):
 
     class Meta:
         model = Resource
-        fields: tuple[str, ...] = ("app", "name", "first_name", "last_name", "email", "image")
-        labels = {"email": "E-mail address", "image": "Picture"}
+        fields: tuple[str, ...] = (
+            "app",
+            "name",
+            "first_name",
+            "last_name",
+            "email",
+            "image",
+            "capacity",
+        )
+        labels = {"email": "E-mail address", "image": "Picture", "capacity": "Capacity"}
         help_texts = {
             "name": "Customers see this name: a person, a room or a thing.",
             "email": "Gets the owner's e-mails about bookings. Default: the app's contact address.",
+            "capacity": "How many bookings may overlap, such as 12 for a pool. Default: 1.",
             "first_name": "For your own programs. Default: none.",
             "last_name": "For your own programs. Default: none.",
             "image": "The https address of a picture, for your own pages. Default: none.",
@@ -45,8 +114,14 @@ class ResourceForm(ApiForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not self.is_new:
-            self.initial["hours"] = "\n".join(hours_of_rules(stored_rules(self.instance)))
+        if "schedule_id" in self.fields:
+            stored = self.instance.schedule
+            self.initial["schedule_id"] = str(stored.pk) if stored else ""
+            rows = Schedule.objects.for_app(self.instance.app_id).order_by("name", "id")
+            offered = dict(rows.values_list("id", "name")[:MAX_SCHEDULES])
+            offered |= {stored.pk: stored.name} if stored else {}
+            choices = [(str(pk), name) for pk, name in offered.items()]
+            choice_field(self, "schedule_id").choices = [("", "None"), *choices]
 
     def clean_email(self) -> str | None:
         email = self.cleaned_data["email"]
@@ -71,14 +146,40 @@ class NewResourceForm(ResourceForm):
     class Meta(ResourceForm.Meta):
         fields: tuple[str, ...] = ("app", "name", "email")
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["hours"] = "\n".join(NEW_HOURS)
+
+class ScheduleForm(OpeningHoursForm):
+    serializer_class = ScheduleSerializer
+
+    class Meta:
+        model = Schedule
+        fields: tuple[str, ...] = ("app", "name")
+        labels = {"name": "Name"}
+        help_texts = {"name": "For the back office, such as Practice hours."}
 
 
-def stored_rules(resource: Resource) -> ConstraintRules:
+class NewScheduleForm(ScheduleForm):
+    """The few fields of a new schedule; its page has the others."""
+
+    serializer_class = NewScheduleSerializer
+    paths = {"hours": "availability_constraints"}
+    asked = ("name", "hours")
+
+
+def stored_rules(owner: Resource | Schedule | Project) -> ConstraintRules:
     """Return the stored rules; none if they were written without the services and are invalid."""
+    if isinstance(owner, Schedule):
+        rules = owner.availability_constraints
+    else:
+        rules = [row.as_json() for row in owner.constraints.all()]
     try:
-        return parse_constraints([row.as_json() for row in resource.constraints.all()])
+        return parse_constraints(rules)
     except ConstraintError:
         return ()
+
+
+def checked(rules: list[dict[str, Any]]) -> ConstraintRules:
+    """Parse the API's constraints. Raises Invalid."""
+    try:
+        return parse_constraints(rules)
+    except ConstraintError as error:
+        raise Invalid({"availability_constraints": next(iter(error.errors.values()))}) from error

@@ -17,35 +17,50 @@ addEventListener("DOMContentLoaded", () => {
   const device = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const isNarrow = matchMedia("(max-width: 48rem)");
   const GONE = /^(cancelled|declined|unpaid)/;
-  const VIEWS = { week: "resourceTimeGridWeek", day: "resourceTimeGridDay" };
+  const VIEWS = { day: "resourceTimeGridDay", week: "resourceTimeGridWeek", month: "dayGridMonth" };
+  const DAY = 24 * 3600 * 1000;
+  const SCREEN = {
+    height: "min(75vh, 54rem)",
+    slotHeight: 32, // two lines of a half hour
+    slotMinTime: "00:00:00",
+    slotMaxTime: "24:00:00",
+    dayMaxEvents: true,
+  };
+  let entries = []; // of the days that are shown
+  let firstDay = ""; // of these
+  const nameOf = (type) => Object.keys(VIEWS).find((name) => VIEWS[name] === type);
 
   zones.value = page.zone === "viewer" ? "viewer" : "";
   const zoneSent = () => (zones.value === "viewer" ? device : "");
   const zoneShown = () => zoneSent() || page.resources[0].zone;
 
   // --- The grid ---------------------------------------------------------------------------------
-  const wanted = VIEWS[page.view] || (isNarrow.matches ? VIEWS.day : VIEWS.week);
+  const wanted = VIEWS[page.view] || (isNarrow.matches || page.resources.length > 1 ? VIEWS.day : VIEWS.week);
   const calendar = EventCalendar.create(grid, {
     view: wanted,
-    date: page.date || today(),
+    date: page.date || (wanted === VIEWS.month ? "" : page.nextWeek) || today(),
     firstDay: 1,
     locale: "en-GB",
     timeZone: offsetNow(),
-    height: "min(75vh, 54rem)",
-    headerToolbar: { start: "prev,next today", center: "title", end: "resourceTimeGridWeek,resourceTimeGridDay" },
-    buttonText: { today: "Today", resourceTimeGridWeek: "Week", resourceTimeGridDay: "Day" },
+    ...SCREEN,
+    headerToolbar: { start: "prev,next today", center: "title", end: Object.values(VIEWS).join() },
+    buttonText: { today: "Today", resourceTimeGridDay: "Day", resourceTimeGridWeek: "Week", dayGridMonth: "Month" },
     columnWidth: width(wanted),
     datesAboveResources: true,
     views: {
       resourceTimeGridWeek: { titleFormat: { day: "numeric", month: "short", year: "numeric" } },
       resourceTimeGridDay: { titleFormat: { weekday: "short", day: "numeric", month: "short", year: "numeric" } },
+      dayGridMonth: {
+        titleFormat: { month: "long", year: "numeric" },
+        dayHeaderFormat: { weekday: "short" },
+        moreLinkContent: ({ num }) => `${num} more`,
+      },
     },
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
     slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
     eventTimeFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
     scrollTime: "07:00:00",
     slotDuration: "00:30:00",
-    slotHeight: 32, // two lines of a half hour
     snapDuration: "00:15:00",
     slotEventOverlap: false,
     nowIndicator: true,
@@ -66,9 +81,15 @@ addEventListener("DOMContentLoaded", () => {
       calendar.unselect();
       if (!allDay) openBook(resource?.id ?? page.resources[0].id, startStr, endStr);
     },
+    dateClick: ({ dateStr, view }) => {
+      if (view.type === VIEWS.month) calendar.setOption("date", dateStr.slice(0, 10)).setOption("view", VIEWS.day);
+    },
     datesSet: ({ startStr, view }) => {
       calendar.setOption("columnWidth", width(view.type));
-      keepAddress({ date: startStr.slice(0, 10), view: view.type === VIEWS.day ? "day" : "week" });
+      const date = view.type === VIEWS.month ? new Intl.DateTimeFormat("sv-SE").format(view.currentStart) : startStr.slice(0, 10);
+      firstDay = date;
+      keepAddress({ date, view: nameOf(view.type) });
+      grid.querySelector(".ec-main")?.scrollTo({ left: 0 });
     },
   });
   describeZones();
@@ -133,6 +154,30 @@ addEventListener("DOMContentLoaded", () => {
     }
   }
 
+  // --- Print ------------------------------------------------------------------------------------
+  // On paper: the whole width, no scrolling, and only the hours of entries, at least 8 to 18.
+  addEventListener("beforeprint", () => {
+    setOptions({ height: "auto", slotHeight: 18, dayMaxEvents: false, columnWidth: undefined, ...printedHours() });
+  });
+  addEventListener("afterprint", () => {
+    setOptions({ ...SCREEN, columnWidth: width(calendar.getOption("view")) });
+  });
+  document.getElementById("cal-print").addEventListener("click", () => print());
+
+  function setOptions(options) {
+    for (const [name, value] of Object.entries(options)) calendar.setOption(name, value);
+  }
+
+  function printedHours() {
+    const hours = entries.filter((event) => !event.allDay).flatMap(({ start, end }) =>
+      start.slice(0, 10) === end.slice(0, 10) ? [hourOf(start), Math.ceil(hourOf(end))] : [0, 24]);
+    return { slotMinTime: { hours: Math.floor(Math.min(8, ...hours)) }, slotMaxTime: { hours: Math.max(18, ...hours) } };
+  }
+
+  function hourOf(reading) {
+    return Number(reading.slice(11, 13)) + Number(reading.slice(14, 16)) / 60;
+  }
+
   // --- Data -------------------------------------------------------------------------------------
   async function ask(address, options) {
     const answer = await fetch(address, { headers: { Accept: "application/json" }, ...options });
@@ -166,11 +211,22 @@ addEventListener("DOMContentLoaded", () => {
       explainClosed(body.data.late);
       if (body.data.cut) tell("Too many entries: select fewer days or resources.");
       grid.dataset.drawn = String(Number(grid.dataset.drawn || 0) + 1);
-      return [...body.data.background, ...events];
+      entries = events;
+      const isMonth = Date.parse(query.get("end")) - Date.parse(query.get("start")) > 7 * DAY;
+      return isMonth ? [...body.data.closed_days.map(shadeDay), ...events.map(fixLength)] : [...body.data.background, ...events];
     } catch (error) {
       tell(`The calendar could not be loaded: ${error.message}`);
       return [];
     }
+  }
+
+  function shadeDay(date) {
+    return { display: "background", allDay: true, start: date, end: date, classNames: ["is-closed"] };
+  }
+
+  // A day of the month has no hours to drag an end to.
+  function fixLength(event) {
+    return { ...event, durationEditable: false };
   }
 
   function list(events) {
@@ -210,12 +266,14 @@ addEventListener("DOMContentLoaded", () => {
     return element;
   }
 
-  function drawEvent({ event, timeText }) {
+  function drawEvent({ event, timeText, view }) {
     if (event.display === "background") return "";
     if (!event.extendedProps.state) return { domNodes: [make("span", "cal-time", timeText)] };
-    const isShort = event.end - event.start < 45 * 60000;
+    const isMonth = view.type === VIEWS.month;
+    const isShort = isMonth || event.end - event.start < 45 * 60000;
     const time = make("span", "cal-time", isShort ? timeText.split("–")[0] : timeText);
-    return { domNodes: [time, document.createTextNode(" "), make("span", "cal-what", event.title)] };
+    const whose = isMonth && page.resources.length > 1 ? ` · ${event.extendedProps.resource}` : "";
+    return { domNodes: [time, document.createTextNode(" "), make("span", "cal-what", event.title + whose)] };
   }
 
   function nameEvent({ el, event }) {
@@ -254,9 +312,10 @@ addEventListener("DOMContentLoaded", () => {
     button.addEventListener("click", () => button.closest("dialog").close());
   }
 
-  function offer(dialog, alternatives, choose) {
+  function offer(dialog, alternatives, choose, otherwise = "") {
     const block = dialog.querySelector(".cal-alternatives");
-    block.hidden = !alternatives?.length;
+    block.hidden = !alternatives?.length && !otherwise;
+    block.querySelector("p").textContent = alternatives?.length ? "Free times:" : otherwise;
     block.querySelector(".cal-choices").replaceChildren(
       ...(alternatives ?? []).map((one) => {
         const button = make("button", "time-button", one.text);
@@ -305,6 +364,7 @@ addEventListener("DOMContentLoaded", () => {
 
   // --- A new booking ----------------------------------------------------------------------------
   const form = book.querySelector("form");
+  let lookUps = 0; // of free times: only the latest counts
   let exact = null; // an alternative that was chosen: its instants, which readings might not tell
 
   function openBook(resourceId, start, end) {
@@ -318,6 +378,39 @@ addEventListener("DOMContentLoaded", () => {
     fitProjects();
     book.showModal();
     form.elements.what.focus();
+    showFreeTimes();
+  }
+
+  function fill(span) {
+    form.elements.start.value = span.wall_start.slice(0, 16);
+    form.elements.end.value = span.wall_end.slice(0, 16);
+    exact = span;
+  }
+
+  // The next free times from the start in the form on, each a button. An empty form gets the first;
+  // a form without an end, or `withLength`, the length of the project.
+  async function showFreeTimes(withLength = false) {
+    const number = ++lookUps;
+    const { resource_id: whose, start, end, anyway, through } = form.elements;
+    const [kind, name] = through.value.split(/:(.*)/);
+    const [first, last] = [start.value, end.value];
+    const length = first && last ? (Date.parse(`${last}Z`) - Date.parse(`${first}Z`)) / 1000 : 0;
+    const query = new URLSearchParams({ resource_id: whose.value, start: first || firstDay || today() });
+    if (length > 0) query.set("length", length);
+    if (kind === "project") query.set("project_id", name);
+    if (anyway.checked) query.set("closed", "1");
+    if (zoneSent()) query.set("zone", zoneSent());
+    const { ok, body } = await ask(`${page.times}?${query}`);
+    if (number !== lookUps) return;
+    const { times, length: seconds } = ok ? body.data : { times: [] };
+    offer(book, times, fill, ok ? "No free time in the next two weeks." : "");
+    if (!ok || start.value !== first || end.value !== last) return;
+    if (!first && times.length) fill(times[0]);
+    if (first && (withLength || length <= 0)) end.value = moved(first, { seconds }).slice(0, 16);
+  }
+
+  if (new URLSearchParams(location.search).has("new") && page.resources.length) {
+    openBook(page.resources[0].id, "", "");
   }
 
   function fitProjects() {
@@ -330,6 +423,9 @@ addEventListener("DOMContentLoaded", () => {
   }
 
   form.elements.resource_id.addEventListener("change", fitProjects);
+  for (const name of ["resource_id", "through", "start", "end", "anyway"]) {
+    form.elements[name].addEventListener("change", () => showFreeTimes(name === "through"));
+  }
   for (const name of ["start", "end"]) {
     form.elements[name].addEventListener("input", () => { exact = null; });
   }
@@ -371,12 +467,13 @@ addEventListener("DOMContentLoaded", () => {
     const words = answer.errors ? others.map(([path, messages]) => `${path}: ${messages.join(" ")}`)
       : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
     showErrors({ ...(answer.errors ?? {}), "": words });
-    offer(book, answer.alternatives, (one) => {
-      fields.start.value = one.wall_start.slice(0, 16);
-      fields.end.value = one.wall_end.slice(0, 16);
-      exact = one;
-      submitBooking();
-    });
+    lookUps += 1;
+    if (answer.alternatives) {
+      offer(book, answer.alternatives, (span) => {
+        fill(span);
+        submitBooking();
+      });
+    }
     book.querySelector("[data-error]:not([hidden])")?.scrollIntoView({ block: "nearest" });
   }
 

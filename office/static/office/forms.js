@@ -59,6 +59,39 @@ addEventListener("DOMContentLoaded", () => {
     list.querySelectorAll("[data-row]").forEach(begin);
   }
 
+  // --- What a booking needs at once -------------------------------------------------------------
+  for (const list of document.querySelectorAll("[data-rows=requirement]")) {
+    const model = list.querySelector("[data-blank]").cloneNode(true);
+    const rows = () => [...list.querySelectorAll("[data-row]:not([data-blank])")];
+    let count = list.querySelectorAll("[data-row]").length;
+
+    const begin = (row) => {
+      if (row.hasAttribute("data-blank")) row.addEventListener("input", () => fill(row), { once: true });
+      else addButtons(row);
+    };
+    const addButtons = (row) => {
+      const place = row.querySelector("[data-row-buttons]");
+      window.officeRows.addMoveButtons(place, row, { noun: "row", rows, moved: () => changed(row.querySelector("input")) });
+      place.append(
+        window.officeRows.makeButton("✕", "Remove this row", () => {
+          row.remove();
+          list.querySelector("[data-blank] input").focus();
+        }),
+      );
+    };
+    // The order of the rows on the page counts, not their numbers.
+    const fill = (row) => {
+      row.removeAttribute("data-blank");
+      addButtons(row);
+      const next = model.cloneNode(true);
+      for (const field of next.querySelectorAll("input")) field.name = field.name.replace(/-\d+-/, `-${count}-`);
+      count += 1;
+      list.append(next);
+      begin(next);
+    };
+    list.querySelectorAll("[data-row]").forEach(begin);
+  }
+
   // --- Tags -------------------------------------------------------------------------------------
   for (const area of document.querySelectorAll("textarea[data-chips]")) {
     const place = document.createElement("div");
@@ -126,4 +159,14 @@ addEventListener("DOMContentLoaded", () => {
     document.addEventListener("formset:added", (event) => group.contains(event.target) && begin(event.target.closest("tbody") ?? event.target));
     group.closest("form").addEventListener("submit", number);
   }
+
+  // --- Tables -----------------------------------------------------------------------------------
+  // The theme's tables name their columns, not their fields.
+  const nameFields = (place) => {
+    for (const field of place.querySelectorAll("td[data-label] :is(input:not([type=hidden]), select, textarea)")) {
+      if (!field.labels?.length) field.ariaLabel ||= field.closest("td").dataset.label;
+    }
+  };
+  nameFields(document);
+  document.addEventListener("formset:added", (event) => nameFields(event.target));
 });

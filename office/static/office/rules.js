@@ -1,43 +1,50 @@
-// The rules of a resource or project: each row shows the fields that its kind uses, rows move by
-// keyboard too, and a picture shows what the rules come to before they are saved. What a rule
-// means, and whether it is right, the server says.
+// The rules of a resource, schedule or project: each row shows the fields that its kind uses, and a
+// preview shows the effect before the rules are saved: two weeks, and a year of exceptions. The
+// server parses the rows.
 "use strict";
 
 addEventListener("DOMContentLoaded", () => {
   const picture = document.querySelector(".rules-picture");
-  const group = picture?.closest("[data-inline-type]");
-  const form = group?.closest("form");
-  if (!group || !form) return;
+  const form = picture?.closest("form");
+  if (!form) return;
 
-  const USES = { day: ["day"], hours: ["start", "end"], day_and_time: ["day", "start", "end"], period: ["start", "end"], weekdays: [], weekends: [] };
   const WALL = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?))?$/;
-  const FIELDS = ["day", "start", "end"];
+  const DATED = /_(period|recurring)$/;
+  const DAY = 86400000;
+  const editor = form.querySelector("[data-rules]");
+  const uses = JSON.parse(editor?.dataset.uses ?? "{}");
   const zone = form.querySelector("#id_timezone");
+  const schedule = form.querySelector("#id_schedule_id");
   const shown = picture.querySelector(".rules-shown");
   const hours = [...form.querySelectorAll("[data-hours] input")];
-  const isEditable = !!group.querySelector("select[name$=-name]");
   let timer = 0;
   let running = null;
 
-  const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")];
-  const field = (row, name) => row.querySelector(`[name$="-${name}"]`);
-  const nounOf = (row) => field(row, "name").value.replace(/^(allow|block)_/, "");
-  const isGone = (row) => field(row, "DELETE")?.checked;
+  const rows = () => [...editor.querySelectorAll("[data-rule]")];
+  const field = (row, column) => row.querySelector(`[data-column=${column}]`);
+  const kindOf = (row) => field(row, "kind").value;
 
-  // --- Fields that fit --------------------------------------------------------------------------
+  // --- Rows -------------------------------------------------------------------------------------
   function fit(row) {
-    const noun = nounOf(row);
-    const used = USES[noun] ?? [];
-    for (const name of FIELDS) {
-      field(row, name).closest("td").classList.toggle("rule-unused", !used.includes(name));
+    const used = kindOf(row) ? [...uses[kindOf(row)], "label"] : [];
+    for (const input of row.querySelectorAll("label [data-column]:not([data-column=kind])")) {
+      const isUsed = used.includes(input.dataset.column);
+      input.closest("label").hidden = !isUsed;
+      input.disabled = !isUsed;
     }
-    for (const name of ["start", "end"]) fitTime(field(row, name), noun);
+    const categories = field(row, "categories");
+    categories.disabled = kindOf(row) !== "block_holidays" || !categories.value;
+    for (const column of ["start", "end"]) fitTime(field(row, column), kindOf(row));
+    if (used.includes("country") && field(row, "country").options.length < 2) {
+      field(row, "country").replaceChildren(editor.querySelector("[data-countries]").content.cloneNode(true));
+    }
+    field(row, "hours").placeholder = kindOf(row) === "replace_day" ? "Closed" : "10:00-14:00";
   }
 
-  function fitTime(input, noun) {
+  function fitTime(input, kind) {
     const value = input.value;
     const matched = WALL.exec(value);
-    if (noun === "period") {
+    if (DATED.test(kind)) {
       if (/^[\d:]{0,5}$/.test(value)) input.value = "";
       // An instant that carries its offset stays as it was written.
       if (!input.value || matched) {
@@ -49,40 +56,63 @@ addEventListener("DOMContentLoaded", () => {
     }
     input.type = "text";
     if (matched) input.value = "";
-    input.placeholder = input.name.endsWith("-start") ? "9 or 09:30" : "17 or 24";
-    input.inputMode = "text";
+    input.placeholder = input.dataset.column === "start" ? "9 or 09:30" : "17 or 24";
   }
 
-  // --- Order ------------------------------------------------------------------------------------
-  function number() {
-    rows().forEach((row, position) => {
-      const input = field(row, "position");
-      if (field(row, "name").value) input.value = position;
+  async function offerRegions(row) {
+    const region = field(row, "subdivision");
+    const country = field(row, "country").value;
+    region.replaceChildren(new Option("the whole country", ""));
+    if (!country) return;
+    const response = await fetch(`${picture.dataset.regions}?country=${encodeURIComponent(country)}`);
+    const { data } = await response.json();
+    if (field(row, "country").value !== country) return;
+    region.append(...data.regions.map(({ code, name }) => new Option(name, code)));
+  }
+
+  function begin(row) {
+    fit(row);
+    row.querySelector("[data-row-buttons]").append(
+      window.officeRows.makeButton("✕", "Remove this rule", () => {
+        row.remove();
+        editor.querySelector("[data-add]").focus();
+        drawSoon();
+      }),
+    );
+  }
+
+  function startEditor() {
+    const blank = editor.querySelector("[data-blank]");
+    const buttons = editor.querySelector("[data-add-buttons]");
+    let next = rows().length - 1;
+    blank.remove();
+    rows().forEach(begin);
+    buttons.hidden = false;
+    buttons.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-add]");
+      if (!button) return;
+      const row = blank.cloneNode(true);
+      row.removeAttribute("data-blank");
+      for (const input of row.querySelectorAll("[data-column]")) input.name = `${editor.dataset.rules}-${next}-${input.dataset.column}`;
+      next += 1;
+      field(row, "kind").value = button.dataset.add;
+      buttons.before(row);
+      begin(row);
+      [...row.querySelectorAll("label:not([hidden]) [data-column]")][button.dataset.add ? 1 : 0].focus();
+    });
+    editor.addEventListener("input", drawSoon);
+    editor.addEventListener("change", (event) => {
+      const row = event.target.closest("[data-rule]");
+      if (event.target.dataset.column === "kind") fit(row);
+      if (event.target.dataset.column === "country") offerRegions(row);
+      drawSoon();
     });
   }
 
-  function addButtons(row) {
-    if (row.querySelector(".rule-move")) return;
-    const place = document.createElement("span");
-    place.className = "rule-moves";
-    const moved = () => {
-      number();
-      drawSoon();
-    };
-    window.officeRows.addMoveButtons(place, row, { noun: "rule", rows, moved });
-    field(row, "name").closest("td").firstElementChild.append(place);
-  }
-
   // --- The picture ------------------------------------------------------------------------------
-  function readRule(row) {
-    const values = {};
-    for (const name of USES[nounOf(row)] ?? []) {
-      const value = field(row, name).value.trim();
-      const matched = WALL.exec(value);
-      if (matched?.[2]) values[name] = `${matched[1]} ${matched[2].padEnd(8, ":00")}`;
-      else if (value) values[name] = /^\d+$/.test(value) ? Number(value) : value;
-    }
-    return { [field(row, "name").value]: values };
+  function readRow(row) {
+    const inputs = [...row.querySelectorAll("[data-column]:not(:disabled)")];
+    return Object.fromEntries(inputs.map((input) => [input.dataset.column, input.value]));
   }
 
   function drawSoon() {
@@ -91,11 +121,11 @@ addEventListener("DOMContentLoaded", () => {
   }
 
   async function draw() {
-    if (!picture.querySelector(".rules-days")) return;
-    const chosen = isEditable ? rows().filter((row) => field(row, "name").value && !isGone(row)) : [];
+    const chosen = editor ? rows().filter(kindOf) : [];
     const body = { timezone: zone?.value, shown: shown?.value };
     body[`${picture.dataset.kind}_id`] = picture.dataset.id || null;
-    if (isEditable) body.constraints = chosen.map(readRule);
+    if (schedule) body.under = schedule.value;
+    if (editor) body.rows = chosen.map(readRow);
     if (hours.length) body.hours = hours.map((day) => day.value);
     running?.abort();
     running = new AbortController();
@@ -116,15 +146,17 @@ addEventListener("DOMContentLoaded", () => {
     const problem = picture.querySelector(".rules-problem");
     problem.textContent = answer ? (answer.problem && `Preview unavailable: ${answer.problem}`) || (Object.keys(answer.errors).length ? "Preview unavailable: please correct the marked fields." : "") : "Preview unavailable.";
     problem.hidden = !problem.textContent;
-    for (const name of [".rules-days", ".rules-outside"]) picture.querySelector(name).hidden = !problem.hidden;
+    for (const name of [".rules-days", ".rules-outside", ".rules-year", ".rules-exceptions"]) picture.querySelector(name).hidden = !problem.hidden;
     if (!answer || Object.keys(answer.errors).length) return;
     drawDays(answer.days ?? []);
     sayOutside(answer.outside);
+    drawYear(answer.year);
+    sayExceptions(answer.year);
     picture.dataset.drawn = String(Number(picture.dataset.drawn || 0) + 1);
   }
 
   function showErrors(chosen, errors) {
-    for (const old of group.querySelectorAll(".rule-error")) old.remove();
+    for (const old of editor?.querySelectorAll(".rule-error") ?? []) old.remove();
     for (const [position, byField] of Object.entries(errors)) {
       const row = chosen[position];
       if (!row) continue;
@@ -132,7 +164,7 @@ addEventListener("DOMContentLoaded", () => {
         const said = document.createElement("div");
         said.className = "rule-error";
         said.textContent = messages.join(" ");
-        (field(row, name) ?? field(row, "name")).after(said);
+        (field(row, name) ?? field(row, "kind")).after(said);
       }
     }
   }
@@ -201,39 +233,50 @@ addEventListener("DOMContentLoaded", () => {
     place.replaceChildren(words, ...(outside.count ? [list] : []));
   }
 
-  // --- What happens -----------------------------------------------------------------------------
-  function begin(row) {
-    fit(row);
-    addButtons(row);
-    nameFields(row);
+  // --- The year ---------------------------------------------------------------------------------
+  function drawYear(year) {
+    const byDate = new Map(year.days.map((day) => [day.date, day]));
+    const [first, month] = year.first.split("-").map(Number);
+    const months = Array.from({ length: 12 }, (_, number) => drawMonth(new Date(Date.UTC(first, month - 1 + number, 1)), byDate));
+    picture.querySelector(".rules-year").replaceChildren(...months);
   }
 
-  // The theme's tables name their columns, not their fields.
-  function nameFields(place) {
-    for (const one of place.querySelectorAll("td[data-label] :is(input:not([type=hidden]), select, textarea)")) {
-      if (!one.labels?.length) one.ariaLabel ||= one.closest("td").dataset.label;
-    }
-  }
-
-  if (isEditable) {
-    rows().forEach(begin);
-    group.addEventListener("input", drawSoon);
-    group.addEventListener("change", (event) => {
-      if (event.target.name?.endsWith("-name")) {
-        fit(event.target.closest("tbody"));
-        number();
+  function drawMonth(start, byDate) {
+    const place = document.createElement("div");
+    place.className = "rules-month";
+    const title = document.createElement("b");
+    title.textContent = start.toLocaleDateString("en-GB", { month: "short", year: "numeric", timeZone: "UTC" });
+    place.append(title);
+    for (let day = new Date(start); day.getUTCMonth() === start.getUTCMonth(); day = new Date(day.getTime() + DAY)) {
+      const cell = document.createElement("i");
+      cell.textContent = day.getUTCDate();
+      if (day.getUTCDate() === 1) cell.style.gridColumnStart = String(((day.getUTCDay() + 6) % 7) + 1);
+      const found = byDate.get(day.toISOString().slice(0, 10));
+      if (found) {
+        cell.className = `is-${found.kind}`;
+        cell.title = found.text;
       }
-      drawSoon();
-    });
-    document.addEventListener("formset:added", (event) => {
-      if (group.contains(event.target)) begin(event.target.closest("tbody") ?? event.target);
-    });
-    document.addEventListener("formset:removed", drawSoon);
-    form.addEventListener("submit", number);
+      place.append(cell);
+    }
+    return place;
   }
-  nameFields(form);
+
+  function sayExceptions(year) {
+    const place = picture.querySelector(".rules-exceptions");
+    if (!year.lines.length) {
+      place.replaceChildren(Object.assign(document.createElement("p"), { textContent: "No exceptions." }));
+      return;
+    }
+    const list = document.createElement("ul");
+    const lines = year.more ? [...year.lines, `and ${year.more} more`] : year.lines;
+    list.append(...lines.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+    place.replaceChildren(list);
+  }
+
+  if (editor) startEditor();
   shown?.addEventListener("change", drawSoon);
   zone?.addEventListener("change", drawSoon);
+  schedule?.addEventListener("change", drawSoon);
   for (const day of hours) day.addEventListener("input", drawSoon);
   draw();
 });

@@ -1,0 +1,30 @@
+"""Search of customers by what they say on the phone."""
+
+import re
+
+from django.db.models import Q, QuerySet
+
+from bookings.models import Customer
+
+
+def search_customers(term: str) -> QuerySet[Customer]:
+    """Return the bookings' customers by an e-mail address or its start (with the @), by the digits
+    of a phone number, or by all words of a name.
+    """
+    customers = Customer.objects.all()
+    term = term.strip()
+    if "\0" in term:
+        return customers.none()
+    if "@" in term:
+        return customers.filter(email__istartswith=term)
+    if re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
+        # As typed, or by its last digits: people write numbers in many ways.
+        return customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits(term)))
+    for word in term.split():
+        customers = customers.filter(Q(name__icontains=word) | Q(email__icontains=word))
+    return customers
+
+
+def _digits(term: str) -> str:
+    """Return a pattern of the number's digits with any separators."""
+    return r"\D*".join(re.sub(r"\D", "", term)[-12:])

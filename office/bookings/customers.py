@@ -1,0 +1,294 @@
+"""Customers as people: one row per e-mail address of an app, with their bookings."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models.functions import Upper
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from unfold.decorators import display
+from unfold.views import ChangeList
+
+from bookings.models import AppCustomer, Booking, Customer
+from bookings.privacy import Person, erase_person, write_export
+from common.zone_names import current_zone_name
+from notifications.models import Suppression
+from office.base.dates import moment_words, office_zone
+from office.base.labels import STATE_COLOURS, state_words
+from office.base.model_admin import AppFilter, ReadOnlyAdmin
+from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
+from office.base.scope import is_allowed
+from office.bookings.customer_search import search_customers
+from office.bookings.tabs import CALLED_OFF
+
+MAX_SHOWN = 50  # past bookings on a person's page
+MAIL_PROBLEMS = {
+    Suppression.BOUNCED: "e-mails bounce",
+    Suppression.UNSUBSCRIBED: "unsubscribed from reminders",
+}
+
+
+class CustomerFacts(NamedTuple):
+    """What the bookings and suppressions of an address say."""
+
+    name: str = ""
+    last: datetime | None = None  # the latest that has begun
+    next: datetime | None = None
+    no_shows: int = 0
+    mail_problem: str = ""
+
+
+def fetch_customer_facts(people: Sequence[AppCustomer], now: datetime) -> dict[int, CustomerFacts]:
+    """Return the facts by the rows' ids. Three queries, however many rows."""
+    if not people:
+        return {}
+    snapshots = _customer_rows(people)
+    has_ended = Q(booking__event__start__lte=now) & ~Q(booking__state__in=CALLED_OFF)
+    to_come = Q(booking__event__end__gt=now, booking__completed=False)
+    of_bookings = snapshots.values("app_id", "shown_address").annotate(
+        last=Max("booking__event__start", filter=has_ended),
+        next=Min("booking__event__start", filter=to_come),
+        no_shows=Count("booking", filter=Q(booking__outcome="no_show"), distinct=True),
+    )
+    counted = {(row["app_id"], row["shown_address"]): row for row in of_bookings}
+    moments = {person.last_booking_at for person in people}
+    latest = snapshots.filter(booking__created_at__in=moments).order_by("id")
+    names = {(row.app_id, row.shown_address): row.name for row in latest}
+    problems = _mail_problems(people)
+    found = {}
+    for person in people:
+        key = (person.app_id, person.address)
+        row: Mapping[str, Any] = counted.get(key, {})
+        found[person.pk] = CustomerFacts(
+            names.get(key, ""),
+            row.get("last"),
+            row.get("next"),
+            row.get("no_shows", 0),
+            problems.get(key, ""),
+        )
+    return found
+
+
+def _customer_rows(people: Sequence[AppCustomer]) -> QuerySet[Any]:
+    """Return the bookings' customers with these addresses; the index is in upper case."""
+    rows = Customer.objects.annotate(shown_address=Upper("email")).order_by()
+    return rows.filter(
+        shown_address__in={person.address for person in people},
+        app__in={person.app_id for person in people},
+        booking__deleted_at=None,
+    )
+
+
+def _mail_problems(people: Sequence[AppCustomer]) -> dict[tuple[Any, str], str]:
+    rows = Suppression.objects.filter(
+        app__in={person.app_id for person in people},
+        email__in={person.address.lower() for person in people},
+    )
+    found: dict[tuple[Any, str], list[str]] = {}
+    for row in rows.order_by("reason"):
+        found.setdefault((row.app_id, row.email.upper()), []).append(MAIL_PROBLEMS[row.reason])
+    return {key: ", ".join(words) for key, words in found.items()}
+
+
+class CustomerList(ChangeList):
+    """Reads the facts of the page's rows."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        facts = fetch_customer_facts(self.result_list, timezone.now())
+        for person in self.result_list:
+            person.facts = facts[person.pk]
+
+
+@admin.register(AppCustomer)
+class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
+    app_paths = ("app",)
+    list_display = (
+        *("name", "email", "bookings", "last", "next", "no_shows", "mail_problem"),
+        *("booked", "app"),
+    )
+    list_display_links = ("name", "email")
+    list_filter = (("app", AppFilter),)
+    list_select_related = ("app",)
+    search_fields = ("address",)  # only shows the search field: see `get_search_results`
+    search_help_text = "Name, e-mail or phone number"
+    sortable_by = ("booked",)
+    actions = None
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return CustomerList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[AppCustomer], search_term: str
+    ) -> tuple[QuerySet[AppCustomer], bool]:
+        if not search_term.strip():
+            return queryset, False
+        theirs = search_customers(search_term).annotate(shown_address=Upper("email"))
+        matching = theirs.filter(app=OuterRef("app"), shown_address=OuterRef("address"))
+        return queryset.filter(Exists(matching.order_by())), False
+
+    @display(description="name")
+    def name(self, person: Any) -> str:
+        return person.facts.name or person.address.lower()
+
+    @display(description="e-mail")
+    def email(self, person: AppCustomer) -> str:
+        return person.address.lower()
+
+    @display(description="last")
+    def last(self, person: Any) -> str:
+        return moment_words(person.facts.last)
+
+    @display(description="next")
+    def next(self, person: Any) -> str:
+        return moment_words(person.facts.next)
+
+    @display(description="no-shows")
+    def no_shows(self, person: Any) -> str:
+        return str(person.facts.no_shows or "")
+
+    @display(description="mail problem")
+    def mail_problem(self, person: Any) -> str:
+        return person.facts.mail_problem
+
+    @display(description="last booked", ordering="last_booking_at")
+    def booked(self, person: AppCustomer) -> str:
+        return moment_words(person.last_booking_at)
+
+    # --- The page of a person ---------------------------------------------------------------------
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        return (
+            ("<path:object_id>/export/", self.export, "export"),
+            ("<path:object_id>/erase/", self.erase, "erase"),
+        )
+
+    def find(self, request: HttpRequest, object_id: str) -> AppCustomer:
+        return find_row(self.get_queryset(request).select_related("app"), object_id)
+
+    def may_erase(self, request: HttpRequest, person: AppCustomer) -> bool:
+        return is_allowed(request, "bookings.delete_customer", person.app_id)
+
+    def row_title(self, row: AppCustomer) -> str:
+        return fetch_customer_facts([row], timezone.now())[row.pk].name or row.address.lower()
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if request.method != "GET" or not self.has_view_permission(request):
+            raise PermissionDenied
+        person, now = self.find(request, object_id), timezone.now()
+        facts = fetch_customer_facts([person], now)[person.pk]
+        bookings = _bookings_of(person)
+        snapshot = _customer_rows([person]).order_by("-id").first()
+        past = bookings.filter(event__end__lte=now).order_by("-event__start", "-id")[:MAX_SHOWN]
+        to_come = bookings.filter(event__end__gt=now).order_by("event__start", "id")[:MAX_SHOWN]
+        title = facts.name or person.address.lower()
+        query = urlencode({"q": person.address.lower()})
+        return self.show_page(
+            request,
+            "office/customer.html",
+            title=title,
+            original=TitledRow(person, title),
+            person=person,
+            email=person.address.lower(),
+            facts=facts,
+            snapshot=snapshot,
+            zone=current_zone_name(snapshot.timezone) if snapshot else "",
+            last=moment_words(facts.last),
+            next=moment_words(facts.next),
+            first_booked=moment_words(person.first_booking_at),
+            upcoming=_booking_lines(to_come),
+            history=_booking_lines(past),
+            all_bookings=f"{reverse('admin:bookings_booking_changelist')}?{query}",
+            may_erase=self.may_erase(request, person),
+        )
+
+    def export(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
+        """Return what the API's export of a person returns, as a file."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        person = self.find(request, object_id)
+        pieces = write_export(Person(person.app, person.address.lower()), zone=office_zone(request))
+        return StreamingHttpResponse(
+            pieces,
+            content_type="application/json",
+            headers={"Content-Disposition": 'attachment; filename="customer.json"'},
+        )
+
+    def erase(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST erases the person's data."""
+        person = self.find(request, object_id)
+        if not self.may_erase(request, person):
+            raise PermissionDenied
+        now, email = timezone.now(), person.address.lower()
+        if request.method == "POST":
+            counts = erase_person(app=person.app, email=email, now=now)
+            self.log_change(request, person.app, "Erased a customer.")
+            messages.success(request, f"Erased. Changed bookings: {counts['bookings']}.")
+            return HttpResponseRedirect(self.list_url())
+        facts = fetch_customer_facts([person], now)[person.pk]
+        name = facts.name or email
+        lines = [f"Bookings without a name from now on: {person.bookings}"]
+        if facts.next:
+            lines.append(
+                f"The next booking, {moment_words(facts.next)}, stays: cancel it first if it will"
+                " not take place."
+            )
+        return self.ask_confirmation(
+            request,
+            person,
+            title=f"Erase the data of {name}?",
+            sentence=f"Names, addresses, numbers and messages of {name} ({email}) are deleted from"
+            " bookings, e-mails and calls. This can't be undone.",
+            button=f"Erase {name}",
+            lines=lines,
+        )
+
+
+def _bookings_of(person: AppCustomer) -> QuerySet[Booking]:
+    theirs = _customer_rows([person]).values("booking_id")
+    rows = Booking.objects.for_app(person.app_id).filter(id__in=theirs)
+    return rows.select_related("event", "resource")
+
+
+def _booking_lines(bookings: Iterable[Booking]) -> list[dict[str, Any]]:
+    """Return the bookings as lines of `office/lines.html`."""
+    return [
+        {
+            "link": reverse("admin:bookings_booking_change", args=[row.id]),
+            "when": moment_words(row.event.start),
+            "who": row.event.what,
+            "resource": row.resource.name,
+            "state": state_words(row.outcome or row.state),
+            "colour": STATE_COLOURS.get(row.state, "info"),
+        }
+        for row in bookings
+    ]
+
+
+def customer_links(customers: Iterable[Customer]) -> dict[str, str]:
+    """Return the addresses of the persons' pages by e-mail address, of customers of one app."""
+    emails = {row.email: row for row in customers if row.email}
+    if not emails:
+        return {}
+    addresses = {email.upper(): email for email in emails}
+    rows = AppCustomer.objects.filter(
+        app__in={row.app_id for row in emails.values()}, address__in=addresses
+    )
+    return {
+        addresses[row.address]: reverse("admin:bookings_appcustomer_change", args=[row.pk])
+        for row in rows
+    }

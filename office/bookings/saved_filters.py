@@ -1,0 +1,148 @@
+"""Saved filters of the list of bookings: filters, search and ordering under a name.
+
+An account has its own for each app; the list shows them as tabs.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
+
+from apps_config.models import App, SavedFilter
+from bookings.models import Booking
+from common.api.fields import CONTROL_OR_BREAK
+from office.base.model_admin_pages import ExtraPage, ModelPages, find_row
+from office.base.scope import account_of, read_once, scope_of
+
+MAX_FILTERS = 20  # of an account in an app
+APP = "app__id__exact"
+# What a list's address may say, in this order.
+PARAMETERS = (
+    *("tab", "q", "state", "outcome", "graph", "day", "event__start_from", "event__start_to"),
+    *("resource__id__exact", "project__id__exact", APP, "o"),
+)
+
+
+class NameForm(forms.Form):
+    name = forms.CharField(max_length=60)
+
+    def clean_name(self) -> str:
+        if CONTROL_OR_BREAK.search(self.cleaned_data["name"]):
+            raise forms.ValidationError("Enter a name on one line.")
+        return self.cleaned_data["name"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterState:
+    """What the list shows: `query`, the saved filter with the same query, and whether and for which
+    app it can be saved.
+    """
+
+    query: str
+    saved: SavedFilter | None
+    is_new: bool
+    app: App | None
+
+
+def query_of(given: QueryDict) -> str:
+    """Return the list's query without the page and empty or unknown parameters."""
+    pairs = [(name, given.get(name, "")) for name in PARAMETERS]
+    return urlencode([(name, value) for name, value in pairs if value])
+
+
+def is_filtered(query: str) -> bool:
+    """Return whether the query is more than a tab of an app."""
+    return bool(set(QueryDict(query)) - {"tab", APP})
+
+
+@read_once
+def saved_filters(request: HttpRequest) -> list[SavedFilter]:
+    """Return the account's filters, by name. One query."""
+    rows = SavedFilter.objects.filter(scope_of(request).rows("app"), account=account_of(request))
+    return list(rows.order_by("name", "id")[:MAX_FILTERS])
+
+
+@read_once
+def filter_state(request: HttpRequest) -> FilterState:
+    query = query_of(request.GET)
+    saved = next((row for row in saved_filters(request) if row.query == query), None)
+    is_new = saved is None and is_filtered(query)
+    return FilterState(query, saved, is_new, _app_of(request, query) if is_new else None)
+
+
+def _app_of(request: HttpRequest, query: str) -> App | None:
+    """Return the app in the filter, or the account's only app."""
+    apps = scope_of(request).apps()
+    chosen = QueryDict(query).get(APP)
+    if chosen:
+        try:
+            return apps.filter(pk=uuid.UUID(chosen)).first()
+        except ValueError:
+            return None
+    found = list(apps[:2])
+    return found[0] if len(found) == 1 else None
+
+
+class SavedFilterPages(ModelPages[Booking]):
+    """The forms above the list; each returns to it."""
+
+    def filter_pages(self) -> Iterable[ExtraPage]:
+        return (
+            ("filters/", self.save_filter, "filters"),
+            ("filters/<uuid:filter_id>/", self.change_filter, "filter"),
+        )
+
+    @method_decorator(require_POST)
+    def save_filter(self, request: HttpRequest) -> HttpResponse:
+        """Save `query` as `name`."""
+        query = query_of(QueryDict(request.POST.get("query", "")[: SavedFilter.MAX_QUERY]))
+        if not is_filtered(query):
+            messages.error(request, "Set a filter, search or order first.")
+            return self._redirect_to_list(query)
+        app = _app_of(request, query)
+        if app is None:
+            messages.error(request, "Filter by one app before you save the filter.")
+            return self._redirect_to_list(query)
+        count = SavedFilter.objects.filter(account=account_of(request), app=app).count()
+        if count >= MAX_FILTERS:
+            messages.error(request, f"You have {MAX_FILTERS} filters. Delete one first.")
+            return self._redirect_to_list(query)
+        new = SavedFilter(account=account_of(request), app=app, query=query)
+        self._save_name(request, new, "saved")
+        return self._redirect_to_list(query)
+
+    @method_decorator(require_POST)
+    def change_filter(self, request: HttpRequest, filter_id: uuid.UUID) -> HttpResponse:
+        """Rename the filter to `name`, or delete it with `delete`."""
+        own = SavedFilter.objects.filter(scope_of(request).rows("app"))
+        saved = find_row(own.filter(account=account_of(request)), filter_id)
+        if "delete" in request.POST:
+            saved.delete()
+            messages.success(request, f"Filter “{saved.name}” deleted.")
+        else:
+            self._save_name(request, saved, "renamed")
+        return self._redirect_to_list(saved.query)
+
+    def _save_name(self, request: HttpRequest, saved: SavedFilter, done: str) -> None:
+        form = NameForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, " ".join(map(str, form.errors["name"])))
+            return
+        saved.name = form.cleaned_data["name"]
+        try:
+            with transaction.atomic():
+                saved.save()
+        except IntegrityError:
+            messages.error(request, f"You already have a filter “{saved.name}”.")
+            return
+        messages.success(request, f"Filter “{saved.name}” {done}.")
+
+    def _redirect_to_list(self, query: str) -> HttpResponse:
+        return HttpResponseRedirect(f"{self.list_url()}?{query}")

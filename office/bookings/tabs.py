@@ -1,0 +1,43 @@
+"""The tabs of the list of bookings."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from office.bookings.saved_filters import filter_state, saved_filters
+
+UPCOMING, PAST, PENDING = "upcoming", "past", "pending"
+TABS = {UPCOMING: "Upcoming", PAST: "Past", PENDING: "Pending"}
+# States of bookings that do not take place.
+CALLED_OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
+
+
+def booking_tabs(request: HttpRequest) -> dict[str, Any]:
+    """Return the tabs in the theme's format."""
+    path = reverse("admin:bookings_booking_changelist")
+    is_list = request.path == path
+    state = filter_state(request) if is_list else None
+    saved = state and state.saved
+    chosen = request.GET.get("tab", "")
+    return {
+        "models": ["bookings.booking"],
+        "items": [
+            {
+                "title": words,
+                "link": f"{path}?tab={tab}" if tab else path,
+                "active": is_list and not saved and chosen == tab,
+                "has_permission": True,
+            }
+            for tab, words in (*TABS.items(), ("", "All"))
+        ]
+        + [
+            {
+                "title": row.name,
+                "link": f"{path}?{row.query}",
+                "active": row == saved,
+                "has_permission": True,
+            }
+            for row in (saved_filters(request) if is_list else ())
+        ],
+    }

@@ -1,0 +1,126 @@
+"""Search from every page (Ctrl+K): pages, settings, customers, bookings, resources, projects."""
+
+import uuid
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from unfold.dataclasses import SearchResult
+
+from availability.models import Project, Resource
+from bookings.models import AppCustomer, Booking, Customer
+from office.app_settings.admin import AppForm
+from office.base.labels import booking_words, state_words
+from office.base.model_admin import OfficeAdmin
+from office.base.scope import scope_of
+from office.bookings.customer_search import search_customers
+from office.navigation import only_app_id, sidebar
+
+MIN_LETTERS = 3  # of names: the index of their texts has groups of three letters
+MAX_OF_KIND = 6
+MAX_MATCHES = 200  # rows of customers that are read
+
+
+def find_everything(request: HttpRequest, term: str) -> list[SearchResult]:
+    """Return what the account may see and the term names, in groups of MAX_OF_KIND. The number of
+    queries is fixed.
+    """
+    term = term.strip()[:200]
+    if not term or "\0" in term:
+        return []
+    words = term.lower().split()
+    groups = (
+        _pages(request, words),
+        _settings(request, words),
+        *_people(request, term),
+        _rows(request, Resource, "Resource", "badge", words),
+        _rows(request, Project, "Project", "web", words),
+    )
+    return [result for group in groups for result in islice(group, MAX_OF_KIND)]
+
+
+def _pages(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
+    for group in sidebar(request):
+        for item in group["items"]:
+            if _has_words(item["title"], words):
+                yield SearchResult(item["title"], "Page", item["link"], item["icon"])
+
+
+def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
+    """Yield the settings of the account's only app."""
+    app_id = only_app_id(scope_of(request))
+    if app_id is None:
+        return
+    page = reverse("admin:apps_config_app_change", args=[app_id])
+    for name, field in AppForm.base_fields.items():
+        if field.label and _has_words(str(field.label), words):
+            yield SearchResult(str(field.label), "Setting", f"{page}#id_{name}", "settings")
+
+
+def _people(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
+    """Yield customers, then bookings: by the booking's id, or of these customers."""
+    try:
+        matching = Q(id=uuid.UUID(term))
+    except ValueError:
+        found = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
+        yield _customers(request, found)
+        matching = Q(id__in=[row.booking_id for row in found])
+    yield _bookings(request, matching)
+
+
+def _customer_rows(request: HttpRequest, term: str) -> QuerySet[Customer]:
+    seen = scope_of(request).rows("app")
+    rows = search_customers(term).filter(seen, booking__deleted_at=None).order_by()
+    return rows.only("name", "email", "app", "booking")[:MAX_MATCHES]
+
+
+def _customers(request: HttpRequest, found: list[Customer]) -> Iterator[SearchResult]:
+    if not found or not _may_see(request, AppCustomer):
+        return
+    names = {(row.app_id, row.email.upper()): row for row in found}
+    rows = AppCustomer.objects.filter(
+        app__in={app for app, _ in names}, address__in={address for _, address in names}
+    )
+    for person in rows[:MAX_MATCHES]:
+        snapshot = names.get((person.app_id, person.address))
+        if snapshot:
+            link = reverse("admin:bookings_appcustomer_change", args=[person.pk])
+            email = person.address.lower()
+            yield SearchResult(snapshot.name or email, f"Customer, {email}", link, "group")
+
+
+def _bookings(request: HttpRequest, matching: Q) -> Iterator[SearchResult]:
+    if not _may_see(request, Booking):
+        return
+    rows = Booking.objects.filter(scope_of(request).rows("app"), matching, deleted_at=None)
+    rows = rows.select_related("event").prefetch_related("customers")
+    for booking in rows.order_by("-event__start", "-id")[:MAX_OF_KIND]:
+        link = reverse("admin:bookings_booking_change", args=[booking.pk])
+        state = f"Booking, {state_words(booking.state)}"
+        yield SearchResult(booking_words(booking), state, link, "event_available")
+
+
+def _rows(
+    request: HttpRequest, model: type[Model], kind: str, icon: str, words: list[str]
+) -> Iterator[SearchResult]:
+    if not _may_see(request, model):
+        return
+    rows: Any = model._default_manager.filter(scope_of(request).rows("app"), deleted_at=None)
+    for word in words:
+        rows = rows.filter(name__icontains=word)
+    page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+    for row in rows.order_by("name", "id")[:MAX_OF_KIND]:
+        yield SearchResult(row.name, kind, reverse(page, args=[row.pk]), icon)
+
+
+def _may_see(request: HttpRequest, model: type[Model]) -> bool:
+    page = admin.site._registry[model]
+    return isinstance(page, OfficeAdmin) and page.has_view_permission(request)
+
+
+def _has_words(text: str, words: list[str]) -> bool:
+    return all(word in text.lower() for word in words)

@@ -1,0 +1,225 @@
+"""Weekly hours, time zone and tags of several resources at once, with a preview of the changes."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from unfold.decorators import action
+
+from apps_config.models import Membership
+from availability.core.constraints import DAY_NAMES, render_constraint
+from availability.models import Resource
+from availability.serializers.resources import ResourceSerializer
+from availability.services import change_resource
+from common.api.validated_input import read_values_as
+from common.errors import Refusal
+from common.zone_names import current_zone_name
+from office.base.form_fields import LinesField, ZoneField
+from office.base.model_admin import OfficeAdmin, refusal_words
+from office.base.model_admin_pages import ExtraPage, is_confirmed
+from office.base.permissions import visible_resources
+from office.base.scope import is_allowed
+from office.base.weekly_hours import hours_of_rules, weekly_rules, with_always_open_rule
+from office.resources.hours_field import HoursField
+from office.resources.resource_form import checked, stored_rules
+
+MAX_RESOURCES = 100
+MAX_CHOSEN = 10  # so many resources are all chosen at the start
+CHANGE = "availability.change_resource"
+FIELDS = ("resources", "zone", "added_tags", "removed_tags")
+HOURS = tuple(f"hours_{day}" for day in range(len(DAY_NAMES)))
+
+
+class BulkEditForm(forms.Form):
+    resources = forms.ModelMultipleChoiceField(
+        Resource.objects.none(),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Select at least one resource."},
+    )
+    hours = HoursField(
+        label="Weekly hours",
+        help_text="For example 9:00-12:00, 13:00-17:00. Leave all days empty to keep the hours.",
+    )
+    # Not `timezone`, which the script fills with the browser's zone on the form of a new resource.
+    zone = ZoneField(
+        label="Time zone", required=False, help_text="Type a city or an offset. Empty: no change."
+    )
+    added_tags = LinesField(label="Add tags", help_text="Separate them with Enter.")
+    removed_tags = LinesField(label="Remove tags", help_text="Separate them with Enter.")
+
+    def __init__(self, *args: Any, offered: QuerySet[Resource], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = cast(forms.ModelMultipleChoiceField, self.fields["resources"])
+        choices.queryset = offered
+
+    def has_hours(self) -> bool:
+        return any(self.data.get(name, "").strip() for name in HOURS)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
+        given["hours"] = given.get("hours") if self.has_hours() else None
+        wants = ("zone", "added_tags", "removed_tags")
+        if not self.errors and given["hours"] is None and not any(map(given.get, wants)):
+            self.add_error(None, "Enter hours, a time zone or tags.")
+        zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"})
+        if not zone.is_valid():
+            self.add_error("zone", [str(fault) for fault in zone.errors["timezone"]])
+        return given
+
+
+def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the API's PUT /resources/:id would be sent for this resource. Reads its rules."""
+    body: dict[str, Any] = {}
+    if given["zone"] and given["zone"] != resource.timezone:
+        body["timezone"] = given["zone"]
+    removed = given["removed_tags"].splitlines()
+    kept = [tag for tag in resource.tags if tag not in removed]
+    tags = list(dict.fromkeys([*kept, *given["added_tags"].splitlines()]))
+    if tags != resource.tags:
+        body["tags"] = tags
+    if given["hours"] is not None:
+        rules = stored_rules(resource)
+        weekly = weekly_rules(rules)
+        dates = [render_constraint(rule) for rule in rules if rule not in weekly]
+        wanted = [*with_always_open_rule(given["hours"], dates), *dates]
+        if wanted != [render_constraint(rule) for rule in rules]:
+            body["availability_constraints"] = wanted
+    return body
+
+
+def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
+    """Save through the API's serializer and service. Raises Refusal."""
+    texts = {name: body[name] for name in ("timezone", "tags") if name in body}
+    given = dict(read_values_as(ResourceSerializer, texts))
+    if "availability_constraints" in body:
+        given["availability_constraints"] = checked(body["availability_constraints"])
+    change_resource(resource, given)
+
+
+def hours_words(days: Sequence[str]) -> str:
+    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`."""
+    spans = []
+    for text, group in groupby(enumerate(days), key=lambda day: day[1]):
+        numbers = [number for number, _ in group]
+        first, last = DAY_NAMES[numbers[0]][:3], DAY_NAMES[numbers[-1]][:3]
+        spans.append(f"{first if first == last else f'{first}–{last}'} {text or 'closed'}")
+    return ", ".join(spans)
+
+
+def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each change in words: `Time zone: Europe/Berlin → Asia/Tokyo`. Raises Invalid."""
+    if "availability_constraints" in body:
+        old = hours_words(hours_of_rules(stored_rules(resource)))
+        new = hours_words(hours_of_rules(checked(body["availability_constraints"])))
+        yield f"Hours: {old} → {new}"
+    if "timezone" in body:
+        old = current_zone_name(resource.timezone)
+        yield f"Time zone: {old} → {current_zone_name(body['timezone'])}"
+    if "tags" in body:
+        yield f"Tags: {', '.join(resource.tags) or 'none'} → {', '.join(body['tags']) or 'none'}"
+
+
+class BulkEditPages(OfficeAdmin[Resource]):
+    """The page that changes several resources: choose, preview, save."""
+
+    @action(description="Change several…", url_path="change-several", permissions=["bulk_edit"])
+    def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
+        return redirect("admin:availability_resource_bulk_edit")
+
+    @action(description="Change hours, time zone or tags…", permissions=["bulk_edit"])
+    def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:
+        ids = ",".join(str(pk) for pk in rows.values_list("pk", flat=True)[:MAX_RESOURCES])
+        return redirect(f"{reverse('admin:availability_resource_bulk_edit')}?ids={ids}")
+
+    def has_bulk_edit_permission(self, request: HttpRequest) -> bool:
+        return is_allowed(request, CHANGE, None)
+
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        return (("several/", self.bulk_edit, "bulk_edit"),)
+
+    def bulk_edit(self, request: HttpRequest) -> HttpResponse:
+        """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
+        if not self.has_bulk_edit_permission(request):
+            raise PermissionDenied
+        offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
+        offered = offered.prefetch_related("constraints")
+        form = self._form(request, offered)
+        if request.method == "POST" and form.is_valid():
+            rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]
+            changes = [(row, changes_of(row, form.cleaned_data)) for row in rows]
+            if is_confirmed(request):
+                return self._save(request, changes)
+            return self._ask(request, changes)
+        return self.show_page(
+            request,
+            "office/bulk_edit.html",
+            title="Change several resources",
+            form=form,
+            chosen={str(pk) for pk in form["resources"].value() or ()},
+            resources=list(offered[:MAX_RESOURCES]),
+        )
+
+    def _form(self, request: HttpRequest, offered: QuerySet[Resource]) -> BulkEditForm:
+        if request.method == "POST":
+            return BulkEditForm(request.POST, offered=offered)
+        ids = _ids_in_query(request)
+        if not ids:
+            first = list(offered.values_list("pk", flat=True)[: MAX_CHOSEN + 1])
+            ids = first if len(first) <= MAX_CHOSEN else []
+        return BulkEditForm(initial={"resources": ids}, offered=offered)
+
+    def _ask(
+        self, request: HttpRequest, changes: Sequence[tuple[Resource, Mapping[str, Any]]]
+    ) -> HttpResponse:
+        lines = ["\n".join([row.name, *_preview_lines(row, body)]) for row, body in changes]
+        count = sum(bool(body) for _, body in changes)
+        return self.ask_confirmation(
+            request,
+            None,
+            title=f"Change {count} {'resource' if count == 1 else 'resources'}?",
+            sentence="No booking is moved. These are the changes:",
+            button="Save",
+            button_style="primary",
+            lines=lines,
+            back=request.get_full_path(),
+            repeated=(*FIELDS, *HOURS),
+        )
+
+    def _save(
+        self, request: HttpRequest, changes: Sequence[tuple[Resource, Mapping[str, Any]]]
+    ) -> HttpResponse:
+        """Save each resource for itself: a refusal does not affect the others."""
+        done = 0
+        for row, body in changes:
+            if not body:
+                continue
+            try:
+                save_changes(row, body)
+                done += 1
+            except Refusal as refusal:
+                messages.error(request, f"{row.name}: {refusal_words(refusal)}")
+        messages.success(request, f"Changed resources: {done}.")
+        return HttpResponseRedirect(self.list_url())
+
+
+def _preview_lines(resource: Resource, body: Mapping[str, Any]) -> list[str]:
+    try:
+        return list(change_lines(resource, body)) or ["No change."]
+    except Refusal as refusal:
+        return [f"Will be refused: {refusal_words(refusal)}"]
+
+
+def _ids_in_query(request: HttpRequest) -> list[uuid.UUID]:
+    """Return the ids in `?ids=`; none if one of them is malformed."""
+    try:
+        return [uuid.UUID(text) for text in request.GET.get("ids", "").split(",") if text]
+    except ValueError:
+        return []

@@ -1,0 +1,73 @@
+// The preview of an app's branding: shows what is typed on the booking page in the frame, before it is
+// saved. The texts go in as text; the colour comes from the service's stylesheet, which makes it
+// readable.
+
+addEventListener("DOMContentLoaded", () => {
+  const preview = document.getElementById("branding-preview");
+  const field = (name) => document.getElementById(`id_${name}`);
+  if (!preview || !field("accent_color")) return;
+  field("accent_color").closest("fieldset")?.append(preview);
+  const frame = preview.querySelector("iframe");
+  const valueOf = (name) => field(name).value.trim();
+
+  /** The element with the text in it: made where it is missing, removed where there is no text. */
+  function showText(page, selector, text, make) {
+    let found = page.querySelector(selector);
+    if (!text) return found?.remove();
+    if (!found) {
+      found = page.createElement(make.tag);
+      make.place(found);
+    }
+    found.textContent = text;
+    return found;
+  }
+
+  function showColor(page) {
+    const color = valueOf("accent_color").toLowerCase();
+    let link = page.querySelector("link[href*='/book/looks/']");
+    if (!color) link?.remove();
+    if (!/^#[0-9a-f]{6}$/.test(color)) return;
+    if (!link) {
+      link = Object.assign(page.createElement("link"), { rel: "stylesheet" });
+      page.head.append(link);
+    }
+    link.href = `/book/looks/${color.slice(1)}.css`;
+  }
+
+  function showTexts(page) {
+    const main = page.querySelector("main");
+    const place = (cover) => {
+      cover.className = "cover lines";
+      main.before(cover);
+    };
+    showText(page, ".cover", valueOf("cover_text"), { tag: "p", place });
+    const footer = page.querySelector("footer") ?? page.createElement("footer");
+    if (!footer.isConnected) main.after(footer);
+    const address = showText(page, "footer address", valueOf("address"), {
+      tag: "address",
+      place: (made) => footer.prepend(made),
+    });
+    if (address) address.style.whiteSpace = "pre-line";
+    for (const [name, words] of [["imprint", "Imprint"], ["privacy", "Privacy"]]) {
+      const url = valueOf(`${name}_url`);
+      const link = showText(page, `footer .${name}`, /^https?:\/\/\S/.test(url) && words, {
+        tag: "a",
+        place: (made) => footer.append(Object.assign(made, { className: name })),
+      });
+      if (link) Object.assign(link, { href: url, target: "_blank", rel: "noopener" });
+    }
+  }
+
+  function show() {
+    const page = frame.contentDocument;
+    if (!page?.querySelector("main")) return;
+    showColor(page);
+    showTexts(page);
+  }
+
+  frame.addEventListener("load", show);
+  frame.src = frame.dataset.address; // a frame that is moved would load twice
+  for (const name of ["accent_color", "cover_text", "address", "imprint_url", "privacy_url"]) {
+    field(name).addEventListener("input", show);
+  }
+});

@@ -1,0 +1,70 @@
+// The theme's own menus for keyboards and screen readers: an icon is a word in a special font, which
+// would be read aloud, and some of its buttons are neither links nor buttons.
+"use strict";
+addEventListener("DOMContentLoaded", () => {
+  const ICONS = ".material-symbols-outlined, .material-symbols-rounded";
+  // Names of buttons that show only an icon.
+  const NAMES = {
+    add: "Add",
+    arrow_back: "Back",
+    cancel: "Cancel",
+    close: "Close",
+    delete: "Delete",
+    dock_to_right: "Menu",
+    edit: "Edit",
+    expand_more: "More",
+    filter_list: "Filters",
+    more_horiz: "More",
+    more_vert: "More",
+    search: "Search",
+    visibility: "Show",
+  };
+  const BUTTON = "a[href], button, input, select, textarea, summary, [role]";
+  const NAMED = "[aria-label], [aria-labelledby], [title]";
+
+  function improve() {
+    for (const element of document.querySelectorAll("[x-on\\:click]")) {
+      const hasContent = element.textContent.trim() || element.querySelector("img, svg");
+      if (hasContent && !element.matches(BUTTON) && !element.querySelector(BUTTON)) makeButton(element);
+    }
+    for (const icon of document.querySelectorAll("a > [title]:only-child")) {
+      if (!icon.parentElement.matches(NAMED)) icon.parentElement.setAttribute("aria-label", icon.title);
+    }
+    for (const icon of document.querySelectorAll(ICONS)) {
+      const control = icon.closest("a, button, [role=button]");
+      if (control && !control.matches(NAMED) && !wordsOf(control)) {
+        control.setAttribute("aria-label", NAMES[icon.textContent.trim()] ?? "More");
+      }
+      if (icon === control) hideText(icon);
+      else if (!icon.hasAttribute("aria-hidden")) icon.setAttribute("aria-hidden", "true");
+    }
+  }
+
+  function hideText(control) {
+    if (control.firstElementChild) return;
+    const text = document.createElement("span");
+    text.setAttribute("aria-hidden", "true");
+    text.append(...control.childNodes);
+    control.append(text);
+  }
+
+  function wordsOf(control) {
+    const copy = control.cloneNode(true);
+    if (copy.matches(ICONS)) return "";
+    for (const icon of copy.querySelectorAll(ICONS)) icon.remove();
+    return copy.textContent.trim();
+  }
+
+  function makeButton(element) {
+    element.setAttribute("role", "button");
+    element.tabIndex = 0;
+    element.addEventListener("keydown", (event) => {
+      if (event.target !== element || !["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      element.click();
+    });
+  }
+
+  improve();
+  new MutationObserver(improve).observe(document.body, { childList: true, subtree: true });
+});
