@@ -4,6 +4,7 @@ Beat sends tasks by their names. With the whole service in memory it would take 
 """
 
 from celery import Celery
+from celery.apps.beat import Beat
 from celery.loaders.app import AppLoader
 from celery.signals import setup_logging
 from django.conf import settings
@@ -27,3 +28,8 @@ def configure_log_lines(**_: object) -> None:
 error_reports.install()
 app = Celery("scheduling", loader="scheduling.beat.ScheduleLoader")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+
+
+def run(log_level: str) -> None:
+    """Run beat until SIGTERM or SIGINT, without Celery's command line and its many imports."""
+    Beat(app=app, loglevel=log_level, quiet=True).run()

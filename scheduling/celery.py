@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_before_create_process
+from celery.signals import worker_init
 from kombu.transport import TRANSPORT_ALIASES
 
 TRANSPORT_ALIASES["filesystem"] = "common.file_broker:Transport"
@@ -16,7 +16,11 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_before_create_process.connect
+@worker_init.connect
 def share_memory(**_: Any) -> None:
-    """Keep garbage collections of a forked process from copying the pages of the loaded service."""
+    """Keep garbage collections of a forked process from copying the pages of the loaded service.
+
+    `worker_before_create_process` is not sent by the pool of a broker without event loop.
+    """
+    gc.collect()
     gc.freeze()

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
-from django.urls import reverse_lazy
 
 from common.observability import log_format
 
@@ -463,14 +462,14 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
+    "SCRIPTS": ["office.navigation.theme_script"],
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
-    "ACCOUNT": {
-        "navigation": [
-            {"title": "Security", "link": reverse_lazy("mfa_index")},
-            {"title": "Sessions", "link": reverse_lazy("account_sessions")},
-        ]
+    "ACCOUNT": {"navigation": "office.navigation.account_links"},
+    "SIDEBAR": {
+        "navigation": "office.navigation.sidebar",
+        "show_search": True,
+        "command_search": True,
     },
-    "SIDEBAR": {"navigation": "office.navigation.sidebar"},
     "DASHBOARD_CALLBACK": None,
 }
 
@@ -679,6 +678,7 @@ SPECTACULAR_SETTINGS = {
             "description": "People and things that can be booked. Every path also works as"
             " /v2/users, its older name.",
         },
+        {"name": "schedules", "description": "Opening hours that several resources share."},
         {"name": "calendars", "description": "Lists of events of a resource."},
         {"name": "events", "description": "Times in a calendar; busy events block."},
         {"name": "projects", "description": "Bookable services."},

@@ -137,11 +137,13 @@ def process_commands(listener: socket.socket, *, verbose: bool) -> dict[str, lis
     # On a disk, the heartbeat file would wait for other processes' writes.
     web += ["--worker-tmp-dir", str(heartbeat)]
     celery = [sys.executable, "-m", "celery", "--quiet", "--app", "scheduling"]
-    worker = [*celery, "worker", "--loglevel", level, "--concurrency", "2", "-O", "fair"]
+    # The system checks load all URLs and the admin's pages, which a worker doesn't need.
+    worker = [*celery, "--skip-checks", "worker", "--loglevel", level]
+    worker += ["--concurrency", "2", "-O", "fair"]
     # A single worker needs no gossip; mingle would take a second.
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    beat = [sys.executable, "-m", "celery", "--quiet", "--app", "scheduling.beat", "beat"]
-    return {"web": web, "worker": worker, "beat": [*beat, "--loglevel", level]}
+    beat = [sys.executable, "-c", f"from scheduling.beat import run; run({level!r})"]
+    return {"web": web, "worker": worker, "beat": beat}
 
 
 def process_environment(url: str, *, verbose: bool) -> dict[str, str]:
