@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from benchmarks import (
+    booking_page,
     completions,
     core,
     cpu_per_request,
@@ -51,6 +52,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "deliveries": deliveries.measure,
     "completions": completions.measure,
     "office": office.measure,
+    "booking_page": booking_page.measure,
     "startup": startup.measure,
     "memory": memory.measure,
     "load": load_run.measure,

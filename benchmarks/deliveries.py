@@ -1,4 +1,4 @@
-"""Webhook calls: how many per second (P9), how late (P10), and with a long queue (P11)."""
+"""Webhook calls: how many per second (P9), how late (P10), and with a long queue (P11); mails."""
 
 import contextlib
 import http.client
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.stage import Goal, Stage, own_postgres
+from benchmarks.stage import Goal, Stage, is_small, million, own_postgres
 from tests import services
 
 
@@ -114,6 +114,22 @@ def measure_lateness(stage: Stage) -> Goal:
     )
 
 
+def measure_mails(stage: Stage) -> Goal:
+    port = services.free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.mail_sink", str(port)],
+        preexec_fn=services.end_with_parent,
+    )
+    stage.env["EMAIL_URL"] = f"smtp://127.0.0.1:{port}"
+    try:
+        spent = stage.script("benchmarks.mails", "20" if is_small() else "50") * 1000
+    finally:
+        process.kill()
+        process.wait()
+        del stage.env["EMAIL_URL"]
+    return Goal("P20 the two mails of a booking", "3 ms of CPU", spent, "ms", spent <= 3)
+
+
 def measure() -> Iterator[Goal]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -121,10 +137,11 @@ def measure() -> Iterator[Goal]:
         stage = Stage(url, folder)
         stack.callback(stage.stop)
         stage.env["WEBHOOK_ALLOWED_NETWORKS"] = "127.0.0.0/8"
+        yield measure_mails(stage)
         yield measure_rate(stage, 0, 3000, 0.75)
         yield measure_rate(stage, 50, 3000, 0.8)
         yield measure_depth(stage)
-        yield from measure_claims(stage, 1_000_000)
+        yield from measure_claims(stage, million())
         yield measure_shares(stage)
         if services.Redis.is_installed():
             redis = services.Redis()

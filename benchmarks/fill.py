@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited|load.
+"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited|load|page.
 
 Prints keys and ids as JSON.
 """
@@ -153,4 +153,5 @@ if __name__ == "__main__":
     fills = {"small": fill_small, "many": fill_many, "connected": fill_connected}
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
     fills["load"] = partial(fill_app, "load", 32)
+    fills["page"] = partial(fill_app, "page", 1)
     print(json.dumps(fills[sys.argv[1]]()))

@@ -134,7 +134,7 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
         "booking": {"booking": ids["group"]},
         "state": {"state": "failed"},
     }
-    people = {"name": "R*", "email": "*nobody*"}
+    people = {"name": "R*", "email": "*nobody*", "tags": "rare"}
     return {
         "/v2/apps": {"": {}, **updated},
         "/v2/bookings": {
@@ -183,6 +183,7 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
         "/v2/projects": {"": {}, **updated, **_searches({"slug": "rare", "name": "R*"})},
         "/v2/projects/{project_id}/resources": {"": {}, **updated},
         "/v2/resources": {"": {}, **updated, **_searches(people)},
+        "/v2/schedules": {"": {}, **updated, **_searches({"name": "R*"})},
         "/v2/users": {"": {}, **updated, **_searches(people)},
         "/v2/webhooks/{webhook_id}/deliveries": {
             **deliveries,

@@ -19,6 +19,7 @@ from benchmarks.stage import Goal, HttpClient, is_small
 from benchmarks.startup import start_run
 
 CLIENTS = 8
+SIGNS = {"web": "gunicorn", "worker": " worker ", "beat": "scheduling.beat"}
 
 
 def pss_by_part(run: "subprocess.Popen[bytes]") -> Counter[str]:
@@ -27,8 +28,8 @@ def pss_by_part(run: "subprocess.Popen[bytes]") -> Counter[str]:
     family = [psutil.Process(run.pid)]
     for process in family + family[0].children(recursive=True):
         words = " ".join(process.cmdline())
-        found = [name for name in ("gunicorn", " worker ", " beat ") if name in words]
-        part = found[0].strip() if found else "supervisor"
+        found = [part for part, sign in SIGNS.items() if sign in words]
+        part = found[0] if found else "supervisor"
         sizes[part] += process.memory_full_info().pss / 1e6
     return sizes
 
@@ -100,4 +101,4 @@ def measure() -> list[Goal]:
 
 def port_of(log: Path) -> int:
     """Return the port of `Ready: http://127.0.0.1:8000   (Ctrl-C stops)`."""
-    return int(log.read_text().partition("Ready: http://127.0.0.1:")[2].split()[0])
+    return int(log.read_text().partition("Ready: http://127.0.0.1:")[2].split("/")[0])
