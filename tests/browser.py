@@ -39,7 +39,9 @@ def looks(wide: int = 1280, narrow: int = 390) -> list[Any]:
 KEYS = {
     "Tab": ("Tab", 9, ""),
     "Enter": ("Enter", 13, "\r"),
+    "Escape": ("Escape", 27, ""),
     " ": ("Space", 32, " "),
+    "ArrowLeft": ("ArrowLeft", 37, ""),
     "ArrowRight": ("ArrowRight", 39, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
 }
@@ -73,12 +75,32 @@ STEADY = """(() => {{
   }}
   return performance.now() - window.lastPlaceSince >= 40;
 }})()"""
+# The middle of an element. What moves there before the button is pressed is not clicked instead.
+AIM = """(() => {{
+  const found = document.querySelector({selector});
+  if (!found) return null;
+  const place = found.getBoundingClientRect();
+  const point = {{x: place.x + place.width / 2, y: place.y + place.height / 2}};
+  const aim = document.elementFromPoint(point.x, point.y);
+  window.clickMissed = false;
+  const check = (event) => {{
+    if (event.type === "mousedown") window.clickMissed = aim !== null && event.target !== aim;
+    if (!window.clickMissed) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }};
+  for (const name of ["mousedown", "mouseup", "click"]) {{
+    document.addEventListener(name, check, {{capture: true, once: true}});
+  }}
+  return point;
+}})()"""
 # What the protocol says when a page goes on to another address while it is asked.
 LEFT = ("Cannot find context", "Execution context was destroyed", "navigated or closed",
         "Promise was collected")  # fmt: skip
 SILENCE = 120  # seconds, more than any wait
 FLAGS = (
     "--headless=new",
+    "--accept-lang=en-GB",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -110,6 +132,7 @@ class Page:
     requests    the addresses of everything that was asked for
     failures    what could not be had
     complaints  console errors and warnings, uncaught exceptions, breaches of the page's policy
+    presses     how many keys were pressed, but for typed text
     """
 
     def __init__(self, browser: "Browser", session: str) -> None:
@@ -118,6 +141,7 @@ class Page:
         self.requests: list[str] = []
         self.failures: list[str] = []
         self.complaints: list[str] = []
+        self.presses = 0
 
     def send(self, method: str, **params: Any) -> Any:
         return self.browser.send(method, params, self.session)
@@ -141,6 +165,13 @@ class Page:
         found = self.send("Runtime.evaluate", expression=script, returnByValue=True)
         return found["result"].get("value")
 
+    def evaluate_promise(self, script: str) -> Any:
+        """What the promise resolves to."""
+        found = self.send(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        return found["result"].get("value")
+
     def wait_for(self, script: str, seconds: float = 60) -> None:
         """Until the expression is true, here or on the page that follows."""
         deadline, fault = time.monotonic() + seconds, ""
@@ -160,6 +191,7 @@ class Page:
 
     def press(self, key: str) -> None:
         """A key of KEYS, down and up again."""
+        self.presses += 1
         code, number, text = KEYS[key]
         event = {"key": key, "code": code, "windowsVirtualKeyCode": number}
         self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **event)
@@ -169,23 +201,28 @@ class Page:
         """Into whatever has the focus."""
         self.send("Input.insertText", text=text)
 
-    def tab_to(self, selector: str, most: int = 80) -> None:
-        """By the Tab key alone, as far as what the selector finds."""
-        for _ in range(most):
+    def tab_to(self, selector: str, most: int = 80) -> int:
+        """By the Tab key alone, as far as what the selector finds. Returns the count of presses."""
+        for count in range(most):
             if self.evaluate(f"document.activeElement.matches({selector!r})"):
-                return
+                return count
             self.press("Tab")
         raise AssertionError(f"{selector} is not reached by Tab")
 
     def click(self, selector: str, times: int = 1) -> None:
         """In the middle of the first that the selector finds, once its place is steady."""
-        self.wait_for(STEADY.format(selector=repr(selector)))
-        place = self.evaluate(
-            f"document.querySelector({selector!r}).getBoundingClientRect().toJSON()"
-        )
-        x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
-        for count in range(1, times + 1):
-            event = {"x": x, "y": y, "button": "left", "clickCount": count}
+        point, missed = None, True
+        while point is None or missed:
+            self.wait_for(STEADY.format(selector=repr(selector)))
+            point = self.evaluate(AIM.format(selector=repr(selector)))
+            if point is None:
+                continue
+            event = {**point, "button": "left", "clickCount": 1}
+            self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
+            missed = self.evaluate("window.clickMissed === true")
+            self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
+        for count in range(2, times + 1):
+            event["clickCount"] = count
             self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
             self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
 
@@ -285,10 +322,12 @@ class Browser:
         zone: str = "",
         scheme: str = "",
         now: str = "",
+        language: str = "",
         cookies: Mapping[str, str] | None = None,
     ) -> Page:
-        """A page in a window of its own; `zone`, `scheme`, `now`: the visitor's time zone, colours
-        and clock ("2026-11-30T02:30Z"), which begins there with each page."""
+        """A page in a window of its own; `zone`, `scheme`, `language`, `now`: the visitor's time
+        zone, colours, language ("pt-BR") and clock ("2026-11-30T02:30Z"), which begins there with
+        each page."""
         where = {"url": "about:blank", "browserContextId": self.context_id}
         target = self.send("Target.createTarget", where)["targetId"]
         attached = self.send("Target.attachToTarget", {"targetId": target, "flatten": True})
@@ -304,6 +343,9 @@ class Browser:
         )
         if zone:
             page.send("Emulation.setTimezoneOverride", timezoneId=zone)
+        if language:
+            agent = self.send("Browser.getVersion", {})["userAgent"]
+            page.send("Network.setUserAgentOverride", userAgent=agent, acceptLanguage=language)
         if scheme:
             media = {"name": "prefers-color-scheme", "value": scheme}
             page.send("Emulation.setEmulatedMedia", features=[media])

@@ -212,6 +212,20 @@ NO_CONSTRAINT: list[tuple[Any, str]] = [
      ".allow_period.end"),
     ({"allow_period": {"start": "2026-07-01", "end": "tomorrow"}}, ".allow_period.end"),
     ({"allow_period": {"start": 20260701, "end": "2026-08-01"}}, ".allow_period.start"),
+    ({"block_day": {"day": "Monday", "name": "x" * 201}}, ".block_day.name"),
+    ({"block_weekends": {"name": "a\r\nb"}}, ".block_weekends.name"),
+    ({"open_period": {"start": "2026-08-01", "end": "2026-08-01"}}, ".open_period.end"),
+    ({"open_recurring": {"start": "2026-08-01", "duration": "1 hour", "rrule": "FREQ=SECONDLY"}},
+     ".open_recurring.rrule"),
+    ({"open_recurring": {"start": "2026-08-01", "duration": "9" * 5000, "rrule": "FREQ=DAILY"}},
+     ".open_recurring.duration"),
+    ({"block_recurring": {"start": "2026-08-01T00:00:00Z", "duration": "1 hour",
+                          "rrule": "FREQ=DAILY"}}, ".block_recurring.start"),
+    ({"replace_day": {"date": "2026-02-30", "windows": []}}, ".replace_day.date"),
+    ({"replace_day": {"date": "2026-02-01", "windows": None}}, ".replace_day.windows"),
+    ({"block_holidays": {"country": "\u0661\u0661"}}, ".block_holidays.country"),
+    ({"block_holidays": {"country": "DE", "subdivision": "x" * 5000}},
+     ".block_holidays.subdivision"),
 ]  # fmt: skip
 
 _BEFORE = {"type": "before", "unit": "mins", "time": 10}

@@ -66,7 +66,8 @@ class Description:
         return [one for key in ("allOf", "anyOf", "oneOf") for one in schema.get(key, [])]
 
     def body_schema(self, operation: Operation) -> Json:
-        return operation.content["requestBody"]["content"]["application/json"]["schema"]
+        (content,) = operation.content["requestBody"]["content"].values()
+        return content["schema"]
 
     def fault(self, schema: Json, value: Any) -> str | None:
         """Why the value does not fit a schema of the document; None: it does."""

@@ -195,6 +195,7 @@ class SampleRows:
         return {
             "member_id": self.post(members, {"email": email}).data["id"],
             "resource_id": resource["id"],
+            "schedule_id": self.post("/v2/schedules", {"name": "Hours"}).data["id"],
             "calendar_id": calendar_id,
             "credential_id": widget_key["id"],
             "event_id": self.post("/v2/events", event).data["id"],

@@ -32,7 +32,8 @@ OWN_STAMP = "transaction_timestamp()"
 UNSTAMPED = {
     "apps_config_credential": {"last_used_at"},
     "availability_calendar": {"synced_at", "app_id"},
-    "availability_event": {"exclusive", "app_id"},
+    "availability_event": {"exclusive", "unit", "app_id"},
+    "availability_resource": {"longest_buffer"},
     "notifications_delivery": {"change_uuid"},
     "notifications_webhook": {
         *("secret", "previous_secret", "previous_until", "failures", "failing_since"),

@@ -46,8 +46,11 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture
 def python_client(description: Path, tmp_path: Path) -> Iterator[str]:
     """The name of the generated package, which can be imported."""
+    config = tmp_path / "client.yaml"
+    config.write_text("content_type_overrides:\n  text/calendar: application/octet-stream\n")
     said = run(
         *(sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"),
+        *("--config", config),
         *("--path", description, "--output-path", tmp_path / "booking_client"),
         cwd=tmp_path,
     )

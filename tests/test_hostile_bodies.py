@@ -21,7 +21,9 @@ from tests.services import Service
 from tests.test_openapi import EXAMPLE_PROJECT, filled
 
 BODY_OPERATIONS = [
-    operation for operation in description().operations if "requestBody" in operation.content
+    operation
+    for operation in description().operations
+    if "application/json" in operation.content.get("requestBody", {}).get("content", {})
 ]
 BY_NAME = {str(operation): operation for operation in description().operations}
 MEMORY = 20 * 2**20

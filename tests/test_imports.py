@@ -22,7 +22,8 @@ LAYERS = (
     "ops",
     "scheduling",
 )
-CORE = "availability.core"  # pure: the standard library and itself
+CORE = "availability.core"  # pure: the standard library, itself and what is as pure
+PURE = ("common.durations", "common.ical", "dateutil", "holidays")
 
 
 def is_in(module: str, package: str) -> bool:
@@ -66,7 +67,8 @@ def imported_names(node: ast.AST, module: str) -> list[str]:
 def is_allowed(module: str, imported: str) -> bool:
     layer, wanted = layer_of(module), layer_of(imported)
     if is_in(module, CORE):
-        return is_in(imported, CORE) or imported.split(".")[0] in sys.stdlib_module_names
+        is_pure = any(is_in(imported, package) for package in (CORE, *PURE))
+        return is_pure or imported.split(".")[0] in sys.stdlib_module_names
     return wanted is None or LAYERS.index(wanted) <= LAYERS.index(layer)
 
 

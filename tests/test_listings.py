@@ -26,12 +26,14 @@ LISTINGS: dict[str, dict[str, str]] = {
     "/v2/projects": {},
     "/v2/projects/{project_id}/resources": {},
     "/v2/resources": {},
+    "/v2/schedules": {},
     "/v2/users": {},
     "/v2/webhooks/{webhook_id}/deliveries": {},
 }
 # Whose order is not that of their making.
 OWN_ORDER = {"/v2/customers", "/v2/projects/{project_id}/resources"}
-SINGLES = {"/v2/calendars", "/v2/events", "/v2/projects", "/v2/resources", "/v2/users"}
+SINGLES = {"/v2/calendars", "/v2/events", "/v2/projects", "/v2/resources", "/v2/schedules",
+           "/v2/users"}  # fmt: skip
 
 
 def make_world(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
@@ -40,6 +42,7 @@ def make_world(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
     resources = [tenant.make_resource(name)["id"] for name in "ABC"]
     for resource in resources:
         tenant.make_project(resource, name=resource)
+        tenant.post("/schedules", {"name": resource})
         tenant.post("/credentials", {"kind": "widget"})
         customer = {**MARTY, "email": f"{resource}@example.com"}
         body = {"resource_id": resource, "what": "A", "customer": customer}

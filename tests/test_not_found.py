@@ -25,6 +25,7 @@ MODELS = {
     "project_slug": "Project",
     "reservation_id": "Hold",
     "resource_id": "Resource",
+    "schedule_id": "Schedule",
     "slug": "App",
     "template_slug": "Template",
     "webhook_id": "Webhook",

@@ -26,6 +26,7 @@ from availability.records import (
     EventRecord,
     HoldRecord,
     LogInRecord,
+    ScheduleRecord,
 )
 from bookings.action_links import action_url
 from bookings.models import Booking, Customer
@@ -187,7 +188,7 @@ def test_names_of_operations_are_a_verb_and_a_noun():
 
 
 def test_names_of_the_operations_of_some_paths():
-    paths = ("/v2/bookings", "/v2/users", "/v2/webhooks")
+    paths = ("/v2/bookings", "/v2/schedules", "/v2/users", "/v2/webhooks")
     names = {
         str(operation): operation.content["operationId"]
         for operation in OPERATIONS
@@ -214,6 +215,11 @@ def test_names_of_the_operations_of_some_paths():
         "DELETE /v2/bookings/reserve/{reservation_id}": "releaseHold",
         "PUT /v2/bookings/reserve/extend": "extendHold",
         "POST /v2/bookings/reserve/{reservation_id}/verify": "verifyHold",
+        "GET /v2/schedules": "listSchedules",
+        "POST /v2/schedules": "createSchedule",
+        "GET /v2/schedules/{schedule_id}": "retrieveSchedule",
+        "PUT /v2/schedules/{schedule_id}": "updateSchedule",
+        "DELETE /v2/schedules/{schedule_id}": "deleteSchedule",
         "GET /v2/users": "listUsers",
         "POST /v2/users": "createUser",
         "GET /v2/users/{resource_id}": "retrieveUser",
@@ -329,7 +335,7 @@ def test_operation_knows_the_query_parameters_of_its_view(operation):
 def test_examples_fit_their_schemas(operation):
     bodies = []
     if str(operation) not in WITHOUT_BODY and operation.method in ("POST", "PUT"):
-        bodies.append(operation.content["requestBody"]["content"]["application/json"])
+        bodies += operation.content["requestBody"]["content"].values()
     for answer in operation.content["responses"].values():
         bodies += description().resolve(answer).get("content", {}).values()
 
@@ -348,6 +354,7 @@ def test_examples_of_components_fit_them():
 # --- Against the service --------------------------------------------------------------------------
 EXAMPLE_IDS = {
     "resource_id": RESOURCE_EXAMPLE["id"],
+    "schedule_id": ScheduleRecord.example()["id"],
     "calendar_id": CalendarRecord.example()["id"],
     "credential_id": CredentialRecord.example()["id"],
     "event_id": EventRecord.example()["id"],
@@ -467,7 +474,10 @@ def prepare(app: LocalApp, operation: Operation, ids: dict[str, str]) -> None:
 @pytest.mark.both_databases
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
 def test_examples_are_accepted_and_answers_are_as_described(operation, app, feed):
-    body = operation.content.get("requestBody", {}).get("content", {}).get("application/json", {})
+    bodies = operation.content.get("requestBody", {}).get("content", {})
+    body, kind = bodies.get("application/json", {}), "application/json"
+    if "text/calendar" in bodies:
+        body, kind = bodies["text/calendar"], "text/calendar"
     expected = next(status for status in operation.content["responses"] if status < "300")
     for name, example in (examples_of(body) or {"": None}).items():
         ids = app.make_ids(EXAMPLE_PROJECT)
@@ -481,11 +491,12 @@ def test_examples_are_accepted_and_answers_are_as_described(operation, app, feed
         path = path_of(operation, ids)
         sent = FORMS.get(str(operation))
         if example is not None:
-            sent = filled(json.dumps(example), ids).encode()
+            text = example if kind == "text/calendar" else json.dumps(example)
+            sent = filled(text, ids).encode()
         if operation.path.endswith("/verify"):
             sent = json.dumps({"code": code_of(uuid.UUID(ids["reservation_id"]))}).encode()
 
-        answer = caller.call(operation.method, path, sent)
+        answer = caller.call(operation.method, path, sent, {"Content-Type": kind})
 
         assert str(answer.status) == expected, (name, answer.content)
         fault = description().answer_fault(operation.method, path, answer.status, answer.json)

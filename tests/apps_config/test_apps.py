@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apps_config.models import Account, App, Membership
+from common.shipped_languages import shipped_languages
 from tests.world import NOW, STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -300,7 +301,10 @@ def test_every_known_setting(tenant: Tenant) -> None:
             {"redirect_urls": ["https://a.b", "javascript:alert(1)"]},
             {"settings.redirect_urls.1": ["Must be an http or https address."]},
         ),
-        ({"language": "xx-bogus"}, {"settings.language": ["Must be one of en."]}),
+        (
+            {"language": "xx-bogus"},
+            {"settings.language": [f"Must be one of {', '.join(shipped_languages())}."]},
+        ),
         ({"language": 7}, {"settings.language": ["Must be a string."]}),
         (
             {"default_timezone": "Berlin"},

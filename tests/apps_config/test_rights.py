@@ -57,6 +57,8 @@ TABLE = [
     Row("POST", "/resources", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("GET", "/resources/{resource}", None, 200, ("widget",)),
     Row("PUT", "/resources/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("GET", "/resources/{resource}/availability.ics", None, 200, ("widget",)),
+    Row("PUT", "/resources/{resource}/availability.ics", {}, 415, ("viewer", "widget")),
     Row("DELETE", "/resources/{spare}", None, 204, WRITE),
     Row("GET", "/resources/timezone/{email}", None, 200, ("widget",)),
     Row("POST", "/resources/resetpassword", {"email": "{email}"}, 200, WRITE),
@@ -85,6 +87,11 @@ TABLE = [
     Row("GET", "/events/{event}", None, 200, ("widget",)),
     Row("PUT", "/events/{event}", {"what": "B"}, 200, ("viewer", "widget")),
     Row("DELETE", "/events/{event}", None, 204, ("viewer", "widget")),
+    Row("GET", "/schedules", None, 200, READ),
+    Row("POST", "/schedules", {"name": "B"}, 201, WRITE),
+    Row("GET", "/schedules/{schedule}", None, 200, READ),
+    Row("PUT", "/schedules/{schedule}", {"name": "B"}, 200, WRITE),
+    Row("DELETE", "/schedules/{schedule}", None, 204, WRITE),
     Row("GET", "/projects", None, 200, READ),
     Row("POST", "/projects", {"name": "B"}, 201, WRITE),
     Row("GET", "/projects/embed/{project}", None, 200, ("resource",)),
@@ -205,6 +212,7 @@ class World:
             "slug": tenant.app.slug,
             "resource": resource["id"],
             "spare": tenant.make_resource("Spare")["id"],
+            "schedule": tenant.post("/schedules", {"name": "Hours"}).data["id"],
             "credential": tenant.post("/credentials", {"kind": "widget"}).data["id"],
             "member": tenant.post(
                 f"/apps/{tenant.app.slug}/members", {"email": "emmett@example.com"}
@@ -341,6 +349,7 @@ def route(path: str) -> str:
 ROUTES = {
     "str:slug": ("slug",),
     "uuid:resource_id": ("resource", "spare"),
+    "uuid:schedule_id": ("schedule",),
     "uuid:member_id": ("member",),
     "uuid:credential_id": ("credential",),
     "uuid:calendar_id": ("calendar", "second", "connected"),

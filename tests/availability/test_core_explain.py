@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from availability.core.busy_items import Buffers
 from availability.core.constraints import parse_constraints
 from availability.core.explain import (
     BusyItem,
@@ -62,7 +63,7 @@ def test_explain_gives_whole_reasons():
         busy=[at(12, 13, event_id=7)],
         start=FRIDAY + 6 * HOUR,
         end=FRIDAY + 22 * HOUR,
-        buffer=600,
+        buffers=Buffers(600, 600),
     )
 
     outside = "Outside the project's opening hours: 09:00 to 24:00."
@@ -182,7 +183,11 @@ def test_explain_names_the_kind_that_refuses(lists, expected):
 
 def test_explain_tells_of_limits_in_time():
     segments = explain_day(
-        closed=[(FRIDAY + 6 * HOUR, FRIDAY + 8 * HOUR)],
+        closed={
+            "day": [(FRIDAY + 6 * HOUR, FRIDAY + 8 * HOUR)],
+            "week": [(FRIDAY + 7 * HOUR, FRIDAY + 9 * HOUR)],
+            "month": [(FRIDAY + 9 * HOUR, FRIDAY + 10 * HOUR)],
+        },
         past_before=FRIDAY + HOUR,
         notice_before=FRIDAY + 2 * HOUR,
         horizon_after=FRIDAY + 20 * HOUR,
@@ -193,8 +198,11 @@ def test_explain_tells_of_limits_in_time():
         (0, 1, [notice, "Is in the past."]),
         (1, 2, [notice]),
         (2, 6, []),
-        (6, 8, ["Daily limit reached."]),
-        (8, 20, []),
+        (6, 7, ["Daily limit reached."]),
+        (7, 8, ["Daily limit reached.", "Weekly limit reached."]),
+        (8, 9, ["Weekly limit reached."]),
+        (9, 10, ["Monthly limit reached."]),
+        (10, 20, []),
         (20, 24, ["Beyond the booking window."]),
     ]
 
@@ -202,7 +210,7 @@ def test_explain_tells_of_limits_in_time():
 def test_explain_tells_of_holds_and_of_what_begins_before():
     busy = [at(-5, 1, event_id=1), at(0.5, 2, "hold"), at(23, 30, event_id=2)]
 
-    segments = explain_day(busy=busy, buffer=0)
+    segments = explain_day(busy=busy)
 
     assert segments == [
         (0, 0.5, ["Overlaps an event."]),
@@ -230,9 +238,50 @@ def test_neighbours_with_the_same_reasons_are_one():
     ],
 )
 def test_texts_of_buffers(buffer, text):
-    (_, before, *_) = explain_day(busy=[at(12, 13)], buffer=buffer)
+    (_, before, *_) = explain_day(busy=[at(12, 13)], buffers=Buffers(buffer, buffer))
 
     assert before[2] == [f"Within the buffer of {text} around an event."]
+
+
+def test_the_longer_buffer_of_each_side_is_named():
+    busy = [at(8, 9)._replace(before=7200, after=0), at(16, 17)]
+
+    segments = explain_day(busy=busy, buffers=Buffers(after=3600))
+
+    within = "Within the buffer of"
+    assert segments == [
+        (0, 6, []),
+        (6, 8, [f"{within} 2 hours before an event."]),
+        (8, 9, ["Overlaps an event."]),
+        (9, 15, []),
+        (15, 16, [f"{within} 1 hour around an event."]),
+        (16, 17, ["Overlaps an event."]),
+        (17, 18, [f"{within} 1 hour around an event."]),
+        (18, 24, []),
+    ]
+
+
+def test_buffers_around_times_at_which_all_places_are_taken():
+    shared = [at(9, 10)._replace(capacity=2), at(9.5, 11)._replace(capacity=2)]
+    (first, second), taken = shared, "All 2 places are taken."
+
+    same = explain_day(busy=shared, buffers=Buffers(1800, 1800))
+    own = explain_day(busy=[first, second._replace(before=7200, after=0)])
+
+    within = "Within the buffer of 30 minutes around bookings that take all 2 places."
+    assert same == [
+        (0, 9, []),
+        (9, 9.5, [within]),
+        (9.5, 10, [taken]),
+        (10, 10.5, [within]),
+        (10.5, 24, []),
+    ]
+    assert own == [
+        (0, 9, []),
+        (9, 9.5, ["Within the buffers of bookings that take all 2 places."]),
+        (9.5, 10, [taken]),
+        (10, 24, []),
+    ]
 
 
 def test_explain_of_an_empty_range_is_empty():

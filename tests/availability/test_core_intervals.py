@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from availability.core.intervals import (
     clip,
     complement,
+    find_overlaps,
     intersect,
     join,
     normalise,
@@ -131,3 +132,19 @@ def test_subtract_widens_like_widen(left, blocks, buffer, at_least):
 
     plain = subtract(left, widen(blocks, buffer))
     assert result == [span for span in plain if span[1] - span[0] >= at_least]
+
+
+few_spans = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda span: (span[0], sum(span))),
+    max_size=12,
+)
+
+
+@given(few_spans, st.integers(1, 5))
+def test_covered_by_counts_the_spans_of_each_instant(spans, count):
+    found = find_overlaps(spans, count)
+
+    depths = [sum(start <= instant < end for start, end in spans) for instant in range(50)]
+    inside = [any(start <= instant < end for start, end in found) for instant in range(50)]
+    assert inside == [depth >= count for depth in depths]
+    assert found == normalise(found)

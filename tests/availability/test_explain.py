@@ -494,3 +494,144 @@ def test_lines_of_the_slots_are_those_of_the_segments(tenant, ada):
     assert [row.removesuffix(" Ada") for row in lines(slots)] == [
         row.removesuffix(": free") for row in segments(explained) if row.endswith("free")
     ]
+
+
+# --- Rules of dates -------------------------------------------------------------------------------
+SATURDAY = {"from": "2026-11-28T09:00:00Z", "to": "2026-11-28T15:00:00Z"}
+EXTRA = {"open_period": {"start": "2026-11-28 10:00:00", "end": "2026-11-28 14:00:00"}}
+
+
+def test_the_list_that_keeps_an_extra_saturday_shut(tenant):
+    ada = tenant.make_resource("Ada", **rules({"allow_weekdays": {}}, EXTRA))
+    project = tenant.make_project(ada["id"], **rules({"block_weekends": {}}))
+
+    alone = explain(tenant, ada["id"], **SATURDAY)
+    answer = explain(tenant, project_id=project["id"], resources=[ada["id"]], **SATURDAY)
+
+    closed = "Outside the resource's days: Monday to Friday."
+    assert segments(alone) == [
+        f"2026-11-28 09:00-10:00 +00:00: {closed}",
+        "2026-11-28 10:00-14:00 +00:00: free",
+        f"2026-11-28 14:00-15:00 +00:00: {closed}",
+    ]
+    blocked = "Blocked by the project's rule: Saturday and Sunday."
+    assert segments(answer) == [
+        f"2026-11-28 09:00-10:00 +00:00: {closed} {blocked}",
+        f"2026-11-28 10:00-14:00 +00:00: {blocked}",
+        f"2026-11-28 14:00-15:00 +00:00: {closed} {blocked}",
+    ]
+    assert answer.data[0]["segments"][1]["reasons"] == [
+        {
+            "type": "constraint",
+            "source": "project",
+            "constraint": {"block_weekends": {}},
+            "text": blocked,
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "given", "expected"),
+    [
+        (
+            [{"block_holidays": {"country": "DE", "subdivision": "BY"}}],
+            {"from": "2026-12-24T22:00:00Z", "to": "2026-12-25T01:00:00Z"},
+            [
+                "2026-12-24 22:00+00:00 to 2026-12-25 00:00+00:00: free",
+                "2026-12-25 00:00-01:00 +00:00: Blocked by the resource's rule: holidays of DE BY,"
+                " public holiday: Christmas Day.",
+            ],
+        ),
+        (
+            [{"replace_day": {"date": "2026-11-23", "windows": [{"start": 9, "end": "10:30"}]}}],
+            MORNING,
+            [
+                "2026-11-23 09:00-10:30 +00:00: free",
+                "2026-11-23 10:30-12:00 +00:00: Outside the resource's hours of the day:"
+                " 2026-11-23 09:00 to 10:30.",
+            ],
+        ),
+        (
+            [{"replace_day": {"date": "2026-11-23", "windows": [], "name": "Outing"}}],
+            MORNING,
+            [
+                "2026-11-23 09:00-12:00 +00:00: Outside the resource's hours of the day:"
+                " Outing (2026-11-23 closed).",
+            ],
+        ),
+        (
+            [
+                {"open_recurring": {"start": "2026-11-09 10:00:00", "duration": "1 hour",
+                                    "rrule": "FREQ=WEEKLY;INTERVAL=2", "name": "Late"}},
+                EXTRA,
+            ],
+            MORNING,
+            [
+                f"2026-11-23 {times} +00:00: {text}"
+                for text in ("Outside the resource's extra hours: Late (1 hour from"
+                             " 2026-11-09 10:00:00, repeated: FREQ=WEEKLY;INTERVAL=2) and"
+                             " 2026-11-28 10:00:00 to 2026-11-28 14:00:00.",)
+                for times, text in (("09:00-10:00", text), ("10:00-11:00", "free"),
+                                    ("11:00-12:00", text))
+            ],
+        ),
+        (
+            [{"block_recurring": {"start": "2026-11-02 11:00:00", "duration": "30 minutes",
+                                  "rrule": "FREQ=MONTHLY;BYDAY=4MO,1MO", "name": "Team"}}],
+            MORNING,
+            [
+                "2026-11-23 09:00-11:00 +00:00: free",
+                "2026-11-23 11:00-11:30 +00:00: Blocked by the resource's rule: Team (30 minutes"
+                " from 2026-11-02 11:00:00, repeated: FREQ=MONTHLY;BYDAY=4MO,1MO).",
+                "2026-11-23 11:30-12:00 +00:00: free",
+            ],
+        ),
+        (
+            [{"allow_period": {"start": "2026-11-23 00:00:00", "end": "2026-11-23 10:00:00",
+                               "name": "Season"}},
+             {"block_hours": {"start": "09:30", "end": 10, "name": "Break"}}],
+            MORNING,
+            [
+                "2026-11-23 09:00-09:30 +00:00: free",
+                "2026-11-23 09:30-10:00 +00:00: Blocked by the resource's rule:"
+                " Break (09:30 to 10:00 every day).",
+                "2026-11-23 10:00-12:00 +00:00: Outside the resource's period:"
+                " Season (2026-11-23 00:00:00 to 2026-11-23 10:00:00).",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_rules_of_dates(tenant, constraints, given, expected):
+    ada = tenant.make_resource("Ada", **rules(*constraints))
+
+    answer = explain(tenant, ada["id"], **given)
+
+    assert segments(answer) == expected
+    shown = [reason for one in answer.data[0]["segments"] for reason in one["reasons"]]
+    known = [reason.get("constraint") or reason["constraints"] for reason in shown]
+    assert all(one == constraints or one in constraints for one in known)
+
+
+def test_a_refused_booking_of_the_public_does_not_name_the_rule(tenant):
+    ada = tenant.make_resource("Ada")
+    outing = {"block_period": {"start": "2026-11-24", "end": "2026-11-25", "name": "In hospital"}}
+    project = tenant.make_project(ada["id"], availability={"length": "1 hour"}, **rules(outing))
+    body = {
+        "project_id": project["id"],
+        "start": "2026-11-24T10:00:00Z",
+        "end": "2026-11-24T11:00:00Z",
+        "what": "A",
+        "customer": {"name": "Marty", "email": "marty@example.com"},
+    }
+
+    public = tenant.widget().post("/bookings", body)
+    own = tenant.post("/bookings", {**body, "settings": {"enforce_availability": True}})
+
+    text = "2026-11-24 00:00:00 to 2026-11-25 00:00:00"
+    assert [each.status for each in (public, own)] == [409, 409]
+    assert public.json["reasons"] == [
+        {"type": "constraint", "text": f"Blocked by the project's rule: {text}."}
+    ]
+    assert [reason["text"] for reason in own.json["reasons"]] == [
+        f"Blocked by the project's rule: In hospital ({text})."
+    ]

@@ -70,6 +70,7 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
         "slug": "check-up",
         "name": "Check-up",
         "resources": [],
+        "requires": None,
         "availability": {},
         "availability_constraints": [],
         "booking": {},
@@ -139,6 +140,27 @@ MODE = {"availability.mode": [CHOICE.format("random")]}
         (
             {"availability": {"timeslot_increments": "25 hours"}},
             {"availability.timeslot_increments": ["Must be from 1 minute to 1 day."]},
+        ),
+        (
+            {"availability": {"lengths": ["30 minutes", "30 mins"]}},
+            {"availability.lengths": ["Must not repeat a length."]},
+        ),
+        (
+            {"availability": {"length": "1 hour", "lengths": ["30 minutes", "45 minutes"]}},
+            {"availability.lengths": ["Must contain `length`."]},
+        ),
+        (
+            {"availability": {"length": None, "lengths": ["30 minutes"]}},
+            {"availability.lengths": ["Must contain `length`."]},
+        ),
+        (
+            {"availability": {"lengths": ["30 minutes", "1 second"]}},
+            {"availability.lengths.1": ["Must be from 1 minute to 366 days."]},
+        ),
+        ({"availability": {"lengths": []}}, {"availability.lengths": ["Must have 1 to 20 items."]}),
+        (
+            {"availability": {"lengths": ["1 hour"] * 21}},
+            {"availability.lengths": ["Must have at most 20 items."]},
         ),
         (
             {"availability": {"from": "soon"}},
@@ -709,3 +731,25 @@ def test_a_removed_project_cant_be_booked_or_asked(tenant: Tenant, four: list[st
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"project_id": ["There is no such project."]})
     ] * 2
+
+
+def test_lengths_are_merged_and_removed(tenant: Tenant) -> None:
+    made = tenant.make_project(availability={"lengths": ["45 minutes", "1 hour"]})
+    path = f"/projects/{made['id']}"
+
+    answers = [
+        tenant.put(path, {"availability": change})
+        for change in (
+            {"length": "1 hour"},
+            {"length": "2 hours"},
+            {"lengths": ["30 minutes", "1 hour"]},
+            {"lengths": None, "length": "2 hours"},
+        )
+    ]
+
+    assert [answer.status for answer in answers] == [200, 422, 200, 200]
+    assert [answer.data["availability"] for answer in answers if answer.status == 200] == [
+        {"lengths": ["45 minutes", "1 hour"], "length": "1 hour"},
+        {"lengths": ["30 minutes", "1 hour"], "length": "1 hour"},
+        {"length": "2 hours"},
+    ]

@@ -24,6 +24,7 @@ FULL = {
     "image": "https://example.com/ada.png",
     "timezone": BERLIN,
     "tags": ["dentist", "room 2"],
+    "capacity": 12,
     "meta": {"room": "2", "deep": {"a": [1, None]}},
 }
 
@@ -39,6 +40,8 @@ def record(made: Any, **given: Any) -> dict[str, Any]:
         "image": "",
         "timezone": "UTC",
         "tags": [],
+        "capacity": 1,
+        "schedule_id": None,
         "meta": {},
         "created_at": STAMP,
         "updated_at": STAMP,

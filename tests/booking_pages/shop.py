@@ -136,7 +136,9 @@ def check_quiet(page: Page, app: LiveApp, *refusals: str) -> None:
 def keep(page: Page, name: str) -> None:
     """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
     if os.environ.get("SCREENSHOTS"):
-        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png", whole=True)
+        # Chromium moves a page of a wide window, from right to left, if it shows the whole of it.
+        whole = page.evaluate("document.dir !== 'rtl' || innerWidth < 600")
+        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png", whole=whole)
 
 
 def check_access(page: Page, axe: str, width: int) -> None:

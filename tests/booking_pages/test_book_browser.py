@@ -6,8 +6,10 @@ import pytest
 
 from tests.accessibility import load_axe
 from tests.booking_pages.shop import (
+    IS_READY,
     MARTY,
     MONDAY,
+    NINE_TO_NOON,
     WIDTHS,
     Shop,
     check_access,
@@ -48,7 +50,8 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
     shop = Shop(app)
     page = shop.open(browser, width)
 
-    page.tab_to("#days li:nth-child(2) button")
+    page.tab_to("#days button")
+    page.press("ArrowRight")
     ring = page.evaluate("getComputedStyle(document.activeElement).outline")
     page.press("Enter")
     page.tab_to("#times li:nth-child(3) button")
@@ -64,10 +67,14 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
         "Your booking is confirmed\n\n"
         "Tuesday, 4 March 2031, 10:00 – 10:30 (Europe/Berlin)\n\n"
         "With: Dr. Ada Berg\n\n"
+        "Where: Harbour Dental, Quay 5 Show on a map\n\n"
         "Thank you. A message to marty@example.com is on its way.\n\n"
+        "Add to calendar\nGoogle Calendar\nOutlook\n\n"
+        "Choose another time\nCancel the booking\n\n"
         "Make another booking"
     )
     assert ring == "rgb(31, 79, 153) solid 3px"
+    assert page.presses == (13 if width > 820 else 14)  # at most 25
     assert page.evaluate("document.activeElement.innerText") == "Your booking is confirmed"
     assert page.evaluate("document.querySelector('#done').getAttribute('aria-live')") == "polite"
     [booking] = shop.bookings()
@@ -80,6 +87,40 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
         **MARTY,
         "timezone": "Europe/Berlin",
     }
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_people_and_lengths_are_skipped_by_keyboard(
+    browser: Browser, app: LiveApp, width: int
+) -> None:
+    """At most 25 keys for a booking, however many people there are to choose from."""
+    person = {"timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
+    people = [
+        app.post("/v2/resources", {**person, "name": f"Dr. {each}"}).data for each in "ABCDEF"
+    ]
+    lengths = {"length": "30 minutes", "lengths": ["30 minutes", "1 hour"]}
+    shop = Shop(app, availability=lengths, settings={"choose_resource": True})
+    resources = [shop.resource["id"], *(person["id"] for person in people)]
+    app.call("PUT", f"/v2/projects/{shop.project['id']}", {"resources": resources})
+    page = shop.open(browser, width)
+
+    page.tab_to("#skip")
+    page.press("Enter")
+    page.tab_to("#days button")
+    page.press("ArrowDown")
+    page.press("Enter")
+    page.tab_to("#times button")
+    page.press("Enter")
+    page.wait_for("document.activeElement.id == 'form-title'")
+    page.tab_to("[data-key=name] input")
+    page.type(MARTY["name"])
+    page.press("Tab")
+    page.type(MARTY["email"])
+    page.press("Enter")
+
+    assert done(page).startswith("Your booking is confirmed\n\nMonday, 10 March 2031, 09:00")
+    assert page.presses <= 25
     check_quiet(page, app)
 
 
@@ -132,7 +173,7 @@ def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
     done(page)
 
     assert len(shop.bookings()) == 1
-    assert sum(url.endswith("/v2/bookings?include=event,resource") for url in page.requests) == 1
+    assert sum("/v2/bookings?include=event,resource" in url for url in page.requests) == 1
     check_quiet(page, app)
 
 
@@ -415,7 +456,7 @@ def set_offline(page: Page, offline: bool) -> None:
         (
             409,
             {"code": "policy"},
-            "There are too many upcoming bookings for this e-mail address. Please contact us.",
+            "You have reached the limit of bookings for your e-mail address.",
         ),
     ],
 )
@@ -469,7 +510,7 @@ def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
     page = shop.open(browser, zone="America/New_York")
 
     zone = page.evaluate("document.querySelector('#zone').value")
-    days = page.texts("#days .unseen")
+    days = page.texts("#days button .unseen")
     page.click("[data-date='2031-10-25']")
     times = page.texts("#times li")
     choose(page, "21:00")
@@ -477,7 +518,7 @@ def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
     submit(page)
 
     assert (zone, days) == (
-        "America/New_York",
+        "America/New York",
         ["Friday, 24 October 2031", "Saturday, 25 October 2031"],
     )
     assert times == ["18:00", "19:00", "20:00", "21:00", "22:00", "23:00"]
@@ -488,33 +529,195 @@ def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
     check_quiet(page, app)
 
 
-def test_another_zone_can_be_chosen(browser: Browser, app: LiveApp) -> None:
+def test_another_zone_is_found_by_search(browser: Browser, app: LiveApp) -> None:
     page = Shop(app).open(browser, zone="Asia/Tokyo")
     before = page.texts("#times li")
 
-    page.evaluate("document.querySelector('#zone').value = 'America/New_York'")
-    page.evaluate("document.querySelector('#zone').dispatchEvent(new Event('change'))")
+    page.evaluate("document.querySelector('#zone').focus()")
+    page.wait_for("document.querySelectorAll('#zones li').length > 20")
+    marked = page.texts("#zones [aria-selected=true]")
+    page.evaluate("document.querySelector('#zone').select()")
+    page.type("new york")
+    page.wait_for("document.querySelectorAll('#zones li').length == 1")
+    page.press("Enter")
 
+    assert marked[0].startswith("Asia/Tokyo\nUTC+09:00 · now ")
     assert (before[0], page.texts("#times li")[0]) == ("17:00", "03:00")
     assert page.texts("#status") == ["Times are now in America/New York."]
-    assert page.evaluate("document.querySelector('#zone').options.length") > 300
+    assert page.evaluate("document.querySelector('#zone').value") == "America/New York"
+    assert page.evaluate("location.search") == "?timezone=America/New_York"
 
 
-def test_later_days_are_asked_for(browser: Browser, app: LiveApp) -> None:
-    """Over weeks without a free time as well."""
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("calcutta", ["Asia/Kolkata"]),
+        ("kiev", ["Europe/Kyiv"]),
+        ("+05:45", ["Asia/Kathmandu"]),
+        ("nowhere", ["No time zone matches."]),
+    ],
+)
+def test_zones_have_their_current_names(
+    browser: Browser, app: LiveApp, typed: str, found: list[str]
+) -> None:
+    page = Shop(app).open(browser, zone="Asia/Calcutta")
+    own = page.evaluate("document.querySelector('#zone').value")
+
+    page.evaluate("document.querySelector('#zone').focus()")
+    page.wait_for("document.querySelectorAll('#zones li').length > 20")
+    page.evaluate("document.querySelector('#zone').select()")
+    page.type(typed)
+    page.wait_for("document.querySelectorAll('#zones li').length == 1")
+
+    assert own == "Asia/Kolkata"
+    assert [text.split("\n")[0] for text in page.texts("#zones li")] == found
+
+
+def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    page = shop.open(browser)
+    usual = page.texts("#times li")[0], page.texts("#clock [aria-pressed=true]")
+
+    page.click("#clock [data-clock=h12]")
+    chosen = page.texts("#times li")[0], page.texts("#clock [aria-pressed=true]")
+    page.send("Page.reload")
+    page.wait_for(f"{IS_READY} && document.querySelector('#times button')")
+
+    assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00 am", ["12 h"]))
+    assert page.texts("#times li")[0] == "9:00 am"
+
+
+# --- Months and the address -----------------------------------------------------------------------
+def test_months_are_asked_for(browser: Browser, app: LiveApp) -> None:
+    """A month without a free time names the next free date."""
     rules = [*NINE_TO_NOON_OF_TWO_DAYS]
     shop = Shop(app, rules=rules, availability={"to": "2031-09-01 00:00:00"})
     page = shop.open(browser)
-    first = page.texts("#days .unseen")
+    first = page.texts("#month, #days button .unseen")
+    has_earlier = page.evaluate("!document.querySelector('#earlier').hidden")
 
     page.click("#later")
-    page.wait_for("document.querySelectorAll('#days li').length == 2")
+    page.wait_for("!!document.querySelector('#none button')")
+    nothing = page.texts("#month, #none > *")
+    page.click("#none button")
     page.wait_for("document.activeElement.dataset.date == '2031-08-04'")
 
-    assert first == ["Monday, 3 March 2031"]
+    assert (first, has_earlier) == (["March 2031", "Monday, 3 March 2031"], False)
+    assert nothing == [
+        "April 2031",
+        "No free times in April 2031.",
+        "Next free date: Monday, 4 August 2031",
+    ]
     assert page.texts("#day") == ["Monday, 4 August 2031"]
     assert page.texts("#times li") == HALF_HOURS
+    assert page.evaluate("document.querySelector('#later').hidden")
     check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_back_leads_to_the_times_and_forward_to_the_form(
+    browser: Browser, app: LiveApp, width: int
+) -> None:
+    shop = Shop(app, reservation_time=300)
+    page = shop.open(browser, width)
+    page.click("[data-date='2031-03-04']")
+    choose(page, "10:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    fill_in(page, **MARTY)
+    address = page.evaluate("location.search")
+
+    page.evaluate("history.back()")
+    page.wait_for("document.querySelector('#form').hidden")
+    page.wait_for("document.querySelectorAll('#times li').length == 6")
+    day = page.texts("#day")
+    page.evaluate("history.forward()")
+    page.wait_for("!document.querySelector('#form').hidden")
+
+    assert address == "?date=2031-03-04&time=2031-03-04T09:00:00Z"
+    assert day == ["Tuesday, 4 March 2031"]
+    assert page.texts("#chosen") == ["Tuesday, 4 March 2031, 10:00 – 10:30"]
+    page.wait_for("!!document.querySelector('#held').innerText")
+    check_quiet(page, app)
+
+
+def test_a_reload_keeps_time_and_answers(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app, reservation_time=300, customer_fields=FIELDS)
+    page = shop.open(browser)
+    choose(page, "09:30")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    fill_in(page, **MARTY, comment="A\nB")
+    page.click("[data-key=terms] input")
+    page.evaluate("document.querySelector('[data-key=insurance] select').value = 'Private'")
+    page.evaluate(f"{INSURANCE}.dispatchEvent(new Event('input', {{bubbles: true}}))")
+
+    page.send("Page.reload")
+    page.wait_for("document.querySelector('#held')?.innerText?.includes('holding this time')")
+    chosen = page.texts("#chosen")
+    submit(page)
+    said = done(page)
+    page.send("Page.reload")
+    page.wait_for(f"{IS_READY} && document.querySelector('#done h2')")
+
+    assert chosen == ["Monday, 3 March 2031, 09:30 – 10:00"]
+    assert done(page) == said
+    [booking] = shop.bookings()
+    assert booking["customers"][0]["meta"] == {
+        "comment": "A\nB",
+        "insurance": "Private",
+        "terms": True,
+    }
+
+
+INSURANCE = "document.querySelector('[data-key=insurance] select')"
+
+
+def test_the_address_fills_in_the_form(browser: Browser, app: LiveApp) -> None:
+    member = {"title": "Member", "prefilled": "4711", "readonly": True}
+    shop = Shop(app, customer_fields={**FIELDS, "member": member})
+    answers = "name=Marty%20McFly&email=marty@example.com&comment=Hi&terms=yes&insurance=Public"
+    day = "date=2031-03-05&timezone=Asia/Kolkata&member=1&utm_source=mail"
+    page = browser.open(f"{shop.url}?{answers}&{day}", zone="Europe/Berlin")
+    page.wait_for(IS_READY)
+
+    times = page.texts("#day") + page.texts("#times li")[:1]
+    choose(page, "13:30")
+    submit(page)
+
+    assert times == ["Wednesday, 5 March 2031", "13:30"]
+    assert done(page).splitlines()[2] == ("Wednesday, 5 March 2031, 13:30 – 14:00 (Asia/Kolkata)")
+    [customer] = shop.bookings()[0]["customers"]
+    assert {key: customer[key] for key in ("name", "email", "timezone", "meta")} == {
+        **MARTY,
+        "timezone": "Asia/Kolkata",
+        "meta": {"comment": "Hi", "terms": True, "insurance": "Public", "member": "4711"},
+    }
+    check_quiet(page, app)
+
+
+def test_a_shared_time_that_is_taken_leads_to_the_others(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    shop.book()
+
+    page = browser.open(f"{shop.url}?date={MONDAY}&time={MONDAY}T08:00:00Z", zone="Europe/Berlin")
+    page.wait_for("!!document.querySelector('#notice p')")
+
+    assert page.texts("#notice") == ["This time has just been taken. Please choose another one."]
+    assert page.texts("#times li") == HALF_HOURS[1:]
+    assert page.evaluate("location.search") == f"?date={MONDAY}"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_first_time_stands_on_the_first_screen(
+    browser: Browser, app: LiveApp, width: int
+) -> None:
+    page = Shop(app).open(browser, width)
+    first = "#soonest button" if width < 820 else "#times button"
+    page.wait_for(f"!!document.querySelector('{first}')")
+
+    box = page.evaluate(f"document.querySelector('{first}').getBoundingClientRect().toJSON()")
+
+    assert 0 < box["bottom"] < 640
+    assert page.texts("#soonest") == ["Next free time: Monday, 3 March 2031, 09:00"]
 
 
 NINE_TO_NOON_OF_TWO_DAYS = [
@@ -569,7 +772,13 @@ def test_everyone_can_use_it(
         keep(page, f"book-{name}-{width}-{scheme}")
         check_access(page, axe, width)
 
-    look("times")
+    look("days" if width < 820 else "times")
+    if width < 820:
+        page.click("[data-date='2031-03-03']")
+        look("times")
+    page.click("#zone")
+    page.wait_for("document.querySelectorAll('#zones li').length > 20")
+    look("zones")
     choose(page, "09:00")
     page.wait_for("!!document.querySelector('#held').innerText")
     look("form")
@@ -583,6 +792,27 @@ def test_everyone_can_use_it(
     done(page)
     look("done")
     check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_first_load_is_small(browser: Browser, app: LiveApp, width: int) -> None:
+    """Everything until the first time can be chosen, compressed as it is served."""
+    terms = {"length": "15 minutes", "to": "2031-12-31 00:00:00"}
+    everyday = [{"allow_hours": {"start": 0, "end": 24}}]
+    shop = Shop(app, availability=terms, rules=everyday, customer_fields=FIELDS)
+    page = shop.open(browser, width)
+    page.wait_for("!!document.querySelector('#times button')")
+
+    assert page.evaluate("document.querySelectorAll('#times button').length") == 96
+    assert 10_000 < page.evaluate(LOADED) < 120_000
+    check_quiet(page, app)
+
+
+# Bytes with headers.
+LOADED = """
+[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+  .reduce((sum, one) => sum + one.transferSize, 0)
+"""
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -14,6 +14,7 @@ from apps_config import authentication
 from apps_config.models import Credential
 from apps_config.services import archive_app
 from common.rate_limit import RateWindow
+from common.zone_names import current_browser_zones
 from tests.world import Answer, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -90,12 +91,19 @@ def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
     assert page.words("title") == [f"Check-up · {tenant.app.name}"]
     assert page.words("dl", "facts") == ["Length30 minWhereQuay 5WithAda"]
     assert page.words("p", "lines") == ["Look and talk"]
-    assert page.words("span", "unseen")[:3] == [
-        "Friday, 20 November 2026",
-        "Monday, 23 November 2026",
-        "Tuesday, 24 November 2026",
+    assert page.words("h3") == ["November 2026", "Friday, 20 November 2026"]
+    assert page.words("th") == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    assert page.words("td")[:7] == ["", "", "", "", "", "", "1"]
+    assert page.words("td")[23:30] == [
+        "18",
+        "19",
+        "20Friday, 20 November 2026",
+        "21",
+        "22",
+        "23Monday, 23 November 2026",
+        "24Tuesday, 24 November 2026",
     ]
-    assert re.findall(r'data-weekday="(\w+)"', page.html)[:3] == ["5", "1", "2"]
+    assert page.words("p", "soonest") == ["Next free time: Friday, 20 November 2026, 11:00"]
     assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
     assert page.words("span", "time") == ["11:00", "11:30"]  # it is half past ten there
     assert '<html lang="en" dir="ltr">' in page.html
@@ -131,12 +139,35 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
 def test_days_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
     path = make_page(tenant)
 
-    page = Shown(f"{path}?day=2026-11-24")
-    odd = Shown(f"{path}?day=yesterday&utm_source=mail")
+    page = Shown(f"{path}?date=2026-11-24")
+    old_link = Shown(f"{path}?day=2026-11-24")
+    odd = Shown(f"{path}?date=yesterday&month=x&utm_source=mail")
 
     assert page.words("h3", "day-title") == ["Tuesday, 24 November 2026"]
     assert page.words("span", "time") == ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
+    assert old_link.words("h3", "day-title") == ["Tuesday, 24 November 2026"]
     assert odd.words("h3", "day-title") == ["Friday, 20 November 2026"]
+
+
+def test_months_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
+    """Earlier and later as far as something can be free."""
+    path = make_page(tenant, availability={"to": "10 weeks"})
+
+    def seen(query: str) -> tuple[list[str], list[str]]:
+        page = Shown(f"{path}{query}")
+        links = re.findall(r'class="arrow" href="([^"]+)" rel="nofollow">', page.html)
+        return page.words("h3"), links
+
+    assert seen("") == (["November 2026", "Friday, 20 November 2026"], ["?month=2026-12"])
+    assert seen("?month=2026-12") == (
+        ["December 2026", "Tuesday, 1 December 2026"],
+        ["?month=2026-11", "?month=2027-01"],
+    )
+    assert seen("?date=2027-01-16") == (
+        ["January 2027", "Monday, 18 January 2027"],
+        ["?month=2026-12"],
+    )
+    assert seen("?date=2199-12-31") == seen("")
 
 
 def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
@@ -149,16 +180,26 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "key": key.public_text,
         "project": told["project"],
         "zone": "Europe/Berlin",
+        "language": None,
+        "resource": None,
+        "length": None,
+        "is_group": False,
+        "max_seats": 10,
+        "redirect": None,
+        "embed_origins": None,
         "shows_ends": False,
         "hold": 300,
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
         "solver": None,
+        "zones": "/static/booking_pages/zones.js",
+        "zone_names": current_browser_zones(),
         "reservation": None,
     }
     assert offer["slots"][0] == [1795168800, 1795170600]
     assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)
+    assert (offer["since"], offer["earliest"]) == (1795167000, 1795167000)
     assert words["taken"] == "This time has just been taken."
 
 
@@ -178,7 +219,7 @@ def test_repeated_hour_has_its_offset(tenant: Tenant, clock: Any) -> None:
 
 
 def test_open_lengths_show_both_ends(tenant: Tenant) -> None:
-    page = Shown(f"{make_page(tenant, availability={'length': None})}?day=2026-11-23")
+    page = Shown(f"{make_page(tenant, availability={'length': None})}?date=2026-11-23")
 
     assert page.words("span", "time") == ["09:00 – 12:00"]
     assert page.for_script["shows_ends"] is True
@@ -253,6 +294,18 @@ def test_name_in_two_parts(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
+    ("graph", "button"),
+    [("instant", "Book"), ("confirm_decline", "Request"), ("instant_payment", "Book")],
+)
+def test_a_booking_that_needs_an_approval_is_requested(
+    tenant: Tenant, graph: str, button: str
+) -> None:
+    booking = {"graph": graph, "payment_url": "https://pay.example.com/"}
+
+    assert Shown(make_page(tenant, booking=booking)).words("button")[-1] == button
+
+
+@pytest.mark.parametrize(
     "ui", [{"localization": "x"}, {"localization": {"submit_button": 5, "success_message": []}}]
 )
 def test_own_words_that_can_not_be_read_give_way(tenant: Tenant, ui: dict[str, Any]) -> None:
@@ -282,9 +335,8 @@ def test_project_without_resources_says_so(tenant: Tenant) -> None:
     assert Shown("/book/empty").said[1].startswith("There is no free time")
 
 
-@pytest.mark.parametrize("graph", ["group_owner", "group_customer"])
-def test_groups_are_not_booked_here(tenant: Tenant, graph: str) -> None:
-    page = Shown(make_page(tenant, booking={"graph": graph}))
+def test_groups_are_not_made_here(tenant: Tenant) -> None:
+    page = Shown(make_page(tenant, booking={"graph": "group_owner"}))
 
     assert page.said == ["Check-up", "You can't book this online. Please contact us."]
 
@@ -383,3 +435,75 @@ def test_strangers_are_counted(tenant: Tenant, settings: Any, monkeypatch: Any) 
     assert [page.status for page in pages] == [200, 429]
     assert pages[1].said[0] == "Too many requests"
     assert int(pages[1].response["Retry-After"]) > 0
+
+
+def test_a_month_in_the_address_is_offered_whole(tenant: Tenant) -> None:
+    """Its slots begin a day before it, on a Monday that has some."""
+    path = make_page(tenant, availability={"to": "12 weeks"})
+
+    page = Shown(f"{path}?month=2026-12")
+
+    offer = page.for_script["offer"]
+    assert (offer["slots"][0][0], offer["until"]) == (1796025600, 1798930800)
+    assert page.words("p", "soonest") == [""]  # there are earlier ones
+
+
+# --- The length -----------------------------------------------------------------------------------
+LENGTHS = {"length": "30 minutes", "lengths": ["30 minutes", "1 hour"]}
+
+
+def links_of(page: Shown, name: str) -> list[tuple[str, str, bool]]:
+    """(text, address, whether it is chosen) of each link of that class."""
+    found = re.findall(rf'<a class="{name}" href="([^"]*)"([^>]*)>(.*?)</a>', page.html, re.S)
+    return [(text, html.unescape(link), "aria-current" in rest) for link, rest, text in found]
+
+
+def test_a_length_is_chosen_in_the_address(tenant: Tenant) -> None:
+    path = make_page(tenant, availability=LENGTHS)
+
+    usual = Shown(path)
+    hour = Shown(f"{path}?length=1%20hour&date=2026-11-23&time=2026-11-23T08:00:00Z&email=a@b.c")
+    minutes = Shown(f"{path}?length=60+mins")
+    unknown = [Shown(f"{path}?length={length}") for length in ("2+hours", "x", "", "9" * 50)]
+
+    kept = "?length={}&date=2026-11-23&email=a%40b.c"
+    assert links_of(usual, "length") == [
+        ("30 min", "?length=30+minutes", True),
+        ("1 h", "?length=1+hour", False),
+    ]
+    assert links_of(hour, "length") == [
+        ("30 min", kept.format("30+minutes"), False),
+        ("1 h", kept.format("1+hour"), True),
+    ]
+    assert usual.words("span", "time") == ["11:00", "11:30"]
+    assert hour.words("span", "time") == ["09:00", "10:00", "11:00"]
+    assert minutes.words("span", "time") == ["11:00"]
+    assert hour.words("dl", "facts") == ["WithAda"]
+    assert [page.for_script["length"] for page in (usual, hour, minutes, *unknown)] == [
+        "30 minutes",
+        "1 hour",
+        "1 hour",
+        *["30 minutes"] * 4,
+    ]
+
+
+def test_other_days_keep_length_and_person_without_a_script(tenant: Tenant) -> None:
+    path = make_page(tenant, availability={**LENGTHS, "to": "8 weeks"})
+
+    page = Shown(f"{path}?length=1+hour&timezone=Asia/Tokyo&utm_source=mail")
+
+    choices = "length=1+hour&timezone=Asia/Tokyo"
+    assert {
+        f"?{choices}&date=2026-11-24",
+        f"?{choices}&month=2026-12",
+        f"?{choices}&date=2026-11-20&time=2026-11-20T10:00:00Z",
+    } <= set(map(html.unescape, re.findall(r'href="([^"]*)"', page.html)))
+
+
+@pytest.mark.parametrize(
+    "availability", [{}, {"length": "1 hour", "lengths": ["1 hour"]}, {"length": None}]
+)
+def test_one_length_is_no_choice(tenant: Tenant, availability: dict[str, Any]) -> None:
+    page = Shown(f"{make_page(tenant, availability=availability)}?length=30+minutes")
+
+    assert (links_of(page, "length"), page.for_script["length"]) == ([], None)

@@ -58,6 +58,31 @@ def test_booking_is_moved_by_keyboard_alone(browser: Browser, app: LiveApp, widt
     check_quiet(page, app)
 
 
+def test_another_zone_is_searched_and_the_button_comes_with_a_choice(
+    browser: Browser, app: LiveApp, axe: str
+) -> None:
+    shop = Shop(app)
+    page = open_page(browser, shop.link(shop.book()), 390)
+    button = "document.querySelector('#times button').checkVisibility()"
+
+    assert page.evaluate("document.querySelector('#change-zone').checkVisibility()") is False
+    assert page.evaluate(button) is False
+    page.click("#zone")
+    page.wait_for("!document.querySelector('#zones').hidden")
+    page.type("kolkata")
+    page.wait_for("document.querySelectorAll('#zones li').length == 1")
+    keep(page, "reschedule-zone-390")
+    page.press("Enter")
+    page.wait_for("location.search.includes('timezone=Asia%2FKolkata')")
+    page.wait_for("document.querySelector('#zone')?.value == 'Asia/Kolkata'")
+    page.click("#times label.time")
+
+    assert page.texts("#times label.time")[0] == "14:00"
+    assert page.evaluate(button) is True
+    check_access(page, axe, 390)
+    check_quiet(page, app)
+
+
 def test_script_of_others_is_never_run(browser: Browser, app: LiveApp) -> None:
     attack = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
     shop = Shop(app, name=attack, booking={"what": attack, "where": attack})
@@ -83,11 +108,11 @@ def test_everyone_can_move_a_booking(
     look("times")
     shop.book(f"{MONDAY} 10:00:00", f"{MONDAY} 10:30:00")
     page.click("li:nth-child(2) > label.time")
-    page.click("button[type=submit]")
+    page.click(".moving button")
     page.wait_for("!!document.querySelector('[role=alert]')")
     look("taken")
     page.click("li:nth-child(1) > label.time")
-    page.click("button[type=submit]")
+    page.click(".moving button")
     heading_becomes(page, "Your booking has been moved")
     look("done")
     check_quiet(page, app, "409")

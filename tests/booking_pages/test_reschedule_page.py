@@ -2,7 +2,7 @@
 
 import re
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.conf import settings
@@ -24,7 +24,7 @@ TEN = "2026-11-24T09:00:00+00:00/2026-11-24T09:30:00+00:00"
 MOVED = ["Your booking has been moved", "You can close this page."]
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none';"
-    " frame-ancestors 'none'; form-action 'self'"
+    " frame-ancestors 'none'; script-src 'self'; form-action 'self'"
 )
 
 
@@ -127,6 +127,28 @@ def test_later_days_have_a_page_of_their_own(tenant: Tenant) -> None:
     assert "Earlier days" in then.html
 
 
+def test_times_are_in_the_zone_of_the_address(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability={"to": "8 weeks"})
+    zone = f"{desk.link}&day=2026-11-24&timezone="
+
+    own, kolkata, unknown = (Shown(f"{zone}{name}") for name in ("", "Asia%2FCalcutta", "Mars"))
+    refused = desk.move(f"{zone}Asia%2FKolkata", "")
+
+    assert own.words("label", "time")[:2] == ["09:00", "09:30"]
+    assert kolkata.words("label", "time")[:2] == ["13:30", "14:00"]
+    assert refused.words("label", "time")[:2] == ["13:30", "14:00"]
+    assert "All times are in Asia/Kolkata." in kolkata.html
+    assert unknown.words("label", "time") == own.words("label", "time")
+    assert 'name="timezone" value="Asia/Kolkata"' in kolkata.html
+    links = re.findall(r'href="(\?[^"]*)"', kolkata.html)
+    assert {"timezone=Asia%2FKolkata" in link for link in links} == {True}
+    assert ["timezone" in link for link in re.findall(r'href="(\?[^"]*)"', own.html)] == [
+        False
+    ] * len(links)
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', kolkata.html))
+    assert hidden == {"signature": parse_qs(urlsplit(desk.link).query)["signature"][0]}
+
+
 def test_page_lets_nothing_in_and_is_kept_nowhere(tenant: Tenant) -> None:
     headers = Shown(Desk(tenant).link).response.headers
 
@@ -207,8 +229,36 @@ def test_time_against_the_rules_is_told_why(tenant: Tenant) -> None:
     page = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
 
     assert (page.status, page.said[1]) == (409, "The time is no longer available")
-    assert "<ul><li>" in page.html
+    assert page.words("li")[:1] == ["It is outside the opening hours."]
     assert desk.start == "2026-11-23T08:00:00+00:00"
+
+
+def test_refusals_are_in_the_customers_language(tenant: Tenant) -> None:
+    desk = Desk(tenant, settings={"min_reschedule_time": "36 hours", "language": "de"})
+    closed = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
+    odd = desk.move(desk.link, "2026-11-24T09:00:00+00:00/2026-11-24T09:10:00+00:00")
+    tenant.put(f"/projects/{desk.project}", {"settings": {"min_reschedule_time": "96 hours"}})
+    late = Shown(desk.link)
+
+    assert closed.words("li")[:1] == ["Sie liegt außerhalb der Öffnungszeiten."]
+    assert odd.words("li")[:1] == ["Diese Zeit wird nicht angeboten."]
+    assert late.said == [
+        "Dafür ist es zu spät",
+        "Das war bis 96 Stunden vor Beginn möglich. Bitte kontaktieren Sie uns.",
+    ]
+
+
+def test_a_booking_keeps_the_length_that_was_chosen(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability={"lengths": ["30 minutes", "1 hour"]})
+    hour = {"start": "2026-11-25T09:00:00+01:00", "end": "2026-11-25T10:00:00+01:00"}
+    desk.booking = desk.book(**hour).data
+
+    tuesday = Shown(f"{desk.link}&day=2026-11-24")
+    moved = desk.move(desk.link, choices(tuesday)[0])
+
+    assert tuesday.words("label", "time") == ["09:00", "10:00", "11:00"]
+    assert moved.said == MOVED
+    assert desk.row.event.end.isoformat() == "2026-11-24T09:00:00+00:00"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from tests.services import Service
 
 FAULTY = "tests.bookings.race_wsgi"
 GUARD = import_module("availability.migrations.0002_overlap_guard")
+UNIT_GUARD = import_module("availability.migrations.0016_capacity")
+ON_SQLITE = [*GUARD.SQLITE[:2], *UNIT_GUARD.SQLITE[:2]]
+ON_POSTGRESQL = [GUARD.POSTGRESQL, UNIT_GUARD.POSTGRESQL[-1]]
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +34,8 @@ def unguarded_tenant(faulty_tenant: LiveTenant) -> Iterator[LiveTenant]:
         faulty_tenant.rows(statement)
     yield faulty_tenant
     # What overlaps by now can be guarded no more.
-    faulty_tenant.rows("UPDATE availability_event SET exclusive = FALSE")
-    for statement in GUARD.SQLITE[:2] if faulty_tenant.is_sqlite else [GUARD.POSTGRESQL]:
+    faulty_tenant.rows("UPDATE availability_event SET exclusive = FALSE, unit = 0")
+    for statement in ON_SQLITE if faulty_tenant.is_sqlite else ON_POSTGRESQL:
         faulty_tenant.rows(statement)
 
 

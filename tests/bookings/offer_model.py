@@ -5,12 +5,13 @@ counted from the epoch; rules, `from` and `to` are the JSON that was sent.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from typing import Any
 
-from tests.availability.core_model import MINUTE, is_open, read_wall
+from tests.availability.core_model import MINUTE, fits, is_open, read_wall
 
 ZONE_SPAN = 15 * 60  # no zone is further from UTC
 UNITS = {"minute": 60, "hour": 3600}
@@ -20,35 +21,42 @@ UNITS = {"minute": 60, "hour": 3600}
 class Diary:
     """A resource: its zone, its rules, what takes its time.
 
-    busy: whatever blocks it, but events of whole days, which stand in `days`. booked: what counts
-    for the limit of a day.
+    busy: events without a booking, but those of whole days, which stand in `days`. taken: bookings
+    and holds, of which as many as `capacity` may overlap; each with the buffers that it was made
+    with, before and after: none without a project. booked: what counts for the limit of a day.
     """
 
     zone: str
     rules: list[Mapping[str, Any]]
+    capacity: int = 1
     busy: list[tuple[int, int]] = field(default_factory=list)
+    taken: list[tuple[int, int, int | None, int | None]] = field(default_factory=list)
     days: list[tuple[int, int]] = field(default_factory=list)
     booked: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass
 class Offer:
-    """A project's own values and the moment of asking (epoch seconds). `length` and `buffer` are
-    minutes."""
+    """A project's own values and the moment of asking (epoch seconds). `length`, the `lengths` to
+    choose from and the `buffers`, before and after, are minutes."""
 
     now: int
     rules: list[Mapping[str, Any]]
     earliest: str
     latest: str
     length: int | None
-    buffer: int
+    buffers: tuple[int, int]
     ignores_days: bool
-    max_per_day: int | None
+    limits: Mapping[str, int]  # bookings per "day", "week" and "month"
     increment: int | None = None
+    lengths: Sequence[int] = ()
 
     def takes(self, diary: Diary, start: int, end: int) -> bool:
         """Whether a booking from minute `start` to minute `end` is to be accepted."""
-        return self.length in (None, end - start) and self.is_free(diary, start, end)
+        return self.permits_length(end - start) and self.is_free(diary, start, end)
+
+    def permits_length(self, minutes: int) -> bool:
+        return self.length in (None, minutes) or minutes in self.lengths
 
     def starts_on_grid(self, diaries: Sequence[Diary], start: int) -> bool:
         """Whether slots of these resources together start at that minute of open time: counted on
@@ -67,43 +75,66 @@ class Offer:
 
     def is_free(self, diary: Diary, start: int, end: int) -> bool:
         """Whether the time is wholly free; how long it is does not matter."""
-        return self.is_allowed(diary, start, end) and not any(
-            first - self.buffer < end and start < last + self.buffer
-            for first, last in self.blocking(diary)
+        return fits(
+            (start, end, *self.buffers),
+            [(*span, *self.buffers) for span in self.closing(diary)],
+            [(*each[:2], *(self.buffers if None in each else each[2:])) for each in diary.taken],
+            diary.capacity,
+        ) and self.is_allowed(diary, start, end)
+
+    def is_full(self, diary: Diary, start: int, end: int) -> bool:
+        """Whether at some minute every place is taken."""
+        return any(
+            sum(first <= minute < last for first, last, *_ in diary.taken) >= diary.capacity
+            for minute in range(start, end)
         )
 
-    def blocking(self, diary: Diary) -> list[tuple[int, int]]:
+    def closing(self, diary: Diary) -> list[tuple[int, int]]:
         return diary.busy if self.ignores_days else diary.busy + diary.days
 
     def overlaps(self, diary: Diary, start: int, end: int) -> bool:
-        return any(first < end and start < last for first, last in self.blocking(diary))
+        is_closed = any(first < end and start < last for first, last in self.closing(diary))
+        return is_closed or self.is_full(diary, start, end)
 
     def is_allowed(self, diary: Diary, start: int, end: int) -> bool:
         """Whether nothing but events stands in the way."""
         notice = read_moment(self.earliest, self.now, diary.zone)
         horizon = read_moment(self.latest, self.now, diary.zone)
-        full = self.full_days(diary)
+        full = self.full_periods(diary)
         return (
             start * 60 >= max(self.now, notice)
             and end * 60 <= horizon
             and all(
                 is_open((diary.rules, self.rules), minute, diary.zone)
-                and read_wall(minute, diary.zone).date() not in full
+                and full.isdisjoint(local_periods(minute, minute + 1, diary.zone))
                 for minute in range(start, end)
             )
         )
 
-    def full_days(self, diary: Diary) -> set[date]:
-        """The local days on which there are as many bookings as there may be."""
-        if self.max_per_day is None:
-            return set()
-        touched = [local_days(start, end, diary.zone) for start, end in diary.booked]
-        days = set().union(*touched)
-        return {day for day in days if sum(day in each for each in touched) >= self.max_per_day}
+    def full_periods(self, diary: Diary) -> set[tuple[str, date]]:
+        """The local days, weeks and months with as many bookings as there may be."""
+        touched = [local_periods(start, end, diary.zone) for start, end in diary.booked]
+        return {
+            period
+            for period in set().union(*touched)
+            if period[0] in self.limits
+            and sum(period in each for each in touched) >= self.limits[period[0]]
+        }
 
 
-def local_days(start: int, end: int, zone: str) -> set[date]:
-    return {read_wall(minute, zone).date() for minute in range(start, end)}
+def find_choices(requirements: Sequence[Collection[str]], free: Collection[str]) -> list[Any]:
+    """All choices of a different free resource for each requirement."""
+    choices = product(*([each for each in ids if each in free] for ids in requirements))
+    return [choice for choice in choices if len(set(choice)) == len(choice)]
+
+
+def local_periods(start: int, end: int, zone: str) -> set[tuple[str, date]]:
+    """What the minutes touch: days, and weeks and months by their first day."""
+    days = {read_wall(minute, zone).date() for minute in range(start, end)}
+    mondays = {day - timedelta(days=day.isoweekday() - 1) for day in days}
+    firsts = {date(day.year, day.month, 1) for day in days}
+    kinds = {"day": days, "week": mondays, "month": firsts}
+    return {(unit, day) for unit, found in kinds.items() for day in found}
 
 
 def midnight(day: date, zone: str) -> int:

@@ -35,8 +35,15 @@ print(issue_key("server", app=create_app(slug="{slug}", name="Race"))[1])
 
 # On SQLite? Then these, else those.
 DROP_GUARD = {
-    True: ["DROP TRIGGER slot_taken_on_insert", "DROP TRIGGER slot_taken_on_update"],
-    False: ["ALTER TABLE availability_event DROP CONSTRAINT slot_taken"],
+    True: [
+        f"DROP TRIGGER {name}_on_{event}"
+        for name in ("slot_taken", "slot_taken_unit")
+        for event in ("insert", "update")
+    ],
+    False: [
+        f"ALTER TABLE availability_event DROP CONSTRAINT {name}"
+        for name in ("slot_taken", "slot_taken_unit")
+    ],
 }
 
 # The time that normal bookings hold, companions of mutual ones included.
@@ -53,16 +60,19 @@ def span(hour: float, length: float = 1) -> dict[str, str]:
     return {"start": start.isoformat(), "end": (start + timedelta(hours=length)).isoformat()}
 
 
-def count_overlaps(held: Iterable[tuple[Any, Any, Any]]) -> int:
-    """How many pairs of (resource, start, end) share an instant of one resource.
+def count_overlaps(held: Iterable[tuple[Any, Any, Any]], capacity: int = 1) -> int:
+    """How many pairs of (resource, start, end) share an instant of one resource; of a larger
+    capacity, only those that are too many.
 
     >>> count_overlaps([("a", 1, 3), ("a", 2, 4), ("a", 4, 5), ("b", 1, 9)])
+    1
+    >>> count_overlaps([("a", 1, 3), ("a", 1, 3), ("a", 2, 4)], capacity=2)
     1
     """
     overlaps, resource, ends = 0, None, []
     for row_resource, start, end in sorted(held):
         ends = [one for one in ends if one > start] if row_resource == resource else []
-        overlaps += len(ends)
+        overlaps += max(0, len(ends) + 1 - capacity)
         ends.append(end)
         resource = row_resource
     return overlaps
@@ -184,13 +194,13 @@ class LiveTenant:
     def move(self, booking_id: str, times: dict[str, str], **given: Any) -> Request:
         return self.request("POST", f"/bookings/{booking_id}/reschedule", {**times, **given})
 
-    def make_resource(self) -> Any:
+    def make_resource(self, **given: Any) -> Any:
         """The answer of POST /resources, with `calendars`."""
-        return self.call("POST", "/resources", {"name": "Ada", "timezone": "UTC"}).data
+        return self.call("POST", "/resources", {"name": "Ada", "timezone": "UTC", **given}).data
 
-    def make_resources(self, count: int) -> list[str]:
+    def make_resources(self, count: int, **given: Any) -> list[str]:
         """Their ids."""
-        return [self.make_resource()["id"] for _ in range(count)]
+        return [self.make_resource(**given)["id"] for _ in range(count)]
 
     def make_project(self, resource_ids: Sequence[str], mode: str, **given: Any) -> str:
         """Its id."""

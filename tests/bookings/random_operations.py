@@ -86,7 +86,8 @@ class Client:
             if number % FRESH_AFTER == 0:
                 self.look()
             (do,) = self.random.choices(
-                [self.book, self.act, self.move, self.hide, self.sweep], [400, 380, 190, 28, 2]
+                [self.book, self.act, self.move, self.hide, self.resize, self.sweep],
+                [400, 370, 190, 28, 10, 2],
             )
             outcomes[f"{do.__name__} {do()}"] += 1
         return outcomes
@@ -124,6 +125,11 @@ class Client:
         if not self.completed:
             return "nothing"
         return self.ask("DELETE", f"/bookings/{self.random.choice(self.completed)}", None)
+
+    def resize(self) -> str:
+        """Change how many bookings of a resource may overlap."""
+        path = f"/resources/{self.random.choice(self.job.resources)}"
+        return self.ask("PUT", path, {"capacity": self.random.choice([1, 2, 3, 5])})
 
     def sweep(self) -> str:
         """The timer, in some hour of the first morning that is booked."""

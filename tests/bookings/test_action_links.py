@@ -2,13 +2,14 @@
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from django.test import Client
 
 from bookings.action_links import action_url
 from bookings.models import Booking
+from notifications.models import Delivery
 from tests.bookings.booking_drafts import NINE, span, steps
 from tests.world import STAMP, Tenant, at
 
@@ -31,7 +32,7 @@ class Page:
     @property
     def said(self) -> list[str]:
         """Its visible words: heading, sentences, labels and values, button."""
-        body = self.html.partition("<body>")[2]
+        body = self.html.partition("<body")[2].partition(">")[2]
         return [word.strip() for word in re.split(r"<[^>]*>", body) if word.strip()]
 
 
@@ -63,8 +64,9 @@ class Desk:
     def open(self, link: str) -> Page:
         return Page(self.client.get(link))
 
-    def press(self, link: str) -> Page:
-        return Page(self.client.post(link))
+    def press(self, link: str, **form: str) -> Page:
+        kind = "application/x-www-form-urlencoded"
+        return Page(self.client.post(link, urlencode(form), content_type=kind))
 
 
 DETAILS_OF_OWNER = [
@@ -93,15 +95,25 @@ def test_link_is_absolute_and_the_same_each_time(tenant: Tenant, settings: Any) 
 
 # --- Looking --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("action", "question", "button", "details"),
+    ("action", "question", "form", "details"),
     [
-        ("confirm", "Confirm this booking?", "Confirm the booking", DETAILS_OF_OWNER),
-        ("decline", "Decline this booking?", "Decline the booking", DETAILS_OF_OWNER),
-        ("cancel_by_customer", "Cancel this booking?", "Cancel the booking", DETAILS_OF_CUSTOMER),
+        ("confirm", "Confirm this booking?", ["Confirm the booking"], DETAILS_OF_OWNER),
+        (
+            "decline",
+            "Decline this booking?",
+            ["Reason (optional)", "Decline the booking", "Keep the request"],
+            DETAILS_OF_OWNER,
+        ),
+        (
+            "cancel_by_customer",
+            "Cancel this booking?",
+            ["Reason (optional)", "Cancel the booking", "Keep the booking"],
+            DETAILS_OF_CUSTOMER,
+        ),
     ],
 )
 def test_page_shows_the_booking_and_changes_nothing(
-    tenant: Tenant, action: str, question: str, button: str, details: list[str]
+    tenant: Tenant, action: str, question: str, form: list[str], details: list[str]
 ) -> None:
     desk = Desk(tenant)
     before = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data
@@ -109,7 +121,7 @@ def test_page_shows_the_booking_and_changes_nothing(
     page = desk.open(desk.link(action))
     head = desk.client.head(desk.link(action))
 
-    assert (page.status, page.said) == (200, [tenant.app.name, question, *details, button])
+    assert (page.status, page.said) == (200, [tenant.app.name, question, *details, *form])
     assert (head.status_code, head.content) == (200, b"")
     assert tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data == before
     assert page.html.count("<button") == page.html.count("<form") == 1
@@ -192,6 +204,73 @@ def test_button_carries_the_action_out(
     }
 
 
+@pytest.mark.parametrize(
+    ("action", "heading", "sentence"),
+    [
+        ("decline", "The request is kept", "It still waits for your answer."),
+        ("cancel_by_customer", "The booking is kept", "Nothing was changed."),
+    ],
+)
+def test_what_is_kept(tenant: Tenant, action: str, heading: str, sentence: str) -> None:
+    desk = Desk(tenant)
+    page = desk.open(desk.link(action))
+    (link,) = re.findall('class="keep" href="([^"]*)"', page.html)
+
+    kept = desk.open(desk.link(action).partition("?")[0] + link.replace("&amp;", "&"))
+
+    assert (kept.status, kept.said[1:3]) == (200, [heading, sentence])
+    assert "<button" not in kept.html
+    assert desk.row.state == "tentative"
+
+
+@pytest.mark.parametrize(
+    ("action", "to_owner", "to_customer"),
+    [("decline", None, "We are ill,\nsorry."), ("cancel_by_customer", "We are ill,\nsorry.", "")],
+)
+def test_a_reason_reaches_the_other_side(
+    tenant: Tenant, action: str, to_owner: str | None, to_customer: str
+) -> None:
+    """A customer's reason reaches no other customer."""
+    desk = Desk(tenant)
+
+    page = desk.press(desk.link(action), reason=" We are ill,\r\nsorry. ")
+
+    log = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data["logs"][-1]
+    mails = Delivery.objects.filter(change__action=action, type="email")
+    told = {mail.recipient: mail.content["message"] for mail in mails}
+    assert (page.status, log["message"]) == (200, "We are ill,\nsorry.")
+    assert told == {"customer": to_customer} | ({"owner": to_owner} if to_owner else {})
+
+
+@pytest.mark.parametrize("reason", ["x" * 2001, "a\x00b"])
+def test_a_reason_that_can_not_be_stored(tenant: Tenant, reason: str) -> None:
+    desk = Desk(tenant)
+
+    page = desk.press(desk.link("decline"), reason=reason)
+
+    assert (page.status, page.said[1], desk.row.state) == (
+        422,
+        "The request is not valid",
+        "tentative",
+    )
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_after_a_cancellation_the_customer_can_book_again(tenant: Tenant, published: bool) -> None:
+    resource = tenant.make_resource("Ada")["id"]
+    project = tenant.make_project(
+        resource, slug="check-up", settings={"published": published}, availability={"length": None}
+    )["id"]
+    desk = Desk(tenant, place={"resource_id": resource, "project_id": project})
+
+    page = desk.press(desk.link("cancel_by_customer"))
+
+    assert re.findall('class="button" href="([^"]*)"', page.html) == (
+        ["/book/check-up"] if published else []
+    )
+    assert ("Book again" in page.said) == published
+
+
 def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
@@ -270,7 +349,7 @@ def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
     page = desk.press(desk.link("confirm"))
 
     assert (page.status, page.said[1]) == (409, "The time is no longer available")
-    assert "<li>" in page.html
+    assert "<li>It is too close to another appointment.</li>" in page.html
     assert desk.row.state == "tentative"
 
 

@@ -13,7 +13,11 @@ from tests.bookings.group_world import make_group, take_seat
 from tests.queries import Queries
 from tests.world import Tenant
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_databases,
+    pytest.mark.usefixtures("clock"),
+]
 REMINDER = {
     "type": "email",
     "settings": {"recipient": "customer"},

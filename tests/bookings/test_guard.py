@@ -247,8 +247,9 @@ def guards() -> dict[str, set[str]]:
         found[table] = {of_parent.format(table)}
     for table in ("notifications_delivery", "notifications_plan"):
         found[table] = found.get(table, set()) | {of_change.format(table)}
-    on_update = {"slot_taken_on_insert", "slot_taken_on_update"}
-    found["availability_event"] |= {"slot_taken"} if postgresql else on_update
+    names = ("slot_taken", "slot_taken_unit", "slot_taken_capacity")
+    on_sqlite = {f"{name}_on_{event}" for name in names for event in ("insert", "update")}
+    found["availability_event"] |= set(names) if postgresql else on_sqlite
     found["bookings_booking"] |= TALLY
     found["bookings_statechange"] |= {"log_append_only"}
     found["bookings_booking"] |= {"app_customer_booking", *on_change("tally_bookings")}

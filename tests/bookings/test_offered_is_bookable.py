@@ -1,12 +1,13 @@
 """Every slot that is offered for a project can be booked and held; what its rules exclude can't.
 
 Random projects, rules, calendars and moments around the odd hours of the world's clocks, over the
-API and a real database, against the slow model in `offer_model`. --deep takes 20 times as many.
+API and a real database, against the slow model in `offer_model`: 200 examples, 2,000 with --deep.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from tests.availability.test_core_properties import constraints
 from tests.bookings.offer_model import (
     Diary,
     Offer,
-    local_days,
+    find_choices,
+    local_periods,
     midnight,
     minute_after,
     minute_of,
@@ -33,11 +35,15 @@ from tests.world import Answer, Caller, Tenant, at
 pytestmark = pytest.mark.both_databases
 
 DAY = 1440
-EXAMPLES = 1200 if settings().max_examples > 100 else 20  # with --deep, and without
+KINDS = ("roundrobin_random", "roundrobin_prioritized", "roundrobin_fair", "exclusive", "mutual",
+         "requires")  # fmt: skip
+# Of each kind; with --deep, and without.
+EXAMPLES = 334 if settings().max_examples > 100 else 34
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
+LIMITED = {"day": "max_per_day", "week": "max_per_week", "month": "max_per_month"}
 INCREMENTS = {None: None, "7 minutes": 7, "15 minutes": 15, "1 hour": 60}
-BUFFERS = {"0 minutes": 0, "10 minutes": 10, "61 minutes": 61}
+BUFFERS = {"0 minutes": 0, "0 mins": 0, "10 minutes": 10, "61 minutes": 61}
 # Sorted so that every `from` lies before every `to`, also where a zone skips a day.
 EARLIEST = ("now", "now", "-3 hours", "30 minutes", "2 hours 10 minutes", "1 day", "tomorrow",
             "instant", "wall")  # fmt: skip
@@ -82,22 +88,24 @@ stretches = st.tuples(st.integers(-300, 2 * DAY), st.sampled_from((1, 30, 60, 90
 happenings = st.one_of(
     st.tuples(st.sampled_from(("busy", "busy", "free")), stretches),
     st.tuples(st.just("days"), st.tuples(st.integers(0, 3), st.integers(1, 2))),
-    st.tuples(st.sampled_from(("booked", "booked", "cancelled", "elsewhere")), stretches),
+    st.tuples(st.sampled_from(("booked", "booked", "cancelled", "elsewhere", "other")), stretches),
     st.tuples(st.sampled_from(("held", "held", "released")), stretches),
 )
-calendars = st.lists(happenings, min_size=1, max_size=5)
+calendars = st.lists(happenings, min_size=1, max_size=7)
 
 
 class World:
     """A project with its resources, made over the API; beside each resource its diary."""
 
-    def __init__(self, tenant: Tenant, draw: Callable[..., Any]) -> None:
-        self.tenant, self.draw = tenant, draw
+    def __init__(self, tenant: Tenant, kind: str, draw: Callable[..., Any]) -> None:
+        self.tenant, self.kind, self.draw = tenant, kind, draw
         zone, change = draw(st.sampled_from(INSTANTS))
         seconds = draw(st.integers(-2 * DAY, DAY)) * 60 + draw(st.sampled_from((0, 0, 0, 30)))
         self.now = int(at(change).timestamp()) + seconds
         self.change = int(at(change).timestamp()) // 60
-        self.zones = [zone, *draw(st.lists(st.sampled_from((zone, "Asia/Kathmandu")), max_size=1))]
+        others = st.sampled_from((zone, "Asia/Kathmandu"))
+        least, most = (1, 2) if kind == "requires" else (0, 1)
+        self.zones = [zone, *draw(st.lists(others, min_size=least, max_size=most))]
 
     @property
     def minute(self) -> int:
@@ -108,53 +116,88 @@ class World:
         self.calendars = {}
         for zone in self.zones:
             rules = self.draw(rule_lists(self.minute), label="rules of a resource")
-            made = self.tenant.make_resource(zone, zone, availability_constraints=rules)
-            self.diaries[made["id"]] = Diary(zone, rules)
+            capacity = self.draw(st.sampled_from((1, 1, 2, 3)), label="capacity")
+            made = self.tenant.make_resource(
+                zone, zone, availability_constraints=rules, capacity=capacity
+            )
+            self.diaries[made["id"]] = Diary(zone, rules, capacity)
             self.calendars[made["id"]] = made["calendars"][0]["id"]
         self._make_project()
+        self._make_other_project()
         for resource_id in self.diaries:
             for happening in self.draw(calendars, label="calendar"):
                 self._put(resource_id, *happening)
+        if self.draw(st.booleans(), label="other buffers"):
+            self.offer.buffers = self._draw_buffers(given := {})
+            self.tenant.put(f"/projects/{self.project_id}", {"availability": given})
+
+    def _draw_buffers(self, terms: dict[str, Any]) -> tuple[int, int]:
+        """Put buffers into the project's terms, and return them in minutes."""
+        names = self.draw(st.sampled_from(list(product(BUFFERS, repeat=2))), label="buffers")
+        if self.draw(st.booleans(), label="of both sides"):
+            terms["buffer"] = names[0]
+            return BUFFERS[names[0]], BUFFERS[names[0]]
+        terms |= {"buffer_before": names[0], "buffer_after": names[1]}
+        return BUFFERS[names[0]], BUFFERS[names[1]]
+
+    def _make_other_project(self) -> None:
+        self.other_buffers = self._draw_buffers(terms := {})
+        self.other_id = self.tenant.make_project(*self.diaries, name="Other", availability=terms)[
+            "id"
+        ]
+
+    def _draw_requirements(self) -> dict[str, Any]:
+        """Two requirements, each with some of the resources."""
+        known = list(self.diaries)
+        some = st.lists(st.sampled_from(known), min_size=1, unique=True)
+        self.requirements = self.draw(st.tuples(some, some), label="requirements")
+        names = ("person", "room")
+        pairs = zip(names, self.requirements, strict=True)
+        return {"requires": [{"name": name, "any_of": ids} for name, ids in pairs]}
 
     def _make_project(self) -> None:
         zone = self.zones[0]
         rules = self.draw(rule_lists(self.minute), label="rules of the project")
-        length = self.draw(st.sampled_from(list(LENGTHS)))
-        buffer = self.draw(st.sampled_from(list(BUFFERS)))
+        is_required = self.kind == "requires"
+        length = self.draw(st.sampled_from([each for each in LENGTHS if each or not is_required]))
+        others = st.lists(st.sampled_from([name for name in LENGTHS if name]), max_size=2)
+        lengths = [*dict.fromkeys([length, *self.draw(others, label="lengths")])] if length else []
+        self.lengths = lengths if len(lengths) > 1 else []
         soon, late = st.integers(-60, 1200), st.integers(2 * DAY, 4 * DAY)
         earliest = self.draw(moments(EARLIEST, self.minute, zone, soon))
         latest = self.draw(moments(LATEST, self.minute, zone, late))
         terms = {
-            "mode": self.draw(
-                st.sampled_from(
-                    ("roundrobin_random", "roundrobin_prioritized", "exclusive", "mutual")
-                )
-            ),
+            **({} if is_required else {"mode": self.kind}),
             "length": length,
-            "buffer": buffer,
+            **({"lengths": self.lengths} if self.lengths else {}),
             "from": earliest,
             "to": latest,
             "timeslot_increments": self.draw(st.sampled_from(list(INCREMENTS))),
             "round_to_nearest_hour": self.draw(st.booleans()),
             "ignore_all_day_events": self.draw(st.booleans()),
         }
-        limit = self.draw(st.sampled_from((None, 1, 2)))
-        self.is_mutual = terms["mode"] == "mutual"
-        self.project_id = self.tenant.make_project(
-            *self.diaries,
-            availability=terms,
-            availability_constraints=rules,
-            settings={"max_per_day": limit},
-        )["id"]
+        buffers = self._draw_buffers(terms)
+        limits = {unit: self.draw(st.sampled_from((None, 1, 2))) for unit in LIMITED}
+        self.is_mutual = self.kind == "mutual"
+        self.requirements: Sequence[Sequence[str]] = ()
+        place = self._draw_requirements() if is_required else {"resources": list(self.diaries)}
+        given = {
+            "name": "Check-up",
+            "availability": terms,
+            "availability_constraints": rules,
+            "settings": {LIMITED[unit]: most for unit, most in limits.items()},
+        }
+        self.project_id = self.tenant.post("/projects", given | place).data["id"]
         self.offer = Offer(
             now=self.now,
             rules=rules,
             earliest=earliest,
             latest=latest,
             length=LENGTHS[length],
-            buffer=BUFFERS[buffer],
+            lengths=[LENGTHS[each] or 0 for each in self.lengths],
+            buffers=buffers,
             ignores_days=terms["ignore_all_day_events"],
-            max_per_day=limit,
+            limits={unit: most for unit, most in limits.items() if most},
             increment=INCREMENTS[terms["timeslot_increments"]],
         )
 
@@ -164,8 +207,11 @@ class World:
             self._put_days(resource_id, diary, *where)
             return
         start = self.minute + where[0]
-        if diary.busy and self.draw(st.booleans(), label="touches the last"):
-            start = diary.busy[-1][1]
+        blocking = [*diary.busy, *diary.taken]
+        if blocking and self.draw(st.booleans(), label="touches the last"):
+            start = blocking[-1][1] + self.draw(st.sampled_from((0, 0, 10)), label="after it")
+        elif blocking and self.draw(st.booleans(), label="overlaps the last"):
+            start = blocking[-1][0] + self.draw(st.sampled_from((-30, 0, 15)), label="later by")
         span = (start, start + where[1])
         if kind in ("busy", "free"):
             calendar = self.calendars[resource_id]
@@ -191,16 +237,19 @@ class World:
         if answer.status == 409:
             return
         if kind == "held":
-            diary.busy.append(span)
+            diary.taken.append((*span, None, None))
         else:
             self.tenant.delete(f"/bookings/reserve/{answer.data['reservation_id']}")
 
     def _put_booking(
         self, resource_id: str, diary: Diary, kind: str, span: tuple[int, int]
     ) -> None:
+        if self.requirements and kind != "other":
+            kind = "elsewhere"  # the project would book further resources with it
+        projects = {"elsewhere": None, "other": self.other_id}
         answer = self.tenant.book(
-            resource_id=resource_id,
-            project_id=None if kind == "elsewhere" else self.project_id,
+            calendar_id=self.calendars[resource_id],
+            project_id=projects.get(kind, self.project_id),
             start=to_text(span[0]),
             end=to_text(span[1]),
             settings={
@@ -213,14 +262,21 @@ class World:
         if kind == "cancelled":
             self.tenant.put(f"/bookings/{answer.data['id']}/cancel")
             return
-        diary.busy.append(span)
+        buffers = {"elsewhere": (None, None), "other": self.other_buffers}
+        diary.taken.append((*span, *buffers.get(kind, self.offer.buffers)))
         diary.booked += [span] if kind == "booked" else []
 
     def read_offered(self) -> list[dict[str, Any]]:
-        return self.tenant.post("/availability", {"project_id": self.project_id}).data
+        """The slots, of one of the project's lengths."""
+        query = {"project_id": self.project_id}
+        if self.lengths:
+            query["length"] = self.draw(st.sampled_from(self.lengths), label="asked length")
+        return self.tenant.post("/availability", query).data
 
     def read_free(self) -> list[tuple[int, int]]:
         """The free intervals of each resource, to whole minutes inside them."""
+        if self.requirements:  # they need a length
+            return []
         whole = {"length": None, "mode": "exclusive", "round_to_nearest_hour": False}
         found = self.tenant.post("/availability", {"project_id": self.project_id, **whole}).data
         spans = [(minute_after(slot["start"]), minute_of(slot["end"])) for slot in found]
@@ -236,14 +292,20 @@ class World:
         events = {
             edge
             for diary in diaries
-            for first, last in (*diary.busy, *diary.days)
-            for edge in (first - self.offer.buffer, first, last, last + self.offer.buffer)
+            for first, last, *_ in (*diary.busy, *diary.taken, *diary.days)
+            for edge in (
+                first - max(self.offer.buffers),
+                first,
+                last,
+                last + max(self.offer.buffers),
+            )
         }
         midnights = {
             midnight(day + timedelta(days=after), diary.zone)
             for diary in diaries
             for span in diary.booked
-            for day in local_days(*span, diary.zone)
+            for unit, day in local_periods(*span, diary.zone)
+            if unit == "day"
             for after in (0, 1)
         }
         slots = {minute_of(slot[key]) for slot in offered for key in ("start", "end")}
@@ -293,10 +355,11 @@ class Clerk:
         return self.try_booking(start, end, resource_id).status == 201
 
     def explains_as_free(self, start: str, end: str, resource_id: str) -> bool:
-        body = {"project_id": self.world.project_id, "resources": [resource_id]}
-        (answer,) = self.world.tenant.post(
-            "/availability/explain", {**body, "from": start, "to": end}
-        ).data
+        body = {"project_id": self.world.project_id, "from": start, "to": end}
+        if not self.world.requirements:
+            body["resources"] = [resource_id]
+        answers = self.world.tenant.post("/availability/explain", body).data
+        (answer,) = [each for each in answers if each["resource"]["id"] == resource_id]
         assert (answer["segments"][0]["start"], answer["segments"][-1]["end"]) == (
             start.replace("Z", "+00:00"),
             end.replace("Z", "+00:00"),
@@ -311,8 +374,8 @@ def open_world(make_tenant: Any) -> Callable[..., Any]:
     callers = {"server key": tenant, "widget key": tenant.widget()}
 
     @contextmanager
-    def make(data: Any) -> Iterator[tuple[World, Clerk]]:
-        world = World(tenant, data.draw)
+    def make(data: Any, kind: str) -> Iterator[tuple[World, Clerk]]:
+        world = World(tenant, kind, data.draw)
         now = datetime.fromtimestamp(world.now, UTC)
         with time_machine.travel(now, tick=False), transaction.atomic():
             world.fill()
@@ -324,15 +387,20 @@ def open_world(make_tenant: Any) -> Callable[..., Any]:
 
 
 # --- What holds -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", KINDS)
 @thorough
 @given(data=st.data())
-def test_offered_is_bookable(open_world: Any, data: Any) -> None:
-    with open_world(data) as (world, clerk):
+def test_offered_is_bookable(open_world: Any, kind: str, data: Any) -> None:
+    with open_world(data, kind) as (world, clerk):
         offered = world.read_offered()
         event(f"offers {min(len(offered), 20) // 10 * 10} slots or more")
         for _ in range(min(len(offered), 2)):
             slot = data.draw(st.sampled_from(offered), label="slot")
             check_offered(world, clerk, *choose_inside(data, world, slot), slot["resources"])
+        if world.requirements:
+            for _ in range(3):
+                check_required(world, clerk, *choose_any(data, world, world.edges(offered)))
+            return
         check_any(world, clerk, *choose_any(data, world, world.edges(offered)))
         free = world.read_free()
         for _ in range(3 if free else 0):
@@ -361,9 +429,34 @@ def check_offered(
             assert world.offer.takes(diary, minute_of(start), minute_of(end))
 
 
+def check_required(world: World, clerk: Clerk, start: int, end: int) -> None:
+    """Accepted if and only if the model finds a free resource for each requirement; named ones are
+    among them."""
+    leading = world.requirements[0]
+    free = [
+        each
+        for each, diary in world.diaries.items()
+        if world.offer.takes(diary, start, end)
+        and (
+            not clerk.is_public or each not in leading or world.offer.starts_on_grid([diary], start)
+        )
+    ]
+    choices = find_choices(world.requirements, free)
+    event(f"accepted: {bool(choices)}")
+    assert clerk.accepts(to_text(start), to_text(end)) == bool(choices)
+    for resource_id, diary in world.diaries.items():
+        is_chosen = any(resource_id in choice for choice in choices)
+        if any(resource_id in ids for ids in world.requirements):
+            assert clerk.accepts(to_text(start), to_text(end), resource_id) == is_chosen
+            explained = clerk.explains_as_free(to_text(start), to_text(end), resource_id)
+            assert explained == world.offer.is_free(diary, start, end)
+
+
 def choose_length(data: Any, world: World) -> int:
     """Minutes, most of them right."""
     usual = world.offer.length or data.draw(st.integers(1, 200), label="length")
+    if world.offer.lengths:
+        usual = data.draw(st.sampled_from(world.offer.lengths), label="chosen length")
     return max(1, usual + data.draw(st.sampled_from((0, 0, 0, 0, 0, -1, 1)), label="longer by"))
 
 
@@ -408,9 +501,8 @@ def check_refusal(
     """Taken, if nothing but another's time stands in the way; what is offered instead can be
     booked."""
     diary, offer = world.diaries[resource_id], world.offer
-    is_right_length = offer.length in (None, end - start)
     is_only_taken = (
-        is_right_length
+        offer.permits_length(end - start)
         and offer.is_allowed(diary, start, end)
         and offer.overlaps(diary, start, end)
         and (not clerk.is_public or offer.starts_on_grid([diary], start))

@@ -281,6 +281,60 @@ def test_the_length(
         assert answer.status == 201
 
 
+LENGTHS = {"length": "1 hour", "lengths": ["30 minutes", "1 hour", "90 seconds"]}
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "status"),
+    [("09:00", "09:30", 201), ("09:00", "10:00", 201), ("09:00", "09:45", 409)],
+)
+def test_a_booking_chooses_a_length(tenant: Tenant, start: str, end: str, status: int) -> None:
+    desk = Desk(tenant, availability=LENGTHS)
+    asked = {"project_id": desk.project, **span(start, end)}
+
+    held = tenant.post("/bookings/reserve", asked)
+    if held.status == 201:
+        tenant.delete(f"/bookings/reserve/{held.data['reservation_id']}")
+    answer = desk.book(span(start, end))
+
+    assert (held.status, answer.status) == (status, status)
+    if status == 409:
+        text = "Must last 30 minutes, 60 minutes or 1 minutes 30 seconds."
+        assert reasons(answer) == [reason("limit", text, "project")]
+
+
+def test_a_query_chooses_a_length(tenant: Tenant) -> None:
+    desk = Desk(tenant, rules=[HOURS], availability={**LENGTHS, "to": "1 day"})
+    callers = (tenant, tenant.widget())
+
+    lengths = [
+        {
+            slot_length(slot)
+            for slot in caller.post("/availability", {"project_id": desk.project, **asked}).data
+        }
+        for caller in callers
+        for asked in ({}, {"length": "30 minutes"}, {"length": "45 minutes"})
+    ]
+
+    # A server key may ask for any length, a widget key for the project's.
+    assert lengths == [{60}, {30}, {45}, {60}, {30}, {60}]
+
+
+def slot_length(slot: dict[str, str]) -> float:
+    first, last = (datetime.fromisoformat(slot[key]) for key in ("start", "end"))
+    return (last - first).total_seconds() / 60
+
+
+def test_alternatives_have_the_chosen_length(tenant: Tenant) -> None:
+    desk = Desk(tenant, rules=[HOURS], availability=LENGTHS)
+    desk.book(NINE)
+
+    answer = desk.book(span("09:30", "10:00"))
+
+    assert answer.json["code"] == "slot_taken"
+    assert {slot_length(slot) for slot in answer.json["alternatives"]} == {30}
+
+
 def test_alternatives_have_the_projects_length(tenant: Tenant) -> None:
     desk = Desk(tenant, rules=[HOURS], availability={"length": "30 minutes"})
 
@@ -397,6 +451,62 @@ def test_so_many_bookings_a_day(tenant: Tenant) -> None:
     assert reasons(answers[2]) == LIMIT
     assert answers[2].json["alternatives"][0] == shown("00:00", "00:30", "2026-11-24")
     assert next_day.status == 201
+
+
+def days(*numbers: int) -> list[str]:
+    return [f"2026-12-{number:02}" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "booked", "closed", "open_again"),
+    [
+        # Monday to Sunday, and the Monday after
+        ("max_per_week", "Weekly limit reached.", days(7, 13), days(8), days(14)),
+        ("max_per_month", "Monthly limit reached.", days(1, 31), days(2, 20), ["2027-01-01"]),
+    ],
+)
+def test_so_many_bookings_a_week_and_a_month(
+    tenant: Tenant, key: str, text: str, booked: list[str], closed: list[str], open_again: list[str]
+) -> None:
+    desk = Desk(
+        tenant, availability={"to": "60 days"}, settings={key: 2}, timezone="Pacific/Auckland"
+    )
+
+    def book(day: str) -> Answer:
+        return desk.book({"start": f"{day}T00:00:00+13:00", "end": f"{day}T01:00:00+13:00"})
+
+    made = [book(day).status for day in booked]
+    refused = [reasons(book(day)) for day in closed]
+    asked = {"project_id": desk.project, "output_timezone": "Pacific/Auckland"}
+    offered = tenant.post("/availability", asked).data
+    again = [book(day).status for day in open_again]
+
+    found = {slot["start"][:10] for slot in offered}
+    assert (made, again) == ([201] * len(booked), [201] * len(open_again))
+    assert refused == [[reason("limit", text)]] * len(closed)
+    assert found.isdisjoint({*booked, *closed})
+    assert found > set(open_again)
+
+
+def test_a_booking_over_sunday_midnight_counts_in_both_weeks(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability=FREE, settings={"max_per_week": 1})
+    made = desk.book({"start": "2026-11-29T23:30:00Z", "end": "2026-11-30T00:30:00Z"})
+
+    answers = [
+        desk.book(span("12:00", "13:00", day)) for day in ("2026-11-25", "2026-12-04", "2026-12-08")
+    ]
+
+    assert [answer.status for answer in (made, *answers)] == [201, 409, 409, 201]
+
+
+def test_a_series_stops_at_the_weeks_limit(tenant: Tenant) -> None:
+    desk = Desk(tenant, availability=FREE, settings={"max_per_week": 2, "max_per_month": 3})
+
+    answer = desk.book(NINE, recurrence="FREQ=DAILY;COUNT=10", on_conflict="skip")
+
+    rows = Booking.objects.order_by("event__start").values_list("event__start", flat=True)
+    assert answer.status == 201
+    assert [row.strftime("%m-%d") for row in rows] == ["11-23", "11-24", "11-30", "12-01"]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,15 @@ RULES: list[list[dict[str, Any]]] = [
     [{"allow_hours": {"start": "08:20", "end": 16}}, {"block_hours": {"start": 12, "end": 13}}],
     [{"block_weekends": {}}],
     [{"allow_day": {"day": "Monday"}}],
-]
+    [
+        {"allow_hours": {"start": 9, "end": 12}},
+        {"replace_day": {"date": "2026-11-23", "windows": [{"start": 10, "end": 16}]}},
+        {"block_recurring": {"start": "2026-11-03 09:00:00", "duration": "1 hours",
+                             "rrule": "FREQ=WEEKLY;INTERVAL=2"}},
+    ],
+    [{"open_recurring": {"start": "2026-01-01 09:00:00", "duration": "7 hours",
+                         "rrule": "FREQ=DAILY;INTERVAL=2"}}],
+]  # fmt: skip
 FREE = {"enforce_availability": False, "allow_double_bookings": True}
 # What a public caller may try to send along.
 TRICKS: list[dict[str, Any]] = [
@@ -107,9 +115,9 @@ class World:
             earliest=earliest,
             latest=latest,
             length=LENGTHS[length],
-            buffer=BUFFERS[buffer],
+            buffers=(BUFFERS[buffer], BUFFERS[buffer]),
             ignores_days=False,
-            max_per_day=self.limit,
+            limits={"day": self.limit} if self.limit else {},
             increment=INCREMENTS[increment],
         )
         self.resources = [*self.diaries]

@@ -7,6 +7,7 @@ race does go wrong: a test that could not fail would prove nothing.
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -24,9 +25,11 @@ class Result(NamedTuple):
     overlaps: int
 
 
-def result_of(tenant: LiveTenant, answers: list, resource_ids: list[str]) -> Result:
+def result_of(
+    tenant: LiveTenant, answers: list, resource_ids: list[str], capacity: int = 1
+) -> Result:
     held = tenant.held(resource_ids)
-    return Result(count_outcomes(answers), len(held), count_overlaps(held))
+    return Result(count_outcomes(answers), len(held), count_overlaps(held, capacity))
 
 
 # --- The races ------------------------------------------------------------------------------------
@@ -37,6 +40,33 @@ def race_for_one_slot(tenant: LiveTenant, *, clients: int = 16, tries: int = 5) 
     answers = tenant.race([[book] * tries] * clients)
 
     return result_of(tenant, answers, [resource])
+
+
+def race_for_places(tenant: LiveTenant, *, clients: int = 12, tries: int = 2) -> Result:
+    """Everyone wants one of the three places of an hour, the odd ones half an hour later."""
+    ids = tenant.make_resources(1, capacity=3)
+    scripts = [
+        [tenant.booking(resource_id=ids[0], **span(10 + client % 2 / 2))] * tries
+        for client in range(clients)
+    ]
+
+    return result_of(tenant, tenant.race(scripts), ids, capacity=3)
+
+
+def race_for_required(tenant: LiveTenant, *, clients: int = 12, tries: int = 2) -> Result:
+    """An hour of either of two dentists, and a place in the room for three."""
+    dentists, room = tenant.make_resources(2), tenant.make_resources(1, capacity=3)
+    requires = [{"name": "dentist", "any_of": dentists}, {"name": "room", "any_of": room}]
+    project = tenant.call("POST", "/projects", {"name": "X-ray", "requires": requires}).data["id"]
+    book = tenant.booking(project_id=project, **span(10))
+
+    answers = tenant.race([[book] * tries] * clients)
+
+    of_dentists = result_of(tenant, answers, dentists)
+    of_room = result_of(tenant, answers, room, capacity=3)
+    return of_dentists._replace(
+        held=of_dentists.held + of_room.held, overlaps=of_dentists.overlaps + of_room.overlaps
+    )
 
 
 def race_for_shifted_slots(tenant: LiveTenant, *, clients: int = 8, slots: int = 12) -> Result:
@@ -135,6 +165,8 @@ def race_of_series(tenant: LiveTenant, *, clients: int = 8) -> Result:
 # Every race with what it ends in where one of the two protections is there.
 RACES = [
     (race_for_one_slot, outcome(made=1, refused=79, held=1)),
+    (race_for_places, outcome(made=3, refused=21, held=3)),
+    (race_for_required, outcome(made=2, refused=22, held=4)),
     (race_for_shifted_slots, outcome(made=12, refused=84, held=12)),
     (race_to_confirm, outcome(done=1, refused=7, held=1)),
     (race_to_one_time, outcome(done=1, refused=7, held=8)),
@@ -147,7 +179,13 @@ every_race = pytest.mark.parametrize(
     ("run_race", "expected"), RACES, ids=[race.__name__ for race, _ in RACES]
 )
 # The others with one protection or none: with --deep.
-IN_EVERY_RUN = (race_for_one_slot, race_to_confirm, race_round_robin)
+IN_EVERY_RUN = (
+    race_for_one_slot,
+    race_for_places,
+    race_for_required,
+    race_to_confirm,
+    race_round_robin,
+)
 some_races = pytest.mark.parametrize(
     ("run_race", "expected"),
     [
@@ -197,6 +235,20 @@ def test_one_slot_is_booked_once_by_many(live_tenant: LiveTenant) -> None:
     result = race_for_one_slot(live_tenant, clients=64, tries=20)
 
     assert result == outcome(made=1, refused=1279, held=1)
+
+
+@pytest.mark.deep
+def test_places_are_booked_as_often_as_they_are_there(live_tenant: LiveTenant) -> None:
+    result = race_for_places(live_tenant, clients=50, tries=20)
+
+    assert result == outcome(made=3, refused=997, held=3)
+
+
+@pytest.mark.deep
+def test_fifty_want_two_dentists_and_a_room(live_tenant: LiveTenant) -> None:
+    result = race_for_required(live_tenant, clients=50, tries=20)
+
+    assert result == outcome(made=2, refused=998, held=4)
 
 
 @pytest.mark.deep
@@ -277,11 +329,67 @@ def race_for_a_days_limit(tenant: LiveTenant) -> Result:
     return result_of(tenant, tenant.race_each(books), ids)
 
 
+def race_for_turns(tenant: LiveTenant) -> Counter[int]:
+    """Twelve different hours for three resources: how many bookings each gets."""
+    ids = tenant.make_resources(3)
+    project = tenant.make_project(ids, "roundrobin_fair")
+    books = [tenant.booking(project_id=project, **span(hour)) for hour in range(12)]
+
+    tenant.race_each(books)
+
+    return Counter(len(tenant.held([resource])) for resource in ids)
+
+
+def test_bookings_at_once_are_shared_fairly(live_tenant: LiveTenant) -> None:
+    assert race_for_turns(live_tenant) == Counter({4: 3})
+
+
+def test_control_without_lock_turns_are_given_twice(unprotected: LiveTenant) -> None:
+    assert race_for_turns(unprotected) != Counter({4: 3})
+
+
+def race_for_a_customers_limit(tenant: LiveTenant) -> Counter[str]:
+    """Six resources at once for one customer, whom the project allows two open bookings."""
+    ids = tenant.make_resources(6)
+    project = tenant.make_project(ids, "exclusive", settings={"max_open_per_customer": 2})
+    books = [
+        tenant.booking(project_id=project, resource_id=resource, **span(hour))
+        for hour, resource in enumerate(ids)
+    ]
+
+    return count_outcomes(tenant.race_each(books))
+
+
+def test_a_customers_limit_is_kept(live_tenant: LiveTenant) -> None:
+    assert race_for_a_customers_limit(live_tenant) == Counter({"201": 2, "409 policy": 4})
+
+
+@pytest.mark.postgresql
+def test_control_without_locked_customers_the_limit_is_passed(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    """SQLite has one writer at a time."""
+    counts = r'SELECT DISTINCT UPPER\("bookings_customer"'
+    faulty_tenant.rows("ALTER TABLE bookings_customer DISABLE TRIGGER app_customer_insert")
+    try:
+        unlocked = faulty_tenant.with_faults(at=counts, meet=str(tmp_path))
+        outcomes = race_for_a_customers_limit(unlocked)
+    finally:
+        faulty_tenant.rows("ALTER TABLE bookings_customer ENABLE TRIGGER app_customer_insert")
+
+    assert outcomes["201"] > 2  # as many as met before the count
+
+
 def race_into_each_others_buffer(tenant: LiveTenant) -> Result:
-    """Two hours that touch, where the project wants half an hour between two bookings."""
+    """Two hours that touch, where the project wants half an hour between two bookings.
+
+    An earlier booking has raised the resource's longest buffer: the row that this writes would make
+    the race's bookings wait for each other.
+    """
     ids = tenant.make_resources(1)
     spaced = {"mode": "roundrobin_random", "buffer": "30 minutes"}
     project = tenant.make_project(ids, "", availability=spaced)
+    tenant.book(project_id=project, **span(20))
     books = [tenant.booking(project_id=project, **span(10 + n % 2)) for n in range(12)]
 
     return result_of(tenant, tenant.race_each(books), ids)
@@ -301,11 +409,11 @@ def test_a_buffer_is_kept(live_tenant: LiveTenant) -> None:
     result = race_into_each_others_buffer(live_tenant)
 
     outcomes = Counter({"201": 1, "409 slot_taken": 5, "409 not_available": 6})
-    assert result == Result(outcomes, held=1, overlaps=0)
+    assert result == Result(outcomes, held=2, overlaps=0)
 
 
 def test_control_without_lock_a_buffer_is_filled(unprotected: LiveTenant) -> None:
-    assert race_into_each_others_buffer(unprotected).held > 1
+    assert race_into_each_others_buffer(unprotected).held > 2
 
 
 def test_notes_that_are_added_at_once_all_stay(live_tenant: LiveTenant) -> None:

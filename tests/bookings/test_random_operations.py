@@ -29,14 +29,25 @@ SEED = 20261120
 LISTS = import_module("bookings.migrations.0016_listing_tallies")
 BOOKINGS_TALLY, CUSTOMERS_TALLY = LISTS.BOOKINGS, LISTS.CUSTOMERS
 DELIVERIES_TALLY = import_module("notifications.migrations.0017_delivery_tally").DELIVERIES
-REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid"}
+REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid", "in_use"}
 
-EXCLUSIVE = 'SELECT resource_id, start, "end" FROM availability_event WHERE exclusive'
+# Of one unit of a resource: unit 0 is the exclusive events.
+GUARDED = """
+SELECT CAST(resource_id AS text) || ' ' || unit, start, "end" FROM availability_event
+WHERE exclusive OR (busy AND unit > 0)
+"""
+WRONG_UNITS = """
+SELECT event.id FROM availability_event AS event
+JOIN availability_resource AS resource ON resource.id = event.resource_id
+WHERE event.unit < 0 OR event.unit >= resource.capacity
+   OR (event.unit > 0 AND (event.exclusive OR NOT event.busy))
+"""
 TORN_COMPANIONS = """
 SELECT companion.id FROM availability_event AS companion
 JOIN availability_event AS main ON main.id = companion.main_id
 WHERE companion.start <> main.start OR companion."end" <> main."end"
-   OR companion.busy <> main.busy OR companion.exclusive <> main.exclusive
+   OR companion.busy <> main.busy
+   OR (companion.exclusive OR companion.unit > 0) <> (main.exclusive OR main.unit > 0)
 """
 # The time of a seat is its group's: what blocks there is the owner's booking.
 BOOKINGS = """
@@ -44,7 +55,7 @@ SELECT booking.id, booking.graph, booking.state, booking.completed, booking.comp
     booking.reschedules, COALESCE(owner.graph, booking.graph),
     COALESCE(owner.state, booking.state),
     COALESCE(owner.allow_double_bookings, booking.allow_double_bookings), project.settings,
-    event.busy, event.exclusive, event."end"
+    event.busy, event.exclusive OR event.unit > 0, event."end"
 FROM bookings_booking AS booking
 LEFT JOIN bookings_booking AS owner ON owner.id = booking.owner_booking_id
 JOIN availability_event AS event ON event.id = booking.event_id
@@ -86,7 +97,8 @@ def find_faults(rows: Rows) -> dict[str, Any]:
     for booking_id, *step in rows(STEPS):
         steps.setdefault(booking_id, []).append(step)
     faults: dict[str, Any] = {
-        "overlaps": count_overlaps(rows(EXCLUSIVE)),
+        "overlaps": count_overlaps(rows(GUARDED)),
+        "units": rows(WRONG_UNITS),
         "companions": rows(TORN_COMPANIONS),
         "tallies": find_wrong_numbers(rows(TALLIED), rows(COUNTED)),
         "customers": set(rows(CUSTOMERS)) ^ set(rows(COUNTED_CUSTOMERS)),
@@ -155,8 +167,10 @@ def instant(value: datetime | str) -> datetime:
 
 
 def make_job(tenant: LiveTenant, operations: int) -> Job:
-    """Eight resources, projects of every mode that share some of them, one tenth over HTTP."""
-    ids = tenant.make_resources(8)
+    """Eight resources of several capacities, projects of every mode that share some of them, one
+    tenth over HTTP.
+    """
+    ids = [tenant.make_resource(capacity=number)["id"] for number in (1, 2, 1, 3, 1, 1, 5, 2)]
     unruled = {"settings": {"enforce_availability": False}}
     pending = {"settings": {"enforce_availability": False, "pending_blocks": True}}
     return Job(
@@ -196,7 +210,7 @@ def test_everything_fits_together_afterwards(live_service: Service, operations: 
     assert find_faults(tenant.rows) == {}
     assert kinds.total() == operations
     assert refusals <= REFUSALS
-    for operation in ("book", "act", "move", "hide", "sweep"):
+    for operation in ("book", "act", "move", "hide", "resize", "sweep"):
         assert outcomes[f"{operation} ok"] > 0, outcomes
     assert min(outcomes[f"{one} slot_taken"] for one in ("book", "act", "move")) > 0, outcomes
 
@@ -220,6 +234,7 @@ TALLY = "UPDATE bookings_bookingtally SET {change} WHERE state = 'confirmed'"
 CORRUPTIONS = [
     (EVENT, "busy = FALSE, exclusive = FALSE", {"busy", "companions", "exclusive"}),
     (EVENT, "exclusive = FALSE", {"companions", "exclusive"}),
+    (EVENT, "busy = FALSE, exclusive = FALSE, unit = 1", {"busy", "companions", "units"}),
     (EVENT, "start = '{start}'", {"companions", "overlaps"}),
     (BOOKING, "completed = TRUE", {"completed"}),
     (BOOKING, "completes_at = NULL", {"completes_at"}),

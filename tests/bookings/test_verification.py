@@ -16,6 +16,7 @@ from bookings.models import Booking, UnverifiedBooking
 from bookings.services.verification import WrongCode, check_code, code_of, purge_unverified
 from common.errors import Refusal
 from notifications.models import Delivery
+from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from tests.bookings.booking_drafts import MARTY, NINE, span
 from tests.world import NOW, Answer, Caller, Tenant
 
@@ -60,6 +61,27 @@ def wrong(reservation: str) -> str:
 
 def mails() -> list[tuple[str, str]]:
     return list(Delivery.objects.order_by("id").values_list("kind", "recipient"))
+
+
+# --- The e-mail -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("asked", "subject"),
+    [
+        ({"customer": {**MARTY, "language": "de"}}, "Ihr Code: "),
+        ({"customer": MARTY}, "Your code: "),
+        ({"customers": [{**MARTY, "meta": {"language": "fr"}}]}, "Votre code"),
+    ],
+)
+def test_the_code_is_mailed_in_the_customers_language(
+    widget: Caller, project: str, asked: dict[str, Any], subject: str
+) -> None:
+    held = widget.post("/bookings", {"project_id": project, **NINE, **asked})
+    assert held.status == 202
+    rows = list(Delivery.objects.all())
+
+    ((_, send),), skipped = prepare_batch(rows, now=NOW)
+
+    assert (send.args[0].subject.startswith(subject), skipped) == (True, [])
 
 
 # --- Booking --------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_outage_outside_the_api_views(client, caplog):
 
 
 def test_error_pages_outside_the_api_are_html(client):
-    assert re.search("<title>Not Found</title>", client.get("/nowhere").text)
+    assert re.search("<title>Page not found", client.get("/nowhere").text)
 
 
 def test_bug_outside_the_api_views_tells_nothing(client):

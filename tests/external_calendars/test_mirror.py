@@ -333,6 +333,51 @@ def test_a_mutual_booking_stands_with_each(
     assert memory.objects == {}
 
 
+def test_a_booking_of_three_required_resources_stands_in_three_calendars(
+    tenant: Tenant, memory: Any
+) -> None:
+    """A move that needs another room takes the booking out of one calendar and into another."""
+    ids = {}
+    for name in ("dentist", "room1", "room2", "xray"):
+        resource = tenant.make_resource(name)
+        connect(resource, f"https://{name}.example.com/{name}/")
+        ids[name] = resource["id"]
+    requires = [
+        {"name": "dentist", "any_of": [ids["dentist"]]},
+        {"name": "room", "any_of": [ids["room1"], ids["room2"]]},
+        {"name": "X-ray", "any_of": [ids["xray"]]},
+    ]
+    project = tenant.post("/projects", {"name": "Implant", "requires": requires}).data
+    assert tenant.book(resource_id=ids["room1"], **times(2)).status == 201
+    write()
+    memory.objects.clear()
+
+    answer = tenant.book(project_id=project["id"], customer=MARTY, **times())
+    assert answer.status == 201, answer.json
+    booking = answer.data
+    write()
+    first = standing(memory)
+    move(tenant, booking)
+    write()
+    moved = standing(memory)
+    act(tenant, booking, "cancel")
+    write()
+
+    def stands_in(names: tuple[str, ...], day: int) -> dict[str, Any]:
+        return {name: (*span_of(times(day)), "Meeting") for name in names}
+
+    assert first == stands_in(("dentist", "room1", "xray"), 1)
+    assert moved == stands_in(("dentist", "room2", "xray"), 2)
+    assert memory.objects == {}
+
+
+def standing(memory: Any) -> dict[str, Any]:
+    """Start, end and title of the only object of each folder."""
+    found = [(path.split("/")[1], shown(memory.text(path))) for path in memory.objects]
+    assert len(dict(found)) == len(found)
+    return {folder: event[1:4] for folder, event in found}
+
+
 def fail_at(part: str, trouble: BaseException) -> Any:
     """Raises it at every call that names the part."""
 

@@ -1,6 +1,6 @@
 """Calendar entries in mails, read by another library (RFC 5545, RFC 5546)."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -208,6 +208,57 @@ def test_empty_places_are_left_out_and_a_wrong_address_invites_no_one() -> None:
 
     missing = {"LOCATION", "DESCRIPTION", "ATTENDEE"}
     assert found == {name: value for name, value in WHOLE.items() if name not in missing}
+
+
+@pytest.mark.parametrize(
+    ("slug", "alarms"),
+    [
+        ("confirmed_customer", [("DISPLAY", "Check-up", timedelta(minutes=-30))]),
+        ("confirmed_owner", [("DISPLAY", "Check-up", timedelta(minutes=-30))]),
+        ("cancelled_customer", []),
+    ],
+)
+def test_alarm(slug: str, alarms: list[Any]) -> None:
+    event = read(calendar_of(compose_mail(make_letter(slug, from_state="confirmed")))).vevent
+
+    found = [each for each in event.components() if each.name == "VALARM"]
+    assert [
+        (alarm.action.value, alarm.description.value, alarm.trigger.value) for alarm in found
+    ] == alarms
+
+
+@pytest.mark.parametrize(
+    ("slug", "project", "where", "url"),
+    [
+        ("confirmed_customer", None, "Harbour Street 5", None),
+        (
+            "confirmed_customer",
+            "Check-up",
+            "Harbour Street 5",
+            "http://127.0.0.1:8000/book/check-up",
+        ),
+        ("confirmed_owner", "Check-up", "Harbour Street 5", None),
+        (
+            "confirmed_owner",
+            None,
+            "https://meet.example.com/a?b=1",
+            "https://meet.example.com/a?b=1",
+        ),
+        ("confirmed_customer", None, "https://meet.example.com/a b", None),
+        ("confirmed_customer", None, "javascript:alert(1)", None),
+    ],
+)
+def test_address_of_a_page(
+    slug: str, project: str | None, where: str, url: str | None, settings: Any
+) -> None:
+    settings.PUBLIC_URL = "http://127.0.0.1:8000"
+    letter = make_letter(slug, project=project, where=where)
+    if letter.booking.project:
+        letter.booking.project.slug = "check-up"
+
+    found = values_of(read(calendar_of(compose_mail(letter))))
+
+    assert found.get("URL") == url
 
 
 def test_mail_carries_it_twice_for_all_mail_programs() -> None:

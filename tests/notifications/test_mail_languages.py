@@ -2,79 +2,46 @@
 
 import ast
 import re
-import struct
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import translation
-from django.utils.translation import trans_real
 
 from availability.models import Project
 from bookings.formatting import language_of
 from bookings.models import Booking, Customer
+from common.shipped_languages import TRANSLATED_PACKAGES
 from notifications.mail import compose_mail
+from tests.booking_pages.test_book_page import Shown, make_page
 from tests.bookings.booking_drafts import NINE
+from tests.bookings.test_action_links import Desk
 from tests.notifications.mails import html_of, make_app, make_letter
 from tests.services import ROOT
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
-
-GERMAN = {
-    "": "Content-Type: text/plain; charset=UTF-8\n",
-    "date format\x04l, j F Y": "l, j. F Y",
-    "time format\x04H:i": "H.i",
-    "Confirmed: {{ what }}, {{ when }}": "Bestätigt: {{ what }}, {{ when }}",
-    "Your booking is confirmed": "Ihre Buchung ist bestätigt",
-    "Hello {{ name }},": "Guten Tag {{ name }},",
-    "What": "Was",
-}
+SHIPPED = "en, ar, de, es, fr, it, ja, nl, pl, pt-BR, sv"
 
 
-def write_catalogue(folder: Path, sentences: Mapping[str, str]) -> None:
-    """A compiled catalogue (GNU gettext's .mo): a table of originals, one of translations."""
-    folder.mkdir(parents=True)
-    pairs = sorted((key.encode(), value.encode()) for key, value in sentences.items())
-    texts, tables, place = b"", [b"", b""], 28 + 16 * len(pairs)
-    for column in (0, 1):
-        for pair in pairs:
-            tables[column] += struct.pack("<II", len(pair[column]), place + len(texts))
-            texts += pair[column] + b"\0"
-    count = len(pairs)
-    head = struct.pack("<7I", 0x950412DE, 0, count, 28, 28 + 8 * count, 0, 28 + 16 * count)
-    (folder / "django.mo").write_bytes(head + tables[0] + tables[1] + texts)
-
-
-@pytest.fixture
-def german(tmp_path: Path, settings: Any) -> Iterator[None]:
-    """A catalogue of a few German sentences beside the service's own."""
-    write_catalogue(tmp_path / "de" / "LC_MESSAGES", GERMAN)
-    settings.LOCALE_PATHS = [str(tmp_path)]
-    kept, trans_real._translations = trans_real._translations, {}
-    yield
-    trans_real._translations = kept
-
-
-@pytest.mark.usefixtures("german")
 @pytest.mark.parametrize("language", ["de", "DE", "de-AT", "de_CH"])
 def test_mail_is_in_the_apps_language(language: str) -> None:
     message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
-    when = "Montag, 23. November 2026, 09.00 – 09.30 (Europe/Berlin)"
+    when = "Montag, 23. November 2026, 09:00 – 09:30 (Europe/Berlin)"
     assert message.subject == f"Bestätigt: Check-up, {when}"
-    assert message.body.startswith("Ihre Buchung ist bestätigt\n\nGuten Tag Marty McFly,\n\n")
-    assert f"\nWas:      Check-up\nWhen:     {when}\n" in message.body
+    assert message.body.startswith("Ihr Termin ist bestätigt\n\nGuten Tag Marty McFly,\n\n")
+    assert f"\nWas:      Check-up\nWann:     {when}\n" in message.body
     assert '<html lang="de" dir="ltr">' in html_of(message)
     assert translation.get_language() == "en"
 
 
 @pytest.mark.parametrize(
-    "language", ["de", "fr", "xx", "en-GB", "", None, 7, "../../etc", "de\0", "a" * 300, ["de"]]
+    "language", ["fi", "xx", "en-GB", "", None, 7, "../../etc", "de\0", "a" * 300, ["de"]]
 )
 def test_language_without_a_catalogue_is_english(language: Any) -> None:
-    """Dates too, though Django itself could write them in German."""
+    """Dates too, though Django itself could write them in Finnish."""
     message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
     assert message.subject == (
@@ -83,7 +50,6 @@ def test_language_without_a_catalogue_is_english(language: Any) -> None:
     assert '<html lang="en" dir="ltr">' in html_of(message)
 
 
-@pytest.mark.usefixtures("german")
 def test_own_words_go_before_the_language() -> None:
     words = {"subject": "Hi {{ when }}", "text": "", "html": ""}
 
@@ -91,7 +57,7 @@ def test_own_words_go_before_the_language() -> None:
         make_letter("confirmed_customer", app=make_app(language="de"), template=words)
     )
 
-    assert message.subject == "Hi Montag, 23. November 2026, 09.00 – 09.30 (Europe/Berlin)"
+    assert message.subject == "Hi Montag, 23. November 2026, 09:00 – 09:30 (Europe/Berlin)"
 
 
 def test_english_is_the_language_of_the_sentences() -> None:
@@ -110,10 +76,12 @@ def sentences_in(folder: Path) -> set[str]:
             is_marked = isinstance(node, ast.Call) and getattr(node.func, "id", "") in MARKS
             if is_marked and isinstance(node.args[-1], ast.Constant):
                 found.add(node.args[-1].value)
+    for path in folder.rglob("*.html"):
+        found |= set(re.findall(r'{% translate "([^"]*)"', path.read_text()))
     return found
 
 
-@pytest.mark.parametrize("package", ["access", "bookings", "notifications", "booking_pages"])
+@pytest.mark.parametrize("package", TRANSLATED_PACKAGES)
 def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
     """If this fails: `manage.py makemessages -l en --no-location --no-wrap` in the folder."""
     catalogue = (ROOT / package / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()
@@ -124,7 +92,6 @@ def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
 
 
 # --- What is accepted -----------------------------------------------------------------------------
-@pytest.mark.usefixtures("german")
 def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     project = tenant.make_project(resource["id"], settings={"language": "DE"})
@@ -138,19 +105,18 @@ def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> N
     assert Customer.objects.get(booking=booking.data["id"]).meta == {"language": "de"}
 
 
-@pytest.mark.usefixtures("german")
 def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant) -> None:
     resource = tenant.make_resource()
-    customer = {"name": "Ann", "email": "ann@example.com", "language": "fr"}
+    customer = {"name": "Ann", "email": "ann@example.com", "language": "fi"}
 
     answers = [
         tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"language": "xx-bogus"}}),
-        tenant.post("/projects", {"name": "Check-up", "settings": {"language": "fr"}}),
+        tenant.post("/projects", {"name": "Check-up", "settings": {"language": "fi"}}),
         tenant.book(resource_id=resource["id"], **NINE, customer=customer),
     ]
 
     faults = [(answer.status, answer.json["errors"]) for answer in answers]
-    sentence = ["Must be one of en, de."]
+    sentence = [f"Must be one of {SHIPPED}."]
     assert faults == [
         (422, {"settings.language": sentence}),
         (422, {"settings.language": sentence}),
@@ -159,7 +125,25 @@ def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant)
     assert (Project.objects.count(), Booking.objects.count()) == (0, 0)
 
 
-@pytest.mark.usefixtures("german")
+def test_the_language_of_a_booked_customer_changes(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    booking = tenant.book(resource_id=resource["id"], **NINE).data
+    stored = Customer.objects.filter(booking=booking["id"]).values_list("meta", flat=True)
+
+    seen = []
+    for language in ("DE", "fi", None):
+        change = {"customer": {"language": language}}
+        answer = tenant.put(f"/bookings/{booking['id']}", change)
+        seen.append((answer.status, answer.json.get("errors"), *stored.all()))
+
+    faults = {"customer.language": [f"Must be one of {SHIPPED}."]}
+    assert seen == [
+        (200, None, {"language": "de"}),
+        (422, faults, {"language": "de"}),
+        (200, None, {}),
+    ]
+
+
 @pytest.mark.parametrize(
     ("of_customer", "of_project", "language"),
     [("de", None, "de"), (None, "de", "de"), ("en", "de", "en"), (None, None, "en")],
@@ -174,3 +158,67 @@ def test_the_customers_language_goes_before_the_projects_and_the_apps(
     message = compose_mail(letter)
 
     assert f'<html lang="{language}" dir="ltr">' in html_of(message)
+
+
+# --- Pages ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("of_customer", "accepted", "of_project", "of_app", "language"),
+    [
+        ("de", "en", "en", "en", "de"),
+        ("fi", "de-AT, en;q=0.8", "en", "en", "de"),  # stored before it was checked
+        (None, "fi, de;q=0.5, en;q=0.4", "en", "en", "de"),
+        (None, "de, en;q=0", "en", "en", "de"),
+        (None, "de;q=0", "en", "de", "en"),
+        (None, "fi, *;q=0.1", "de", "en", "de"),
+        (None, "\x00;;", "de", "en", "de"),
+        (None, "", None, "de", "de"),
+        (None, "", None, "fi", "en"),
+    ],
+)
+def test_language_of_a_customers_page(
+    tenant: Tenant,
+    of_customer: str | None,
+    accepted: str,
+    of_project: str | None,
+    of_app: str,
+    language: str,
+) -> None:
+    desk = Desk(tenant)
+    booking = desk.row
+    booking.customers.update(meta={"language": of_customer})
+    booking.app.settings |= {"language": of_app}
+    booking.app.save()
+    booking.project = Project.objects.create(
+        app=booking.app, name="Check-up", slug="check-up", settings={"language": of_project}
+    )
+    booking.save()
+    desk.client.defaults["HTTP_ACCEPT_LANGUAGE"] = accepted
+
+    page = desk.open(desk.link("cancel_by_customer"))
+
+    assert page.status == 200
+    assert f'<html lang="{language}" dir="ltr">' in page.html
+    assert ("Was" in page.said, "What" in page.said) == (language == "de", language == "en")
+    assert "Accept-Language" in page.headers["Vary"]
+
+
+def test_an_owners_page_is_not_in_the_customers_language(tenant: Tenant) -> None:
+    desk = Desk(tenant)
+    desk.row.customers.update(meta={"language": "de"})
+
+    assert '<html lang="en" dir="ltr">' in desk.open(desk.link("confirm")).html
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language", "for_mails"),
+    [("", "en", None), ("en-GB", "en", None), ("de-CH,de", "de", "de"), ("fi", "en", None)],
+)
+def test_the_language_that_the_browser_chose_is_for_the_mails_too(
+    tenant: Tenant, accepted: str, language: str, for_mails: str | None
+) -> None:
+    path = make_page(tenant)
+
+    page = Shown.of(Client(headers={"Accept-Language": accepted}).get(path))
+
+    assert f'<html lang="{language}" dir="ltr">' in page.html
+    assert page.for_script["language"] == for_mails

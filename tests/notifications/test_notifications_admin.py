@@ -217,8 +217,8 @@ def test_the_list_asks_before_it_sends_again(staff: Client, tenant: Tenant) -> N
     assert (asked.context["title"], asked.context["lines"], asked.context["fields"]) == (
         "Send 2 deliveries again?",
         [
-            f"Call: confirmed to {URL}/0",
-            "E-mail: confirmed to the customer, ann0@example.com. Will be refused:"
+            f"Webhook call: confirmed to {URL}/0",
+            "Confirmation e-mail to the customer, ann0@example.com. Will be refused:"
             " The booking is cancelled.",
         ],
         [
@@ -273,7 +273,7 @@ def test_webhooks_are_switched_through_the_service(staff: Client, tenant: Tenant
 
     def switch(action: str) -> tuple[list[str], list[Any]]:
         answer = staff.post(
-            path_of(Webhook),
+            f"{path_of(Webhook)}?deleted=all",
             {"action": action, "_selected_action": [str(on.pk), str(gone.pk)]},
             follow=True,
         )

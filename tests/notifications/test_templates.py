@@ -51,7 +51,8 @@ def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
     assert answer.data[2]["text"] == (
         "Your booking is confirmed\n\nHello {{ name }},\n\n"
         "We look forward to seeing you. An invitation for your calendar is attached.\n\n"
-        "{{ message }}\n\n{{ details }}\n\n{{ actions }}\n\n{{ app }}\n"
+        "{{ message }}\n\n{{ details }}\n\n{{ actions }}\n\n{{ links }}\n\n{{ app }}\n\n"
+        "{{ footer }}\n"
     )
 
 
@@ -300,12 +301,14 @@ def test_links_of_a_preview_lead_nowhere(tenant: Tenant) -> None:
     viewer = tenant.member("viewer@example.com", "viewer")
 
     shown = viewer.post(f"{PATH}/preview", {"booking_id": booking["id"]}).data["text"]
-    (link,) = re.findall(r"http://127.0.0.1:8000(/\S+)", shown)
+    cancel, file = re.findall(r"http://127.0.0.1:8000(/\S+)", shown)
 
-    assert link == (
-        f"/v2/bookings/{booking['id']}/external_action/cancel_by_customer?signature=preview"
+    assert (cancel, file) == (
+        f"/v2/bookings/{booking['id']}/external_action/cancel_by_customer?signature=preview",
+        f"/book/bookings/{booking['id']}/calendar.ics?signature=preview",
     )
-    assert tenant.client.post(link).status_code == 403
+    assert tenant.client.post(cancel).status_code == 403
+    assert tenant.client.get(file).status_code == 403
 
 
 def test_preview_of_anothers_booking_is_refused(tenant: Tenant, make_tenant: Any) -> None:

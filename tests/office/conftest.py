@@ -92,6 +92,13 @@ def keep(visit: Visit, name: str) -> None:
         visit.page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
 
 
+def keep_whole(visit: Visit, name: str) -> None:
+    """The same, of the whole page."""
+    if os.environ.get("SCREENSHOTS"):
+        path = Path(os.environ["SCREENSHOTS"]) / f"{name}.png"
+        visit.page.save_screenshot(path, whole=True)
+
+
 @pytest.fixture
 def office(transactional_db: None) -> Tenant:
     """An app of its own, whose rows a live server sees."""

@@ -82,7 +82,7 @@ def form_of(client: Client, path: str) -> dict[str, Any]:
     assert answer.status_code == 200, (path, answer.status_code)
     parser = _Fields()
     parser.feed(answer.content.decode())
-    skipped = ("csrfmiddlewaretoken", "q", "member")
+    skipped = ("csrfmiddlewaretoken", "q", "s", "member")
     fields = {name: found for name, found in parser.fields.items() if "__prefix__" not in name}
     return {
         name: found[0] if len(found) == 1 else found

@@ -174,9 +174,7 @@ def test_an_action_that_the_graph_does_not_allow_is_said(
 
     shown = say(enter(tenant), booking, "act", action="complete")
 
-    assert (
-        "Cannot apply action &#x27;complete&#x27; to current state &#x27;tentative&#x27;" in shown
-    )
+    assert "Mark as completed: not possible, the booking is pending." in shown
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
@@ -331,7 +329,7 @@ def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: 
     assert f'href="{delivery_page(mail, "again")}"' in page
     assert (asked.context["title"], asked.context["sentence"], asked.context["lines"]) == (
         "Send again?",
-        "E-mail: confirmed to the customer, marty@example.com.",
+        "Confirmation e-mail to the customer, marty@example.com.",
         ["One e-mail is sent now."],
     )
     assert before == "failed"
@@ -371,7 +369,7 @@ def test_a_call_is_sent_again_with_the_body_that_is_logged(
     asked = enter(tenant).get(delivery_page(call, "again"))
 
     assert (asked.context["sentence"], asked.context["lines"]) == (
-        "Call: confirmed to https://hooks.example.com/in.",
+        "Webhook call: confirmed to https://hooks.example.com/in.",
         ["The call contains the logged body."],
     )
 
@@ -424,7 +422,7 @@ def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: E
     assert [
         (entry.icon, entry.heading, entry.lines) for entry in entries if entry.delivery == delivery
     ] == [("event", "Calendar entry (confirmed) to https://dav.example.com:443, queued", ())]
-    assert page.context["title"] == "Calendar: confirmed"
+    assert page.context["title"] == "Calendar entry: confirmed"
     assert page.context["facts"] == [
         ("Event id", str(Booking.objects.get().event_id)),
         ("Calendar id", str(calendar.id)),
@@ -493,6 +491,40 @@ def test_the_list_is_narrowed(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert found(day="yesterday") == [third["id"], second["id"], first["id"]]
 
 
+def test_tabs_of_the_list(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    late, asked = book(tenant, ada, 12), book(tenant, ada, 10, graph="confirm_decline")
+    soon, off = book(tenant, ada, 9), book(tenant, ada, 14)
+    tenant.put(f"/bookings/{off['id']}/cancel")
+    gone = [
+        book(tenant, ada, start=f"2020-03-0{day} 09:00:00", end=f"2020-03-0{day} 10:00:00")
+        for day in (4, 5)
+    ]
+    client = enter(tenant)
+
+    def found(**query: str) -> list[str]:
+        page = client.get(reverse("admin:bookings_booking_changelist"), query)
+        return [str(booking.id) for booking in page.context["cl"].result_list]
+
+    assert found(tab="upcoming") == [soon["id"], asked["id"], late["id"]]
+    assert found(tab="past") == [gone[1]["id"], gone[0]["id"]]
+    assert found(tab="pending") == [asked["id"]]
+    assert found(tab="?") == found()
+    by_start = [gone[0], gone[1], soon, asked, late, off]
+    assert found(o="1") == [booking["id"] for booking in by_start]
+    assert found(o="-1", tab="upcoming") == [late["id"], asked["id"], soon["id"]]
+
+
+def test_a_new_booking_begins_in_the_calendar(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    path = reverse("admin:bookings_booking_changelist")
+
+    pages = {role: enter(tenant, role).get(path) for role in (Membership.EDITOR, "viewer")}
+    opened = enter(tenant, "owner").get(f"{path}new/")
+
+    shown = {role: "New booking" in page.content.decode() for role, page in pages.items()}
+    assert shown == {"editor": True, "viewer": False}
+    assert (opened.status_code, opened.headers["Location"]) == (302, "/admin/calendar/?new=1")
+
+
 def test_many_are_led_on_each_for_itself(tenant: Tenant, ada: Any, enter: Enter) -> None:
     asked, agreed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 14)
 
@@ -503,9 +535,10 @@ def test_many_are_led_on_each_for_itself(tenant: Tenant, ada: Any, enter: Enter)
     )
 
     told = [str(message) for message in answer.context["messages"]]
+    words = "Marty McFly – Meeting, Tue 5 Mar 2030, 14:00 CET"
     assert told == [
-        f"{agreed['id']}: Cannot apply action 'confirm' to current state 'confirmed'",
-        "confirm: done for 1 of the selected bookings.",
+        f"{words}: Confirm: not possible, the booking is confirmed.",
+        "1 booking confirmed.",
     ]
     assert [step[0] for step in steps(asked)] == ["create", "confirm"]
 
@@ -605,5 +638,5 @@ def test_the_list_takes_as_many_queries_for_many_rows(
     client = enter(tenant)
     client.get(reverse("admin:bookings_booking_changelist"))
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         client.get(reverse("admin:bookings_booking_changelist"))

@@ -25,6 +25,8 @@ BROKEN: list[tuple[type, dict[str, Any]]] = [
     (Project, {"booking": ["a"]}),
     (Project, {"customer_fields": ["a"]}),
     (Project, {"customer_fields": {"a": "b", "c": {"enum": 7, "title": 8, "format": ["x"]}}}),
+    (Project, {"requires": ["a"]}),
+    (Project, {"requires": {"a": 1}}),
     (Project, {"ui": ["a"]}),
     (Project, {"ui": {"localization": ["a"]}}),
     (Project, {"settings": ["a"], "meta": "a"}),

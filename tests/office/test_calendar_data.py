@@ -106,6 +106,35 @@ def shown(answer: Any) -> list[tuple[Any, ...]]:
     ]
 
 
+def test_bookings_of_a_resource_with_capacity_say_how_many_places_are_taken(
+    tenant: Tenant, editor: Client
+) -> None:
+    """Touching, nested, cancelled ones, a hold; one of a resource without capacity."""
+    pool = tenant.make_resource("Pool", timezone=BERLIN, capacity=12)
+    room = tenant.make_resource("Room", timezone=BERLIN)
+    day = "2026-11-24"
+    for start, end in (("09", "12"), ("10", "11"), ("11", "12"), ("13", "14"), ("15", "16")):
+        book(tenant, pool, f"{day} {start}:00:00", f"{day} {end}:00:00")
+    gone = book(tenant, pool, f"{day} 10:00:00", f"{day} 11:00:00")
+    tenant.put(f"/bookings/{gone['id']}/cancel")
+    book(tenant, room, f"{day} 10:00:00", f"{day} 11:00:00")
+    hold = {"start": f"{day} 13:30:00", "end": f"{day} 14:30:00", "reservation_time": 60}
+    assert tenant.post("/bookings/reserve", {**hold, "resource_id": pool["id"]}).status == 201
+
+    found = shown(read(editor, pool, room))
+
+    assert sorted((start[11:13], title, state) for title, state, start, _ in found) == [
+        ("09", "Meeting · Marty McFly (2 of 12 places)", "confirmed"),
+        ("10", "Meeting · Marty McFly", "cancelled"),
+        ("10", "Meeting · Marty McFly", "confirmed"),
+        ("10", "Meeting · Marty McFly (2 of 12 places)", "confirmed"),
+        ("11", "Meeting · Marty McFly (2 of 12 places)", "confirmed"),
+        ("13", "Held", "hold"),
+        ("13", "Meeting · Marty McFly (2 of 12 places)", "confirmed"),
+        ("15", "Meeting · Marty McFly (1 of 12 places)", "confirmed"),
+    ]
+
+
 def test_everything_that_stands_in_a_calendar(tenant: Tenant, ada: Any, editor: Client) -> None:
     """Bookings in every state, groups with their seats, events made by hand, holds; not what lies
     outside the range."""
@@ -299,7 +328,7 @@ PAGE_QUERIES = 10
     ("given", "path"),
     [
         ({"start": "2026-11-23", "end": "2026-11-23"}, "end"),
-        ({"start": "2026-11-23", "end": "2026-12-29"}, "end"),
+        ({"start": "2026-11-23", "end": "2027-01-05"}, "end"),
         ({"start": "soon"}, "start"),
         ({"end": ""}, "end"),
         ({"zone": "Mars/Olympus"}, "zone"),
@@ -652,5 +681,172 @@ def test_the_next_visit_begins_where_the_last_ended(tenant: Tenant, editor: Clie
     editor.get("/admin/calendar/", {"resources": f"{bob['id']},{ada['id']}"})
     later = editor.get("/admin/calendar/").context["chosen"]
 
-    assert [one.name for one in first] == ["Ada"]
+    assert [one.name for one in first] == ["Ada", "Bob"]
     assert [one.name for one in later] == ["Bob", "Ada"]
+
+
+def test_the_first_visit_shows_ten_resources_of_one_app(
+    tenant: Tenant, make_tenant: Any, enter: Any
+) -> None:
+    for number in range(12):
+        tenant.make_resource(f"Room {number:02}")
+    other = make_tenant(slug="zoo", name="Zoo")
+    other.make_resource("Aquarium")
+
+    chosen = enter().get("/admin/calendar/").context["chosen"]
+
+    assert [row.name for row in chosen] == [f"Room {number:02}" for number in range(10)]
+
+
+SUNDAY, COMING = "2026-11-29 13:00:00+00:00", "2026-11-30"
+
+
+@pytest.mark.parametrize(
+    ("now", "times", "state", "opens"),
+    [
+        (SUNDAY, None, "", COMING),
+        (SUNDAY, ("12:00", "13:00"), "", COMING),  # is over: 14:00 in Berlin
+        (SUNDAY, ("13:30", "14:30"), "", ""),
+        (SUNDAY, ("20:00", "21:00"), "", ""),
+        (SUNDAY, ("20:00", "21:00"), "cancel", COMING),
+        ("2026-11-28 22:59:59+00:00", None, "", ""),
+        ("2026-11-28 23:00:00+00:00", None, "", COMING),
+        ("2026-11-29 23:00:00+00:00", None, "", ""),
+    ],
+)
+def test_a_sunday_without_further_bookings_opens_on_the_coming_week(
+    tenant: Tenant,
+    ada: Any,
+    clock: Any,
+    now: str,
+    times: tuple[str, str] | None,
+    state: str,
+    opens: str,
+) -> None:
+    if times:
+        booking = book(tenant, ada, *(f"2026-11-29 {time}:00" for time in times))
+        if state:
+            tenant.put(f"/bookings/{booking['id']}/{state}")
+    clock.move_to(now, tick=False)
+
+    page = logged_in(member_of(tenant, "viewer")).get("/admin/calendar/").context["page"]
+
+    assert page["nextWeek"] == opens
+
+
+# --- Free times of a new booking ------------------------------------------------------------------
+TIMES = "/admin/calendar/free-times"
+
+
+def free(client: Client, resource: Any, **given: str) -> Any:
+    answer = client.get(TIMES, {"resource_id": resource["id"], "start": "2026-11-24", **given})
+    assert answer.status_code == 200, answer.content
+    found = answer.json()["data"]
+    return found["length"], [span["text"] for span in found["times"]]
+
+
+def test_free_times_begin_on_the_day_and_have_the_project_length(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    project = tenant.make_project(ada["id"], availability={"length": "30 minutes"})
+    book(tenant, ada, "2026-11-24 09:00:00", "2026-11-24 16:00:00")
+
+    whole = editor.get(TIMES, {"resource_id": ada["id"], "start": "2026-11-24"}).json()["data"]
+    through = free(editor, ada, project_id=project["id"], length="3600")
+    later = free(editor, ada, start="2026-11-25T15:30", length="1800")
+    closed = free(editor, ada, start="2026-11-28T03:00", closed="1")
+    elsewhere = free(editor, ada, zone="Asia/Kolkata", start="2026-11-25T15:30")
+
+    assert whole["times"][0] == {
+        "start": "2026-11-24T15:00:00+00:00",
+        "end": "2026-11-24T16:00:00+00:00",
+        "text": "Tue 24 Nov 2026, 16:00",
+        "wall_start": "2026-11-24T16:00:00",
+        "wall_end": "2026-11-24T17:00:00",
+    }
+    assert (whole["length"], len(whole["times"])) == (3600, 8)
+    assert (through[0], through[1][:3]) == (
+        1800,
+        ["Tue 24 Nov 2026, 16:00", "Tue 24 Nov 2026, 16:30", "Wed 25 Nov 2026, 09:00"],
+    )
+    assert (later[0], later[1][:2]) == (1800, ["Wed 25 Nov 2026, 15:30", "Wed 25 Nov 2026, 16:00"])
+    assert (closed[0], closed[1][0]) == (3600, "Sat 28 Nov 2026, 03:00")
+    assert elsewhere[1][0] == "Wed 25 Nov 2026, 15:30"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"start": "soon"}, "start"),
+        ({"start": "2030-02-30"}, "start"),
+        ({"start": "2030-03-31T02:30"}, "start"),
+        ({"start": "\0"}, "start"),
+        ({"length": "0"}, "length"),
+        ({"length": "9" * 400}, "length"),
+        ({"length": "-60"}, "length"),
+        ({"zone": "Mars/Olympus"}, "zone"),
+        ({"project_id": "x"}, "project_id"),
+        ({"resource_id": "x"}, "resource_id"),
+    ],
+)
+def test_a_wrong_question_for_free_times(
+    ada: Any, editor: Client, given: dict[str, str], path: str
+) -> None:
+    asked = {"resource_id": ada["id"], "start": "2026-11-24", **given}
+
+    answer = editor.get(TIMES, asked)
+
+    assert (answer.status_code, list(answer.json()["errors"])) == (422, [path])
+
+
+def test_free_times_of_others_and_to_viewers(
+    tenant: Tenant, make_tenant: Any, ada: Any, editor: Client, viewer: Client, stranger: Client
+) -> None:
+    other = make_tenant()
+    foreign = other.make_project(other.make_resource("Eve")["id"])
+    asked = {"resource_id": ada["id"], "start": "2026-11-24"}
+
+    answers = [
+        viewer.get(TIMES, asked),
+        stranger.get(TIMES, asked),
+        editor.get(TIMES, asked | {"project_id": foreign["id"]}),
+        editor.get(TIMES, asked | {"start": "2199-12-31T23:59"}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 404, 404, 200]
+    assert answers[-1].json()["data"]["times"] == []
+
+
+def test_free_times_of_a_project_with_requirements(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    room = tenant.make_resource("Room", timezone=BERLIN, availability_constraints=WORKDAYS)
+    requires = [
+        {"name": "person", "any_of": [ada["id"]]},
+        {"name": "room", "any_of": [room["id"]]},
+    ]
+    project = tenant.post("/projects", {"name": "X-ray", "requires": requires}).data
+    book(tenant, room, "2026-11-24 09:00:00", "2026-11-24 16:00:00")
+    other = tenant.make_resource("Other", timezone=BERLIN)
+
+    _, found = free(editor, ada, project_id=project["id"])
+    refused = editor.get(
+        TIMES, {"resource_id": other["id"], "project_id": project["id"], "start": "2026-11-24"}
+    )
+
+    assert found[:2] == ["Tue 24 Nov 2026, 16:00", "Wed 25 Nov 2026, 09:00"]
+    assert (refused.status_code, list(refused.json()["errors"])) == (422, ["resource_id"])
+
+
+# --- Days of a month ------------------------------------------------------------------------------
+def test_a_day_is_closed_if_no_resource_is_open(tenant: Tenant, ada: Any, editor: Client) -> None:
+    always: list[Any] = []
+    eve = tenant.make_resource("Eve", timezone="America/New_York", availability_constraints=always)
+    month = {"start": "2026-10-26", "end": "2026-12-07"}
+
+    alone = read(editor, ada, **month).json()["data"]["closed_days"]
+    together = read(editor, ada, eve, **month).json()["data"]["closed_days"]
+
+    weekends = ["2026-10-31", "2026-11-01", "2026-11-07", "2026-11-08", "2026-11-14", "2026-11-15"]
+    assert alone[:6] == weekends
+    assert (len(alone), together) == (12, [])

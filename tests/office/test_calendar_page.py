@@ -1,7 +1,10 @@
 """The calendar in a real browser: drawn, dragged, typed into, at both widths."""
 
+import base64
 import json
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +13,9 @@ from django.utils import timezone
 from apps_config.models import Account
 from availability.models import Calendar
 from bookings.models import Booking
+from office.base.local_time import local_text
+from tests.accessibility import find_faults, load_axe
+from tests.browser import looks
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
 
@@ -159,6 +165,106 @@ def test_several_side_by_side(
         "09:15–10:15 Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
     ]
     keep(found, "calendar-side-by-side")
+
+
+def test_several_open_on_a_day_side_by_side_and_the_next_week_on_monday(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    cleo = office.make_resource("Cleo", timezone="Europe/Berlin", availability_constraints=[])
+    first = open_calendar(visit, editor, ada, bob, cleo)
+    heads = first.page.texts(".ec-header .ec-col-head")
+    week = open_calendar(visit, editor, ada, bob, cleo, more="&view=week")
+
+    week.page.evaluate("document.querySelector('.ec-main').scrollLeft = 9999")
+    week.page.click(".ec-next")
+    week.page.wait_for("document.querySelector('.ec-title').textContent.startsWith('14')")
+
+    assert heads == ["Ada", "Bob", "Cleo"]
+    week.page.wait_for("document.querySelector('.ec-main').scrollLeft === 0")
+    assert week.page.texts(".ec-title") == ["14 – 20 Jan 2030"]
+    assert week.page.evaluate("new URLSearchParams(location.search).get('date')") == "2030-01-14"
+
+
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_a_month_leads_to_a_day(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account, width: int, scheme: str
+) -> None:
+    fill_week(office, ada)
+    path = f"/admin/calendar/?resources={ada['id']},{bob['id']}&date={MONDAY}&view=month"
+    found = visit(editor, path, width=width, scheme=scheme)
+    page = found.page
+    page.wait_for(DRAWN + " && document.querySelectorAll('.ec-event.is-confirmed').length === 2")
+
+    keep(found, f"calendar-month-{width}-{scheme}")
+    title, shown = page.texts(".ec-title"), names(page)
+    weekends = page.evaluate("document.querySelectorAll('.ec-bg-event.is-closed').length")
+    faults = find_faults(page, load_axe(), "document.querySelector('.cal')")
+    page.click(".ec-day-grid .ec-day:nth-child(9)")
+    page.wait_for("document.querySelector('.ec-event[aria-label*=Advice]')?.ariaLabel[5] === '–'")
+
+    assert (title, weekends, faults) == (["January 2030"], 10, [])
+    assert [name[6:] for name in shown] == [name.split(" ", 1)[1] for name in WEEK_NAMES]
+    assert page.texts(".ec-title") == ["Tue, 8 Jan 2030"]
+    assert page.evaluate("new URLSearchParams(location.search).get('view')") == "day"
+
+
+def test_a_booking_is_dragged_to_another_day_of_the_month(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 10:00:00", what="Check-up")
+    path = f"/admin/calendar/?resources={ada['id']}&date={MONDAY}&view=month"
+    page = visit(editor, path).page
+    page.wait_for("!!document.querySelector('.ec-event')")
+
+    page.drag(event_place(page, "Check-up"), middle_of(page, ".ec-day-grid .ec-day:nth-child(10)"))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert times(booking) == ("2030-01-09T08:00", "2030-01-09T09:00")
+
+
+def middle_of(page: Any, selector: str) -> tuple[float, float]:
+    box = page.box(selector)
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_the_line_of_the_present_stands_at_the_resources_time(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    path = f"/admin/calendar/?resources={ada['id']}&view=day&date=2026-11-24"
+    found = visit(editor, path, zone="America/New_York", now="2026-11-24T11:00Z")
+    page = found.page
+    page.wait_for(DRAWN + " && !!document.querySelector('.ec-now-indicator')")
+
+    line = page.evaluate("document.querySelector('.ec-now-indicator').getBoundingClientRect().y")
+
+    assert abs(line - place(page, 0, 12)[1]) < 8
+
+
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_a_day_fits_on_one_sheet(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account, width: int, scheme: str
+) -> None:
+    fill_week(office, ada)
+    book(office, bob, f"{MONDAY} 18:30:00", f"{MONDAY} 19:15:00", what="Late")
+    found = open_calendar(visit, editor, ada, bob, more="&view=day", width=width, scheme=scheme)
+    page = found.page
+
+    given = {"preferCSSPageSize": True, "printBackground": True}
+    sheets = base64.b64decode(page.send("Page.printToPDF", **given)["data"])
+    page.send("Emulation.setEmulatedMedia", media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.wait_for("document.querySelectorAll('.ec-slot').length < 48")
+    printed = page.evaluate("document.body.innerText")
+    keep(found, f"calendar-print-{width}-{scheme}")
+    page.send("Emulation.setEmulatedMedia", media="")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+    assert re.findall(rb"/Type /Page\b", sheets) == [b"/Type /Page"]
+    assert [
+        word for word in ("Check-up", "Late", "Ada", "Bob", "08:00", "19:00") if word in printed
+    ]
+    assert [word for word in ("Today", "New booking", "Resources and") if word in printed] == []
+    assert "06:00" not in printed
 
 
 def test_what_is_cancelled_is_shown_when_asked_for(
@@ -337,6 +443,51 @@ def test_a_drag_over_free_time_books(
     assert page.texts("#cal-said") == ["Booked: Tue 8 Jan 2030, 10:00 to 11:00. Open"]
 
 
+def test_a_new_booking_shows_free_times(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    today = timezone.now().date()
+    monday = today + timedelta(days=7 - today.weekday())
+    book(office, ada, f"{monday} 09:00:00", f"{monday} 09:30:00", what="Other")
+    half = {"length": "30 minutes"}
+    project = office.make_project(ada["id"], name="Check-ups", availability=half)
+    found = visit(editor, f"/admin/calendar/?resources={ada['id']}&date={monday}&view=day")
+    page = found.page
+    page.wait_for(DRAWN)
+    choices = "#cal-book .cal-choices button"
+    values = (
+        "['start', 'end'].map(name => document.querySelector(`#cal-book [name=${name}]`).value)"
+    )
+
+    page.click("#cal-new")
+    page.wait_for(f"document.querySelectorAll('{choices}').length === 8")
+    first = (page.texts(choices)[:2], page.evaluate(values))
+    page.evaluate(
+        "(() => { const one = document.querySelector('#cal-book [name=through]');"
+        f" one.value = 'project:{project['id']}'; one.dispatchEvent(new Event('change')); }})()"
+    )
+    page.wait_for(f"{values}[1].endsWith('10:00')")
+    through = (page.texts(choices)[:2], page.evaluate(values))
+    keep(found, "calendar-free-times")
+    page.click(f"{choices}:nth-child(2)")
+    fill(page, what="Check-up", name="Doc", email="doc@example.com")
+    page.click("#cal-book [type=submit]")
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    day = f"{monday:%a} {monday.day} {monday:%b %Y}"
+    assert first == (
+        [f"{day}, 09:30", f"{day}, 10:30"],
+        [f"{monday}T09:30", f"{monday}T10:30"],
+    )
+    assert through == (
+        [f"{day}, 09:30", f"{day}, 10:00"],
+        [f"{monday}T09:30", f"{monday}T10:00"],
+    )
+    made = Booking.objects.get(project_id=project["id"]).event
+    spans = [local_text(moment, "Europe/Berlin") for moment in (made.start, made.end)]
+    assert spans == [f"{monday}T10:00:00", f"{monday}T10:30:00"]
+
+
 def fill(page: Any, **values: str) -> None:
     """Fields of the dialog, as though they had been typed."""
     page.evaluate(
@@ -377,6 +528,7 @@ def test_a_taken_time_is_offered_elsewhere_while_booking(
     wanted = {"start": "2030-01-08T10:30", "end": "2030-01-08T11:30"}
     fill(page, what="Check-up", name="Doc", email="doc@example.com", **wanted)
     page.click("#cal-book [type=submit]")
+    page.wait_for("!document.querySelector('#cal-book [data-error=\"\"]').hidden")
     page.click("#cal-book .cal-choices button")
     page.wait_for("!document.querySelector('#cal-book').open")
 

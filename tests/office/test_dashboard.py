@@ -49,7 +49,7 @@ def test_numbers_are_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter:
     overdue = Delivery.objects.filter(app=tenant.app, next_at__isnull=False).count()
     assert [(figure.words, figure.number) for figure in figures] == [
         ("bookings today", "2"),
-        ("wait for confirmation", "1"),
+        ("pending requests", "1"),
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
         ("webhooks disabled", "1"),
@@ -80,7 +80,7 @@ def test_lines_and_charts(tenant: Tenant, day: Any, enter: Enter) -> None:
     assert {label: parts for label, parts in drawn.items() if parts} == {
         "Tue 5": ["2 confirmed, paid or sent", "1 cancelled or failed"],
         "Wed 6": ["1 confirmed, paid or sent"],
-        "Thu 7": ["1 waiting"],
+        "Thu 7": ["1 pending"],
     }
     sent = {bar.label: [part[3] for part in bar.parts] for bar in context["deliveries_chart"]}
     assert {label: parts for label, parts in sent.items() if parts} == {

@@ -79,7 +79,10 @@ class TestReasons:
             for link in reason.links
         ]
         rule = tenant.app.resources.get().constraints.get(name="allow_hours")
-        rule_link = ("Rule: allow_hours 9 17", f"/admin/availability/constraint/{rule.pk}/change/")
+        rule_link = (
+            "Rule: Open from – to (hours): 9, 17",
+            f"/admin/availability/constraint/{rule.pk}/change/",
+        )
         assert links == [
             rule_link,
             ("Booking: Meeting", f"/admin/bookings/booking/{booking['id']}/change/"),

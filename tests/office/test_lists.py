@@ -59,7 +59,10 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
     "AppCustomer": lambda row, n: {"address": f"COPY-{n}@EXAMPLE.COM"},
     "ListingTally": lambda row, n: {"slot": 1000 + n},
     "RequestCount": lambda row, n: {"kind": f"copy-{n}"},
-    "Delivery": lambda row, n: {"number": 1000 + n},
+    "Delivery": lambda row, n: {
+        "number": 1000 + n,
+        "booking_id": row.app.bookings.first().pk,
+    },
     "Suppression": lambda row, n: {"email": f"copy-{n}@example.com"},
     "Invitation": lambda row, n: {"email": f"copy-{n}@example.com"},
 }
@@ -107,6 +110,7 @@ def make_first(model: Any, zebra: Tenant) -> Any:
             "seconds": 1.0,
         },
         "Bulk": lambda: {"app": zebra.app, "created_at": delivery.due_at},
+        "Schedule": lambda: {"app": zebra.app, "name": "Practice hours"},
         "Suppression": lambda: {
             "app": zebra.app,
             "email": "marty@example.com",

@@ -27,7 +27,7 @@ TRACE = "zebra"  # a word that stands in every text of the other app
 # Kinds of which this app has no row.
 ROWLESS = {
     *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"),
-    *("TaskRun", "UserSession"),
+    *("Schedule", "TaskRun", "UserSession"),
 }
 # Pages that belong to no model, with what they are asked: {ada}, {booking} and {account} stand for
 # ids of the other app. A new page has to be entered here.
@@ -48,11 +48,16 @@ PAGES: dict[str, tuple[str, ...]] = {
     "calendar": ("/admin/calendar/?resources={ada}", f"/admin/calendar/?q={TRACE}"),
     "calendar_events": ("/admin/calendar/events?resources={ada}&start=2030-01-01&end=2030-01-08",),
     "calendar_book": ("/admin/calendar/bookings",),
+    "calendar_times": (
+        "/admin/calendar/free-times?resource_id={ada}&start=2030-01-02",
+        "/admin/calendar/free-times",
+    ),
     "calendar_move": ("/admin/calendar/bookings/{booking}/move",),
     "why": ("/admin/why/", "/admin/why/?resource={ada}"),
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),
     "json_check": ("/admin/json/check",),
     "rules_picture": ("/admin/rules/picture?resource={ada}", "/admin/rules/picture"),
+    "rules_regions": ("/admin/rules/regions?country=DE",),
     "sent_mails": ("/admin/e-mails/",),
     "sent_mail": ("/admin/e-mails/20300101-100000-1.log/",),
     "sent_mail_html": ("/admin/e-mails/20300101-100000-1.log/html",),
@@ -331,22 +336,18 @@ def test_choices_are_scoped(tenant: Tenant, zebra: Tenant, enter: Enter) -> None
 
 
 def test_a_foreign_row_cant_be_chosen(tenant: Tenant, zebra: Tenant, enter: Enter) -> None:
-    own = tenant.make_resource("Own")
+    ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
+    project = tenant.make_project(ada["id"])
     client = enter(tenant, Membership.OWNER)
     foreign = zebra.app.resources.get()
+    address = reverse("admin:availability_projectresource_add")
 
-    page = client.post(
-        reverse("admin:availability_constraint_add"),
-        {"resource": foreign.pk, "position": 0, "name": "block_weekends"},
-    )
-    chosen = client.post(
-        reverse("admin:availability_constraint_add"),
-        {"resource": own["id"], "position": 0, "name": "block_weekends"},
-    )
+    page = client.post(address, {"project": project["id"], "resource": foreign.pk, "position": 1})
+    chosen = client.post(address, {"project": project["id"], "resource": bob["id"], "position": 1})
 
     assert (page.status_code, chosen.status_code) == (200, 302)
-    assert foreign.constraints.count() == 1
-    assert tenant.app.resources.get().constraints.count() == 1
+    rows = tenant.app.projects.get().resources.order_by("name").values_list("name", flat=True)
+    assert list(rows) == ["Ada", "Bob"]
 
 
 def test_export_and_actions_of_foreign_bookings(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +11,11 @@ from django.test import Client
 from django.utils import timezone
 
 from apps_config.models import Account
+from availability.core.constraints import parse_constraints, render_constraint
 from availability.models import Constraint, Resource
-from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
+from office.base.rule_rows import COLUMNS, read_rows, row_of_rule
+from tests.accessibility import find_faults, load_axe
+from tests.office.conftest import WORKDAYS, Visit, keep, keep_whole, logged_in, member_of
 from tests.office.staff import form_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -279,25 +282,215 @@ def project(tenant: Tenant, ada: Any) -> Any:
     return tenant.make_project(ada["id"], availability_constraints=WORKDAYS)
 
 
-def save(client: Client, project: Any, *rows: dict[str, Any]) -> Any:
-    """The project's page with these rules added to its own two."""
-    path = f"/admin/availability/project/{project['id']}/change/"
+def page_of(row: Any, kind: str = "project") -> str:
+    return f"/admin/availability/{kind}/{row['id']}/change/"
+
+
+def save(client: Client, path: str, name: str, *rows: dict[str, str]) -> Any:
+    """The page with these rules added to those that it shows."""
     values = form_of(client, path)
-    for number, row in enumerate(rows, start=2):
-        values |= {f"constraints-{number}-{key}": value for key, value in row.items()}
-    values["constraints-TOTAL_FORMS"] = 2 + len(rows)
+    for number, row in enumerate(rows, start=50):
+        values |= {f"{name}-{number}-{column}": value for column, value in row.items()}
     return client.post(path, values)
+
+
+def rules_of(tenant: Tenant, path: str) -> Any:
+    return tenant.get(f"{path}?include=availability_constraints").data["availability_constraints"]
+
+
+# What a person fills in, and the constraints behind it.
+ROWS: list[tuple[dict[str, str], list[dict[str, Any]]]] = [
+    (
+        {"kind": "closed_on", "date": "2026-12-24"},
+        [{"block_period": {"start": "2026-12-24 00:00:00", "end": "2026-12-25 00:00:00"}}],
+    ),
+    (
+        {
+            "kind": "closed_on",
+            "date": "2026-12-28",
+            "last_date": "2026-12-31",
+            "label": "Renovation",
+        },
+        [
+            {
+                "block_period": {
+                    "start": "2026-12-28 00:00:00",
+                    "end": "2027-01-01 00:00:00",
+                    "name": "Renovation",
+                }
+            }
+        ],
+    ),
+    (
+        {"kind": "block_period", "start": "2026-12-02T09:00", "end": "2026-12-02T11:30"},
+        [{"block_period": {"start": "2026-12-02 09:00:00", "end": "2026-12-02 11:30:00"}}],
+    ),
+    (
+        {"kind": "extra_hours", "date": "2026-12-05", "hours": "10:00-14:00"},
+        [{"open_period": {"start": "2026-12-05 10:00:00", "end": "2026-12-05 14:00:00"}}],
+    ),
+    (
+        {"kind": "extra_hours", "date": "2026-12-06", "hours": "20:00-24:00"},
+        [{"open_period": {"start": "2026-12-06 20:00:00", "end": "2026-12-07 00:00:00"}}],
+    ),
+    (
+        {"kind": "open_period", "start": "2026-12-12T20:00", "end": "2026-12-13T02:00"},
+        [{"open_period": {"start": "2026-12-12 20:00:00", "end": "2026-12-13 02:00:00"}}],
+    ),
+    (
+        {"kind": "replace_day", "date": "2026-12-23", "hours": "09:00-12:00, 13:00-15:30"},
+        [
+            {
+                "replace_day": {
+                    "date": "2026-12-23",
+                    "windows": [{"start": 9, "end": 12}, {"start": 13, "end": "15:30"}],
+                }
+            }
+        ],
+    ),
+    (
+        {"kind": "replace_day", "date": "2026-12-27", "hours": ""},
+        [{"replace_day": {"date": "2026-12-27", "windows": []}}],
+    ),
+    (
+        {"kind": "block_holidays", "country": "DE", "subdivision": "BY"},
+        [{"block_holidays": {"country": "DE", "subdivision": "BY"}}],
+    ),
+    (
+        {
+            "kind": "block_holidays",
+            "country": "US",
+            "subdivision": "",
+            "categories": "government,public",
+        },
+        [{"block_holidays": {"country": "US", "categories": ["government", "public"]}}],
+    ),
+    (
+        {
+            "kind": "open_recurring",
+            "start": "2026-12-01T17:00",
+            "end": "2026-12-01T20:00",
+            "repeats": "FREQ=WEEKLY;INTERVAL=2",
+        },
+        [
+            {
+                "open_recurring": {
+                    "start": "2026-12-01 17:00:00",
+                    "duration": "3 hours",
+                    "rrule": "FREQ=WEEKLY;INTERVAL=2",
+                }
+            }
+        ],
+    ),
+    (
+        {
+            "kind": "block_recurring",
+            "start": "2026-12-08T00:00",
+            "end": "2026-12-09T00:00",
+            "repeats": "nth_weekday",
+            "last_date": "2027-06-30",
+        },
+        [
+            {
+                "block_recurring": {
+                    "start": "2026-12-08 00:00:00",
+                    "duration": "1 day",
+                    "rrule": "FREQ=MONTHLY;BYDAY=2TU;UNTIL=20270630",
+                }
+            }
+        ],
+    ),
+    (
+        {
+            "kind": "block_recurring",
+            "start": "2026-12-07T12:00",
+            "end": "2026-12-07T13:00",
+            "repeats": "FREQ=WEEKLY;BYDAY=MO,FR;COUNT=10",
+        },
+        [
+            {
+                "block_recurring": {
+                    "start": "2026-12-07 12:00:00",
+                    "duration": "1 hour",
+                    "rrule": "FREQ=WEEKLY;BYDAY=MO,FR;COUNT=10",
+                }
+            }
+        ],
+    ),
+    (
+        {
+            "kind": "allow_period",
+            "start": "2026-08-01T00:00:00+02:00",
+            "end": "2027-08-01T00:00",
+        },
+        [
+            {
+                "allow_period": {
+                    "start": "2026-08-01T00:00:00+02:00",
+                    "end": "2027-08-01 00:00:00",
+                }
+            }
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "constraints"), ROWS)
+def test_a_row_is_a_rule_and_the_rule_is_that_row(
+    row: dict[str, str], constraints: list[dict[str, Any]]
+) -> None:
+    filled = dict.fromkeys(COLUMNS, "") | row
+
+    found = [render_constraint(rule) for rule in read_rows([row])]
+
+    assert found == constraints
+    assert row_of_rule(found[0]) == filled
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_weekly_rules_are_rows_too(rules: list[dict[str, Any]]) -> None:
+    rows = [row_of_rule(render_constraint(rule)) for rule in parse_constraints(rules)]
+
+    assert read_rows(rows) == parse_constraints(rules)
+
+
+def test_several_stretches_are_several_rules() -> None:
+    found = read_rows([{"kind": "extra_hours", "date": "2026-12-05", "hours": "9-12 and 13-17"}])
+
+    assert [render_constraint(rule) for rule in found] == [
+        {"open_period": {"start": "2026-12-05 09:00:00", "end": "2026-12-05 12:00:00"}},
+        {"open_period": {"start": "2026-12-05 13:00:00", "end": "2026-12-05 17:00:00"}},
+    ]
+
+
+def test_dates_are_saved_and_stay_when_the_page_is_saved_again(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
+    path = page_of(ada, "resource")
+    api = f"/resources/{ada['id']}"
+    expected = [*WORKDAYS, *(rule for _, rules in ROWS for rule in rules)]
+
+    answer = save(editor, path, "dates", *(row for row, _ in ROWS))
+    saved = rules_of(tenant, api)
+    editor.post(path, form_of(editor, path))
+    again = rules_of(tenant, api)
+    editor.post(path, form_of(editor, path) | {"dates-3-kind": ""})
+
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    assert saved == expected == again
+    del expected[len(WORKDAYS) + 3]
+    assert rules_of(tenant, api) == expected
 
 
 def test_what_a_kind_does_not_use_is_dropped(project: Any, tenant: Tenant, editor: Client) -> None:
     answer = save(
         editor,
-        project,
-        {"position": 0, "name": "block_weekends", "day": "Monday", "start": "9", "end": "10"},
-        {"position": "", "name": "allow_day", "day": "Monday", "start": "9", "end": ""},
+        page_of(project),
+        "rules",
+        {"kind": "block_weekends", "day": "Monday", "start": "9", "end": "10"},
+        {"kind": "allow_day", "day": "Monday", "start": "9", "end": ""},
         {
-            "position": "",
-            "name": "block_period",
+            "kind": "block_period",
             "day": "Monday",
             "start": "2026-11-26T09:00",
             "end": "2026-11-27T00:00:30",
@@ -305,32 +498,253 @@ def test_what_a_kind_does_not_use_is_dropped(project: Any, tenant: Tenant, edito
     )
 
     assert answer.status_code == 302
-    saved = tenant.get(f"/projects/{project['id']}").data["availability_constraints"]
-    assert saved == [
-        WORKDAYS[0],
+    assert tenant.get(f"/projects/{project['id']}").data["availability_constraints"] == [
+        *WORKDAYS,
         {"block_weekends": {}},
-        WORKDAYS[1],
         {"allow_day": {"day": "Monday"}},
         {"block_period": {"start": "2026-11-26 09:00:00", "end": "2026-11-27 00:00:30"}},
     ]
 
 
 @pytest.mark.parametrize(
-    ("row", "field", "message"),
+    ("row", "column", "message"),
     [
-        ({"name": "allow_hours", "start": "9", "end": "9"}, "end", "Must differ from start."),
-        ({"name": "allow_day"}, "day", "This field is required."),
-        ({"name": "block_period", "start": "2026-11-26T09:00"}, "end", "This field is required."),
+        ({"kind": "allow_hours", "start": "9", "end": "9"}, "end", "Must differ from start."),
+        ({"kind": "allow_day"}, "day", "This field is required."),
+        ({"kind": "block_period", "start": "2026-11-26T09:00"}, "end", "This field is required."),
+        ({"kind": "x"}, "kind", "Choose a rule."),
+        ({"kind": "closed_on"}, "date", "Choose a date."),
+        ({"kind": "closed_on", "date": "9999-12-31"}, "date", "Choose a date."),
+        (
+            {"kind": "closed_on", "date": "2026-12-24", "last_date": "2026-12-23"},
+            "last_date",
+            "Must be after start.",
+        ),
+        (
+            {"kind": "extra_hours", "date": "2026-12-05"},
+            "hours",
+            "Enter hours such as 10:00-14:00.",
+        ),
+        (
+            {"kind": "replace_day", "date": "2026-12-05", "hours": "noon"},
+            "hours",
+            "Enter hours such as 10:00-14:00.",
+        ),
+        ({"kind": "block_holidays"}, "country", "Choose a country."),
+        (
+            {"kind": "block_holidays", "country": "XX"},
+            "country",
+            "Unknown country. Expected a code such as DE.",
+        ),
+        (
+            {"kind": "open_recurring", "start": "2026-12-01T17:00", "end": "2026-12-01T17:00"},
+            "end",
+            "Must be after start.",
+        ),
+        ({"kind": "open_recurring", "start": "soon"}, "start", "Choose a date and a time."),
+        (
+            {"kind": "closed_on", "date": "2026-12-24", "label": "a\x00b"},
+            "label",
+            "May not contain control characters or line breaks.",
+        ),
     ],
 )
 def test_a_wrong_rule_is_refused_at_its_field(
-    project: Any, editor: Client, row: dict[str, Any], field: str, message: str
+    project: Any, editor: Client, row: dict[str, str], column: str, message: str
 ) -> None:
-    answer = save(editor, project, {"position": 2, "day": "", "start": "", "end": "", **row})
+    answer = save(editor, page_of(project), "rules", row)
 
-    formset = answer.context["inline_admin_formsets"][1].formset
-    assert (answer.status_code, formset.forms[2].errors) == (200, {field: [message]})
+    form = answer.context["adminform"].form
+    assert (answer.status_code, form.errors) == (200, {"rules": ["Check the marked rules."]})
+    assert form.fields["rules"].widget.errors == {2: {column: [message]}}
+    assert f'<span class="office-fault">{message}</span>' in answer.content.decode()
     assert Constraint.objects.filter(project__isnull=False).count() == 2
+
+
+def test_a_date_has_one_row_of_special_hours(project: Any, editor: Client) -> None:
+    row = {"kind": "replace_day", "date": "2026-12-05", "hours": ""}
+
+    answer = save(editor, page_of(project), "rules", row, row)
+
+    widget = answer.context["adminform"].form.fields["rules"].widget
+    assert widget.errors == {3: {"date": ["Another rule replaces this day."]}}
+
+
+def test_extra_hours_do_not_close_a_week_that_is_always_open(
+    tenant: Tenant, editor: Client
+) -> None:
+    eve = tenant.make_resource("Eve", timezone=BERLIN)
+    row = {"kind": "extra_hours", "date": "2026-12-05", "hours": "10:00-14:00"}
+
+    save(editor, page_of(eve, "resource"), "dates", row)
+
+    assert rules_of(tenant, f"/resources/{eve['id']}") == [
+        {"allow_hours": {"start": 0, "end": 24}},
+        {"open_period": {"start": "2026-12-05 10:00:00", "end": "2026-12-05 14:00:00"}},
+    ]
+
+
+def test_a_viewer_reads_the_rules_in_words(tenant: Tenant, ada: Any) -> None:
+    tenant.put(
+        f"/resources/{ada['id']}",
+        {"availability_constraints": [*WORKDAYS, *(rule for _, rules in ROWS for rule in rules)]},
+    )
+    viewer = logged_in(member_of(tenant, "viewer"))
+
+    page = viewer.get(page_of(ada, "resource")).content.decode()
+
+    for words in (
+        "Closed on: 24 Dec 2026<br>",
+        "Closed on: 28 Dec 2026, until 31 Dec 2026, Renovation<br>",
+        "Extra hours on: 5 Dec 2026, 10:00-14:00<br>",
+        "Special hours on: 27 Dec 2026, closed<br>",
+        "Closed on public holidays of: Germany, Bayern<br>",
+        "Extra hours, repeated: 2026-12-01 17:00, 2026-12-01 20:00, every 2 weeks<br>",
+    ):
+        assert words in page
+
+
+def test_regions_of_a_country(editor: Client) -> None:
+    found = editor.get("/admin/rules/regions?country=AT").json()["data"]["regions"]
+
+    assert [found[0], len(found)] == [{"code": "1", "name": "Burgenland"}, 9]
+    assert editor.get("/admin/rules/regions?country=XX").json()["data"] == {"regions": []}
+
+
+# --- The year -------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("clock")
+def test_a_year_of_exceptions(ada: Any, editor: Client) -> None:
+    rows = [
+        {"kind": "closed_on", "date": "2026-12-24", "label": "Christmas Eve"},
+        {"kind": "closed_on", "date": "2027-02-01", "last_date": "2027-02-14"},
+        {"kind": "extra_hours", "date": "2026-12-05", "hours": "10:00-14:00"},
+        {"kind": "replace_day", "date": "2026-12-23", "hours": "09:00-12:00"},
+        {"kind": "block_holidays", "country": "DE", "subdivision": "BE"},
+    ]
+    week = ["09:00-17:00"] * 5 + ["", ""]
+
+    year = draw(editor, resource_id=ada["id"], hours=week, rows=rows).json()["data"]["year"]
+
+    assert (year["first"], year["more"]) == ("2026-11-20", 0)
+    assert year["days"][0] == {
+        "date": "2026-12-05",
+        "kind": "extra",
+        "text": "open 10:00 to 14:00",
+    }
+    assert year["lines"] == [
+        "Sat 5 Dec 2026: open 10:00 to 14:00",
+        "Wed 23 Dec 2026: open 09:00 to 12:00",
+        "Thu 24 Dec 2026: closed (Christmas Eve)",
+        "Fri 25 Dec 2026: closed (Christmas Day)",
+        "Fri 1 Jan 2027: closed (New Year's Day)",
+        "Mon 1 Feb 2027 to Fri 12 Feb 2027: closed",
+        "Mon 8 Mar 2027: closed (Women's Day)",
+        "Fri 26 Mar 2027: closed (Good Friday)",
+        "Mon 29 Mar 2027: closed (Easter Monday)",
+        "Thu 6 May 2027: closed (Ascension Day)",
+        "Mon 17 May 2027: closed (Pentecost Monday)",
+    ]
+
+
+# --- Schedules ------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("clock")
+class TestSchedules:
+    @pytest.fixture
+    def practice(self, tenant: Tenant) -> Any:
+        rules = [{"allow_hours": {"start": 8, "end": 12}}]
+        body = {"name": "Practice hours", "availability_constraints": rules}
+        return tenant.post("/schedules", body).data
+
+    def test_one_is_made_and_changed(self, tenant: Tenant, editor: Client) -> None:
+        add = "/admin/availability/schedule/add/"
+        new = {"name": "Practice hours"} | {f"hours_{day}": "9-12, 13-17" for day in range(5)}
+        editor.post(add, form_of(editor, add) | new)
+        schedule = tenant.get("/schedules").data[0]
+
+        row = {"kind": "closed_on", "date": "2026-12-24"}
+        answer = save(editor, page_of(schedule, "schedule"), "dates", row)
+
+        weekly = [
+            {"allow_day_and_time": {"day": day, "start": start, "end": end}}
+            for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+            for start, end in ((9, 12), (13, 17))
+        ]
+        assert schedule["availability_constraints"] == weekly
+        assert answer.status_code == 302
+        changed = tenant.get(f"/schedules/{schedule['id']}").data
+        assert changed["availability_constraints"] == [
+            *weekly,
+            {"block_period": {"start": "2026-12-24 00:00:00", "end": "2026-12-25 00:00:00"}},
+        ]
+
+    def test_a_resource_gets_one_and_its_picture_shows_it(
+        self, tenant: Tenant, practice: Any, editor: Client
+    ) -> None:
+        eve = tenant.make_resource("Eve", timezone=BERLIN)
+        path = page_of(eve, "resource")
+        asked = {"resource_id": eve["id"], "under": practice["id"], "rows": []}
+
+        drawn = draw(editor, **asked).json()["data"]
+        answer = editor.post(path, form_of(editor, path) | {"schedule_id": practice["id"]})
+        saved = draw(editor, resource_id=eve["id"]).json()["data"]
+        without = draw(editor, **asked | {"under": ""}).json()["data"]
+
+        assert answer.status_code == 302
+        assert tenant.get(f"/resources/{eve['id']}").data["schedule_id"] == practice["id"]
+        assert drawn == saved
+        assert joined(saved["days"]) == told(tenant, resources=[eve["id"]])
+        assert [piece["available"] for piece in without["days"][3]["pieces"]] == [True]
+        editor.post(path, form_of(editor, path) | {"schedule_id": ""})
+        assert tenant.get(f"/resources/{eve['id']}").data["schedule_id"] is None
+
+    def test_its_picture_names_the_bookings_of_its_resources(
+        self, tenant: Tenant, practice: Any, editor: Client
+    ) -> None:
+        for name in ("Eve", "Bob"):
+            resource = tenant.make_resource(name, timezone=BERLIN, schedule_id=practice["id"])
+            times = {"start": "2026-11-24 10:00:00", "end": "2026-11-24 10:30:00"}
+            assert tenant.book(resource_id=resource["id"], **times).status == 201
+            own = [{"block_day": {"day": "Tuesday"}}] if name == "Bob" else []
+            tenant.put(f"/resources/{resource['id']}", {"availability_constraints": own})
+
+        week = ["10-12"] * 7
+        inside = draw(editor, schedule_id=practice["id"], hours=week, rows=[]).json()["data"]
+        row = {"kind": "closed_on", "date": "2026-11-24"}
+        closed = draw(editor, schedule_id=practice["id"], hours=week, rows=[row]).json()["data"]
+
+        assert [answer["outside"]["count"] for answer in (inside, closed)] == [1, 2]
+        assert closed["year"]["lines"] == ["Tue 24 Nov 2026: closed"]
+
+    def test_another_apps_schedules_are_no_choice(
+        self, tenant: Tenant, make_tenant: Any, ada: Any, practice: Any, editor: Client
+    ) -> None:
+        foreign = make_tenant().post("/schedules", {"name": "Zebra"}).data
+        path = page_of(ada, "resource")
+
+        page = editor.get(path).content.decode()
+        chosen = editor.post(path, form_of(editor, path) | {"schedule_id": foreign["id"]})
+        drawn = draw(editor, resource_id=ada["id"], under=foreign["id"], rows=[])
+        picture = draw(editor, schedule_id=foreign["id"], rows=[])
+
+        assert ("Practice hours" in page, "Zebra" in page) == (True, False)
+        assert list(chosen.context["adminform"].form.errors) == ["schedule_id"]
+        assert (drawn.status_code, picture.status_code) == (404, 404)
+        assert editor.get(page_of(foreign, "schedule")).status_code == 302
+
+    @pytest.mark.parametrize("count", [1, 5])
+    def test_the_number_of_queries_does_not_depend_on_the_resources(
+        self, tenant: Tenant, practice: Any, editor: Client, count: int
+    ) -> None:
+        for number in range(count):
+            resource = tenant.make_resource(f"Eve {number}", schedule_id=practice["id"])
+            times = {"start": "2026-11-24 09:00:00", "end": "2026-11-24 09:30:00"}
+            assert tenant.book(resource_id=resource["id"], **times).status == 201
+
+        with Queries(connection) as queries:
+            answer = draw(editor, schedule_id=practice["id"], hours=["10-12"] * 7, rows=[])
+
+        assert answer.json()["data"]["outside"]["count"] == count
+        assert len(queries) == 13, [query["sql"][:150] for query in queries]
 
 
 # --- In a browser ---------------------------------------------------------------------------------
@@ -341,7 +755,7 @@ def open_rules(visit: Open, account: Account, path: str, **kind: Any) -> Visit:
     found = visit(account, path, **kind)
     found.page.wait_for(DRAWN.format(1))
     found.page.evaluate(
-        "document.querySelector('#constraints-group').scrollIntoView({behavior: 'instant'})"
+        "document.querySelector('[data-rules]')?.scrollIntoView({behavior: 'instant'})"
     )
     return found
 
@@ -353,13 +767,14 @@ def choose(page: Any, selector: str, value: str) -> None:
     )
 
 
+def selector(row: int, column: str, name: str = "rules") -> str:
+    return f"[name={name}-{row}-{column}]"
+
+
 def seen(page: Any, row: int) -> list[bool]:
     return [
-        page.evaluate(
-            f"document.querySelector('#id_constraints-{row}-{name}')"
-            ".checkVisibility({visibilityProperty: true})"
-        )
-        for name in ("day", "start", "end")
+        page.evaluate(f"document.querySelector('{selector(row, column)}').checkVisibility()")
+        for column in ("day", "start", "end")
     ]
 
 
@@ -388,15 +803,14 @@ def test_each_row_shows_what_its_kind_uses(
     page = found.page
 
     before = [seen(page, 0), seen(page, 1)]
-    choose(page, "#id_constraints-0-name", "allow_day_and_time")
-    choose(page, "#id_constraints-1-name", "block_period")
+    choose(page, selector(0, "kind"), "allow_day_and_time")
+    choose(page, selector(1, "kind"), "block_period")
 
     assert before == [[False, False, False], [False, True, True]]
     assert [seen(page, 0), seen(page, 1)] == [[True, True, True], [False, True, True]]
-    assert page.evaluate("document.querySelector('#id_constraints-1-start').type") == (
+    assert page.evaluate(f"document.querySelector('{selector(1, 'start')}').type") == (
         "datetime-local"
     )
-    assert page.evaluate("document.querySelector('#id_constraints-0-name').offsetWidth") >= 224
     page.wait_for("document.querySelectorAll('.rule-error').length >= 5")
     keep(found, f"rules-{width}-{scheme}")
 
@@ -446,54 +860,72 @@ def test_the_picture_follows_the_hours_before_anything_is_saved(
     keep(found, "rules-picture")
 
 
-def test_rules_are_added_ordered_and_saved_with_the_keyboard(
+def test_rules_are_added_and_removed_with_the_keyboard(
     visit: Open, clerk: Account, rules_page: str
 ) -> None:
     found = open_rules(visit, clerk, rules_page, height=1000)
     page = found.page
 
-    page.click("#constraints-group a.add-row")
-    page.wait_for("!!document.querySelector('#id_constraints-2-name')")
-    choose(page, "#id_constraints-2-name", "block_period")
-    page.wait_for("document.querySelector('#id_constraints-2-start').type === 'datetime-local'")
-    for name, value in (("start", "2030-01-01T09:00"), ("end", "2030-01-02T00:00")):
-        page.evaluate(f"document.querySelector('#id_constraints-2-{name}').value = '{value}'")
-    third = "document.querySelectorAll('#constraints-group .rule-move[aria-label*=up]')[2]"
-    page.evaluate(f"{third}.focus()")
+    page.evaluate("document.querySelector('[data-add=block_holidays]').focus()")
     page.press("Enter")
+    page.wait_for(f"document.activeElement.matches('{selector(2, 'country')}')")
+    choose(page, selector(2, "country"), "DE")
+    region = f"document.querySelector('{selector(2, 'subdivision')}')"
+    page.wait_for(f"{region}.options.length > 10")
+    choose(page, selector(2, "subdivision"), "BY")
+    page.evaluate(
+        f"document.querySelector('{selector(0, 'kind')}').closest('[data-rule]')"
+        ".querySelector('.office-row-button').focus()"
+    )
     page.press("Enter")
     page.click("[name=_save]")
     page.wait_for("location.pathname === '/admin/availability/project/'")
     page.wait_for("document.readyState === 'complete'")
 
-    rows = Constraint.objects.order_by("position").values_list("position", "name", "start", "end")
+    rows = Constraint.objects.order_by("position").values_list("name", "end", "parameters")
     assert list(rows) == [
-        (0, "block_period", "2030-01-01 09:00:00", "2030-01-02 00:00:00"),
-        (1, "allow_weekdays", "", ""),
-        (2, "allow_hours", "9", "17"),
+        ("allow_hours", "17", None),
+        ("block_holidays", "", {"country": "DE", "subdivision": "BY"}),
     ]
 
 
-def test_a_rule_is_dragged(visit: Open, clerk: Account, rules_page: str) -> None:
-    found = open_rules(visit, clerk, rules_page, height=1000)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_year_shows_what_is_not_saved_yet(
+    visit: Open, office: Tenant, clerk: Account, width: int, scheme: str
+) -> None:
+    schedule = office.post(
+        "/schedules", {"name": "Practice hours", "availability_constraints": WORKDAYS}
+    ).data
+    office.make_resource("Ada", timezone=BERLIN, schedule_id=schedule["id"])
+    path = f"/admin/availability/schedule/{schedule['id']}/change/"
+    found = open_rules(visit, clerk, path, width=width, height=1400, scheme=scheme)
     page = found.page
-    handles = page.evaluate(
-        "[...document.querySelectorAll('#constraints-group tbody:not(.empty-form)"
-        " [x-sort\\\\:handle]')].map(one => one.getBoundingClientRect().toJSON())"
+    march = date(timezone.now().year + 1, 3, 7)
+    wednesday = march + timedelta(days=(2 - march.weekday()) % 7)
+    first = page.texts(".rules-exceptions")
+
+    page.click("[data-add=block_holidays]")
+    choose(page, selector(0, "country", "dates"), "DE")
+    page.click("[data-add=closed_on]")
+    choose(page, selector(1, "date", "dates"), wednesday.isoformat())
+    page.wait_for(
+        "[...document.querySelectorAll('.rules-month .is-closed')]"
+        ".some((day) => day.title === 'closed') && document.querySelector('.rules-exceptions')"
+        ".textContent.includes('Easter Monday')"
     )
 
-    start, end = ((box["x"] + 15, box["y"] + 15) for box in handles[:2])
-    page.drag(start, (end[0], end[1] + 25), steps=20)
-
-    page.wait_for("document.querySelector('#id_constraints-0-position').value === '1'")
-    assert page.evaluate("document.querySelector('#id_constraints-1-position').value") == "0"
+    assert first == ["No exceptions."]
+    assert page.evaluate("document.querySelectorAll('.rules-month').length") == 12
+    assert find_faults(page, load_axe(), "document.querySelector('.office-parts')") == []
+    keep_whole(found, f"schedule-{width}-{scheme}")
 
 
 def test_a_viewer_sees_the_picture_too(visit: Open, office: Tenant, rules_page: str) -> None:
     found = open_rules(visit, member_of(office, "viewer"), rules_page)
 
     assert found.page.evaluate("document.querySelectorAll('.rules-strip').length") == 14
-    assert found.page.evaluate("document.querySelectorAll('.rule-move').length") == 0
+    assert found.page.evaluate("document.querySelectorAll('[data-rule]').length") == 0
 
 
 def test_a_project_shows_one_of_its_resources(

@@ -49,6 +49,7 @@ def project(tenant: Tenant, ada: Any) -> Any:
 
 
 ZONE = "Must be a time zone such as Europe/Berlin."
+LEAST = "Ensure this value is greater than or equal to 1."
 DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 
 
@@ -63,6 +64,8 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         ),
         ("resource", {"image": "ftp://a.b"}, {"image": ["Must be an http or https address."]}),
         ("resource", {"tags": f"x-ray\n{'a' * 201}"}, {"tags": [LONG]}),
+        ("resource", {"capacity": "0"}, {"capacity": [LEAST]}),
+        ("resource", {"capacity": "many"}, {"capacity": ["Enter a whole number."]}),
         ("resource", {"hours_2": "9 to five"}, {"hours": ["Check the hours of Wednesday."]}),
         ("resource", {"hours_0": "12-9"}, {"hours": ["Check the hours of Monday."]}),
         ("resource", {"meta": ["a"]}, {"meta": ["Must be an object."]}),
@@ -102,7 +105,7 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         (
             "project",
             {"max_per_day": "0"},
-            {"max_per_day": ["Ensure this value is greater than or equal to 1."]},
+            {"max_per_day": [LEAST]},
         ),
         ("project", {"other_ui": "{'a': 1}"}, None),
         (
@@ -113,7 +116,7 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         (
             "project",
             {"reservation_time": "0"},
-            {"reservation_time": ["Ensure this value is greater than or equal to 1."]},
+            {"reservation_time": [LEAST]},
         ),
     ],
 )
@@ -354,6 +357,19 @@ def test_a_removed_length_is_the_usual_one(tenant: Tenant, project: Any, enter: 
     save(enter(tenant), page_of(project, "project"), length="")
 
     assert Project.objects.get().availability == {"length": "1 hour", "buffer": "5 minutes"}
+
+
+def test_a_new_buffer_leaves_its_two_sides(tenant: Tenant, project: Any, enter: Enter) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+
+    save(client, path, buffer_before="", buffer_after="20")
+    save(client, path, buffer="10")
+
+    assert Project.objects.get().availability == {
+        "length": "30 minutes",
+        "buffer": "10 minutes",
+        "buffer_after": "20 minutes",
+    }
 
 
 def test_a_new_zone_moves_whole_days_with_it(tenant: Tenant, ada: Any, enter: Enter) -> None:

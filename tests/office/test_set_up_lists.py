@@ -1,10 +1,15 @@
 """Lists of set-up take as many queries for many rows as for one."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.urls import reverse
+from django.utils import timezone
 
 from apps_config.models import Account, App, Credential, Membership
+from availability.models import Project, Resource
+from notifications.models import Webhook
 from tests.office.staff import member, superuser
 from tests.queries import Queries
 from tests.world import Tenant
@@ -23,6 +28,33 @@ def fill(app: App, count: int) -> None:
     )
     Membership.objects.bulk_create(Membership(account=account, app=app) for account in accounts)
     App.objects.bulk_create(App(slug=f"{count}-{number}", name="More") for number in range(count))
+
+
+@pytest.mark.parametrize("kind", ["resource", "project", "webhook"])
+def test_deleted_rows_are_behind_a_filter(tenant: Tenant, kind: str) -> None:
+    ada = tenant.make_resource("Ada")
+    tenant.make_project(ada["id"])
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    model = {"resource": Resource, "project": Project, "webhook": Webhook}[kind]
+    kept = model.objects.get(app=tenant.app)
+    copied = {
+        field.attname: getattr(kept, field.attname)
+        for field in model._meta.concrete_fields
+        if field.attname not in ("id", "slug")
+    }
+    given = {"slug": "gone"} if kind == "project" else {}
+    gone = model.objects.create(**copied | given | {"deleted_at": timezone.now()})
+    client = member(tenant.app, "viewer")
+
+    def found(**query: str) -> set[Any]:
+        page = client.get(
+            reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"), query
+        )
+        return {row.pk for row in page.context["cl"].result_list}
+
+    assert found() == {kept.pk}
+    assert found(deleted="only") == {gone.pk}
+    assert found(deleted="all") == {kept.pk, gone.pk}
 
 
 @pytest.mark.parametrize("who", ["staff", "owner"])

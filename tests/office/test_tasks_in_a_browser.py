@@ -1,8 +1,10 @@
 """Tasks of the people at the back office, with their clicks and typed fields counted from Today."""
 
+import os
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from apps_config.models import Account
 from availability.models import Project, Resource
 from bookings.models import Booking
 from tests.accessibility import find_faults, load_axe
+from tests.browser import looks
 from tests.office.conftest import Visit, keep, member_of
 from tests.world import Tenant
 
@@ -100,9 +103,60 @@ def test_a_dentist_with_a_lunch_break_gets_a_page(
     assert (project.is_published, list(project.resources.all())) == (True, [dentist])
     assert dentist.timezone == "Europe/Berlin"
     assert [str(rule) for rule in dentist.constraints.all()] == [
-        f"allow_day_and_time {day} {hours}"
+        f"Allow day and time {day} {hours}"
         for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
         for hours in ("9 12", "13 17")
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_christmas_eve_is_closed_and_one_saturday_is_open(
+    at_today: Any, office: Tenant, editor: Account, width: int, scheme: str
+) -> None:
+    hours = [
+        {"allow_day_and_time": {"day": day, "start": start, "end": end}}
+        for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
+        for start, end in ((9, 12), (13, 17))
+    ]
+    dentist = office.make_resource(
+        "Dr. Who", timezone="Europe/Berlin", availability_constraints=hours
+    )
+    today = timezone.now().date()
+    saturday = today + timedelta(days=(5 - today.weekday()) % 7 + 7)
+    christmas = f"{today.year + 1}-12-24"
+    person = at_today(editor, width=width, scheme=scheme)
+    page = person.page
+
+    if width < 600:  # the menu is behind a button
+        person.actions += 2
+        path = f"{RESOURCES}{dentist['id']}/change/"
+        page.evaluate(f"window.isOld = true; location.href = '{path}'")
+        page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
+    else:
+        person.go(link(RESOURCES))
+        person.go(f"#result_list a[href*='{dentist['id']}']")
+    person.click("[data-add=closed_on]")
+    person.choose("[name=dates-0-date]", christmas)
+    person.click("[data-add=extra_hours]")
+    person.choose("[name=dates-1-date]", saturday.isoformat())
+    person.fill("[name=dates-1-hours]", "10-14")
+    page.wait_for(
+        "document.querySelector('.rules-exceptions').textContent.includes('open 10:00 to 14:00')"
+    )
+    save_screenshot(person, f"dentist-{width}-{scheme}")
+    person.go("[name=_save]")
+
+    assert person.actions <= 8
+    saved = office.get(f"/resources/{dentist['id']}?include=availability_constraints").data
+    assert saved["availability_constraints"] == [
+        *hours,
+        {
+            "block_period": {
+                "start": f"{christmas} 00:00:00",
+                "end": f"{christmas[:-2]}25 00:00:00",
+            }
+        },
+        {"open_period": {"start": f"{saturday} 10:00:00", "end": f"{saturday} 14:00:00"}},
     ]
 
 
@@ -118,6 +172,8 @@ def test_a_question_and_a_reminder_take_four_steps_each(
     first.go("[name=_save]")
     second.go(link(PROJECTS))
     second.go(f"#result_list a[href*='{project['id']}']")
+    # The preview moves what lies below it, also between press and release.
+    second.page.wait_for("document.querySelector('.rules-picture').dataset.drawn >= 1")
     second.click("#event_notifications-group a.add-row")
     second.go("[name=_save]")
 
@@ -264,3 +320,40 @@ def test_pages_are_drawn_for_everyone(
         found[name] = find_faults(shown.page, axe, "document.getElementById('content')")
 
     assert found == {name: [] for name in found}
+
+
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_hours_of_five_people_take_six_steps(
+    at_today: Callable[..., Person], office: Tenant, editor: Account, width: int, scheme: str
+) -> None:
+    for name in ("Ada", "Bea", "Cleo", "Dora", "Eve"):
+        office.make_resource(name, timezone="Europe/Berlin")
+    person = at_today(editor, width=width, scheme=scheme)
+
+    if width < 600:  # the menu is behind a button
+        person.page.evaluate(f"location.href = '{RESOURCES}'")
+        person.page.wait_for(
+            f"location.pathname === '{RESOURCES}' && document.readyState === 'complete'"
+        )
+        person.page.evaluate("window.isOld = true; location.href = 'several/'")
+        person.page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
+    else:
+        person.go(link(RESOURCES))
+        person.go("a[href$='/change-several/']")
+    person.fill("#id_hours_0", LUNCH)
+    person.click("[data-copy-day]")
+    save_screenshot(person, f"bulk-edit-{width}-{scheme}")
+    faults = find_faults(person.page, load_axe())
+    person.go("#bulk-edit .office-primary")
+    save_screenshot(person, f"bulk-edit-preview-{width}-{scheme}")
+    person.go(".office-card .office-primary")
+
+    assert person.actions <= 6
+    assert faults == []
+    rows = [(row.timezone, row.constraints.count()) for row in Resource.objects.all()]
+    assert rows == [("Europe/Berlin", 10)] * 5
+
+
+def save_screenshot(person: Person, name: str) -> None:
+    if os.environ.get("SCREENSHOTS"):
+        person.page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")

@@ -187,6 +187,13 @@ KEY = 'ALTER TABLE "big" ADD CONSTRAINT "k" FOREIGN KEY ("x_id") REFERENCES "oth
             ["big: the constraint e builds its index at once"],
         ),
         (
+            [
+                f"{ADD} smallint DEFAULT 0 NOT NULL",
+                "ALTER TABLE big ADD CONSTRAINT e EXCLUDE USING gist (x WITH =) WHERE (x > 1)",
+            ],
+            ["big: the constraint e builds its index at once"],
+        ),
+        (
             [f"{CHECK} NOT VALID", 'ALTER TABLE "big" VALIDATE CONSTRAINT "c"'],
             ["big: c is validated in the transaction that adds it"],
         ),
@@ -221,6 +228,10 @@ def test_what_a_migration_may_not_do(statements: list[str], expected: list[str])
             'ALTER TABLE "new" ADD COLUMN "x" int NOT NULL',
             'ALTER TABLE "new" ADD CONSTRAINT "k" FOREIGN KEY ("x") REFERENCES "big" ("id")',
             'CREATE INDEX "i" ON "new" ("x")',
+        ],
+        [
+            f"{ADD} smallint DEFAULT 0 NOT NULL",
+            "ALTER TABLE big ADD CONSTRAINT e EXCLUDE USING gist (x WITH =) WHERE (y AND x > 0)",
         ],
         ["CREATE INDEX i ON small (x)", "ALTER TABLE small ADD CONSTRAINT c CHECK (x > 0)"],
         ["UPDATE small SET x = 1"],

@@ -186,7 +186,7 @@ def test_run_ends_when_a_part_ends(checkout, tmp_path):
     with running(checkout, "--no-demo", "--port", str(free_port()), log=tmp_path / "log") as run:
         run.wait_until_ready()
         family = run.whole_family()
-        next(one for one in family if "beat" in one.cmdline()).kill()
+        next(one for one in family if "scheduling.beat" in " ".join(one.cmdline())).kill()
         code = run.process.wait(30)
 
     assert (code, alive(family)) == (1, [])

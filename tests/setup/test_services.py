@@ -40,7 +40,7 @@ def test_redis_answers_and_carries_a_task(tmp_path):
     service = round_trip(tmp_path)
 
     assert client.ping() is True
-    assert (tmp_path / "result").read_text() == "done"
+    assert (tmp_path / "result").read_text() == "shared"
     assert "Traceback" not in service.log("worker")
     client.close()
 
@@ -48,7 +48,7 @@ def test_redis_answers_and_carries_a_task(tmp_path):
 def test_broker_in_files_carries_a_task(tmp_path):
     service = round_trip(tmp_path, REDIS_URL="")
 
-    assert (tmp_path / "result").read_text() == "done"
+    assert (tmp_path / "result").read_text() == "shared"
     assert list((tmp_path / "queue" / "messages").iterdir()) == []
     assert "Traceback" not in service.log("worker")
 

@@ -1,0 +1,140 @@
+"""The recipes of docs/guide.md for opening hours and buffers, executed as they stand there."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.availability.queries import lines
+from tests.services import ROOT
+from tests.world import BERLIN, Tenant
+
+pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
+
+GUIDE = (ROOT / "docs" / "guide.md").read_text()
+
+
+class Kitchen:
+    """Executes recipes one after the other, with the names of the earlier ones."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+        self.dentist = tenant.make_resource("Emmett", BERLIN)["id"]
+        self.names: dict[str, Any] = {"call": self.call, "dentist": self.dentist}
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """As the client of the guide; a text is sent and returned as iCalendar."""
+        if isinstance(body, str):
+            kind = {"Content-Type": "text/calendar"}
+            answer = self.tenant.call(method, path, body.encode(), kind)
+        else:
+            answer = self.tenant.call(method, path, body)
+        assert answer.status < 300, answer.json
+        return answer.content.decode() if answer.json is None else answer.data
+
+    def cook(self, *recipes: str) -> None:
+        for name in recipes:
+            (code,) = re.findall(rf"^```python recipe-{name}\n(.*?)^```$", GUIDE, re.M | re.S)
+            exec(code, self.names)
+
+    def open_on(self, *days: str, resource: str = "") -> list[str]:
+        """The open time of these local days."""
+        found = []
+        for day in days:
+            answer = self.tenant.post(
+                "/availability",
+                {
+                    "resources": [resource or self.dentist],
+                    "from": f"{day}T00:00:00+01:00",
+                    "to": f"{day}T23:59:59+01:00",
+                    "length": None,
+                    "output_timezone": BERLIN,
+                },
+            )
+            found += [line.removesuffix(" +01:00 Emmett") for line in lines(answer)]
+        return found
+
+
+@pytest.fixture
+def kitchen(tenant: Tenant) -> Kitchen:
+    return Kitchen(tenant)
+
+
+def test_an_extra_saturday(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday")
+
+    assert kitchen.open_on("2026-11-27", "2026-11-28", "2026-11-29", "2026-12-05") == [
+        "2026-11-27 09:00-17:00",
+        "2026-11-28 10:00-14:00",
+    ]
+
+
+def test_every_second_tuesday(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday", "every-second-tuesday")
+
+    days = ("2026-11-24", "2026-11-28", "2026-12-01", "2026-12-08", "2027-01-05", "2027-11-09")
+    assert kitchen.open_on(*days) == [
+        "2026-11-24 09:00-20:00",
+        "2026-12-01 10:00-17:00",
+        "2026-12-08 09:00-20:00",
+        "2027-01-05 10:00-20:00",
+        "2027-11-09 09:00-20:00",
+    ]
+
+
+def test_christmas(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday", "christmas")
+
+    days = [f"2026-12-{day}" for day in range(23, 32)] + ["2027-01-01", "2027-01-06", "2027-01-07"]
+    assert kitchen.open_on(*days) == [
+        "2026-12-23 09:00-17:00",
+        "2026-12-24 09:00-12:00",
+        "2026-12-28 09:00-17:00",
+        "2026-12-29 09:00-17:00",
+        "2026-12-30 09:00-17:00",
+        "2027-01-07 09:00-17:00",
+    ]
+
+
+def test_one_schedule_for_five_people(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday", "one-schedule-for-five-people")
+
+    friday, saturday = "2026-11-27", "2026-11-28"
+    found = [
+        [text[11:22] for text in kitchen.open_on(friday, saturday, resource=person["id"])]
+        for person in kitchen.names["people"]
+    ]
+    day = "08:00-17:00"
+    assert found == [[day], [day, "10:00-14:00"], ["08:00-12:00"], [day], [day]]
+
+
+def test_opening_hours_as_icalendar(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday", "opening-hours-as-icalendar")
+
+    answer, colleague = kitchen.names["answer"], kitchen.names["colleague"]["id"]
+    days = ("2026-11-27", "2026-11-28", "2026-11-29", "2026-11-30")
+    assert (answer["not_read"], answer["kept"]) == ([], [])
+    found = [text[11:22] for text in kitchen.open_on(*days, resource=colleague)]
+    assert found == [text[11:22] for text in kitchen.open_on(*days)]
+    assert found == ["09:00-17:00", "10:00-14:00", "09:00-17:00"]
+
+
+def test_time_between_bookings(kitchen: Kitchen) -> None:
+    kitchen.cook("extra-saturday")
+    kitchen.cook("buffers")
+
+    def free(project: str) -> list[str]:
+        day = {"from": "2026-11-24T00:00:00+01:00", "to": "2026-11-24T23:59:59+01:00"}
+        query = {"project_id": kitchen.names[project]["id"], "length": None, **day}
+        answer = kitchen.tenant.post("/availability", {**query, "output_timezone": BERLIN})
+        return [line.split()[1] for line in lines(answer)]
+
+    assert free("check_up") == ["09:00-10:50", "12:30-17:00"]
+    assert free("treatment") == ["09:00-10:30", "12:30-17:00"]
+
+
+def test_every_recipe_is_executed() -> None:
+    names = re.findall(r"^```python recipe-([\w-]+)$", GUIDE, re.M)
+    here = (ROOT / "tests" / "availability" / "test_guide_recipes.py").read_text()
+
+    assert [name for name in names if f'"{name}")' not in here] == []

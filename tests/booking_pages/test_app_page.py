@@ -1,0 +1,151 @@
+"""The page of an app, the choice of a person and group sessions, before any script runs."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps_config.services import archive_app
+from availability.models import Project
+from tests.booking_pages.test_book_page import NINE_TO_NOON, NO_PAGE, Shown, make_page
+from tests.world import Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+OPEN = {"length": "30 minutes", "to": "2 weeks"}
+
+
+# --- The page of an app ---------------------------------------------------------------------------
+def test_the_apps_page_lists_its_published_projects(
+    tenant: Tenant, django_assert_num_queries: Any
+) -> None:
+    app = tenant.app.slug
+    make_page(tenant, slug="b-check", name="Check-up", booking={"description": "Look\nand talk"})
+    tenant.make_project(slug="a-cut", name="A <b> cut", availability={"length": None})
+    tenant.make_project(slug="hidden", name="Hidden", settings={"published": False})
+    tenant.make_project(slug="unpaid", name="Unpaid", booking={"graph": "instant_payment"})
+    tenant.make_project(slug="owners", name="Owners", booking={"graph": "group_owner"})
+
+    tenant.make_project(slug="broken", name="Broken")
+    Project.objects.filter(slug="broken").update(booking={"graph": "nonsense"})
+
+    with django_assert_num_queries(3):
+        page = Shown(f"/book/{app}")
+
+    assert (page.status, page.words("h1"), page.words("h2")) == (
+        200,
+        [tenant.app.name],
+        ["Choose a service"],
+    )
+    assert re.findall(r'class="service" href="([^"]+)"', page.html) == [
+        "/book/a-cut",
+        "/book/b-check",
+    ]
+    assert page.words("a", "service") == ["A <b> cut", "Check-up 30 minLook and talk"]
+    assert "X-Frame-Options" not in page.response.headers
+
+
+def test_an_app_without_a_published_project_has_no_page(
+    make_tenant: Callable[..., Tenant],
+) -> None:
+    empty, archived = make_tenant(), make_tenant()
+    make_page(archived)
+    archive_app(archived.app, now=timezone.now())
+
+    pages = [Shown(f"/book/{each.app.slug}") for each in (empty, archived)]
+
+    assert [(page.status, page.said) for page in pages] == [(404, NO_PAGE)] * 2
+
+
+def test_a_projects_own_address_comes_first(tenant: Tenant) -> None:
+    make_page(tenant, slug=tenant.app.slug)
+
+    assert Shown(f"/book/{tenant.app.slug}").words("h1") == ["Check-up"]
+
+
+# --- The person -----------------------------------------------------------------------------------
+def make_choice(tenant: Tenant, **settings: Any) -> tuple[str, dict[str, str]]:
+    """The path of a project with Ada in the morning and Bo in the afternoon, and their ids."""
+    hours = {"Dr. Ada Berg": (9, 10), "Bo": (14, 15)}
+    ids = {
+        name: tenant.make_resource(
+            name,
+            "Europe/Berlin",
+            availability_constraints=[{"allow_hours": {"start": start, "end": end}}],
+        )["id"]
+        for name, (start, end) in hours.items()
+    }
+    project = tenant.make_project(*ids.values(), slug="choice", availability=OPEN, **settings)
+    return f"/book/{project['slug']}", ids
+
+
+def test_customers_choose_the_person_where_the_project_allows_it(tenant: Tenant) -> None:
+    path, ids = make_choice(tenant, settings={"choose_resource": True})
+
+    anyone = Shown(f"{path}?date=2026-11-23&name=Marty")
+    ada = Shown(f"{path}?date=2026-11-23&resource={ids['Dr. Ada Berg']}")
+    foreign = Shown(f"{path}?date=2026-11-23&resource=01a200c0-0000-7000-8000-000000000000")
+
+    assert anyone.words("a", "person") == ["Anyone", "ABDr. Ada Berg", "BBo"]
+    links = re.findall(r'class="person" href="([^"]+)"', anyone.html)
+    assert links[0] == "?date=2026-11-23&amp;name=Marty"
+    assert links[1] == f"?date=2026-11-23&amp;name=Marty&amp;resource={ids['Dr. Ada Berg']}"
+    assert anyone.words("span", "time") == ["09:00", "09:30", "14:00", "14:30"]
+    assert ada.words("span", "time") == ["09:00", "09:30"]
+    assert ada.words("dl", "facts") == ["Length30 minWithDr. Ada Berg"]
+    assert [page.for_script["resource"] for page in (anyone, ada, foreign)] == [
+        None,
+        ids["Dr. Ada Berg"],
+        None,
+    ]
+
+
+@pytest.mark.parametrize("terms", [{}, {"mode": "mutual"}])
+def test_there_is_no_choice_without_the_setting_or_of_all_together(
+    tenant: Tenant, terms: dict[str, str]
+) -> None:
+    settings = {"choose_resource": True} if terms else {}
+    path, ids = make_choice(tenant, settings=settings)
+    tenant.put(f"/projects/{tenant.app.projects.get().id}", {"availability": terms})
+
+    page = Shown(f"{path}?resource={ids['Bo']}")
+
+    assert page.words("a", "person") == []
+
+
+# --- Group sessions -------------------------------------------------------------------------------
+def make_group(tenant: Tenant, project_id: str, start: str, seats: int) -> Any:
+    body = {
+        "project_id": project_id,
+        "graph": "group_owner",
+        "start": f"{start}:00:00",
+        "end": f"{start}:30:00",
+        "what": "Yoga",
+        "settings": {"max_seats": seats},
+    }
+    return tenant.book(**body).data
+
+
+def test_sessions_show_their_free_seats(tenant: Tenant, django_assert_num_queries: Any) -> None:
+    path = make_page(tenant, booking={"graph": "group_customer"}, rules=NINE_TO_NOON)
+    project = str(tenant.app.projects.get().id)
+    none = Shown(path)
+    small = make_group(tenant, project, "2026-11-23 09", 1)
+    large = make_group(tenant, project, "2026-11-23 10", 3)
+    full = make_group(tenant, project, "2026-11-23 11", 1)
+    for group in (large, full):
+        tenant.book(graph="group_customer", related={"owner_booking_id": group["id"]})
+
+    with django_assert_num_queries(5):
+        page = Shown(path)
+
+    assert none.said[1].startswith("There is no free time")
+    assert page.words("span", "time") == ["09:00 1 seat left", "10:00 2 seats left"]
+    assert page.for_script["offer"]["slots"] == [
+        [1795420800, 1795422600, small["id"], 1],
+        [1795424400, 1795426200, large["id"], 2],
+    ]
+    told = page.for_script
+    assert (told["is_group"], told["max_seats"], told["hold"]) == (True, 10, 0)
+    assert page.words("label")[1] == "Seats"

@@ -1,0 +1,156 @@
+"""The app's own look on its pages and in its e-mails: colour, texts, links and logo."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from apps_config.models import App, AppLogo
+from apps_config.services import MAX_LOGO, store_logo
+from common.errors import Invalid
+from tests.booking_pages.test_book_page import POLICY, Shown, make_page
+from tests.world import Tenant
+
+pytestmark = pytest.mark.usefixtures("clock")
+LOOK = {
+    "accent_color": "#FFFF00",
+    "cover_text": "Welcome <b>\nto us",
+    "address": "Harbour Dental\nQuay 5",
+    "imprint_url": "https://example.com/imprint",
+    "privacy_url": "https://example.com/privacy",
+}
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
+
+
+def test_the_look_is_on_every_page(tenant: Tenant) -> None:
+    path = make_page(tenant)
+    plain = Shown(path)
+    saved = tenant.put(f"/apps/{tenant.app.slug}", {"settings": LOOK})
+    digest = hashlib.sha256(PNG).hexdigest()
+    store_logo(tenant.app, PNG)
+
+    project, app = Shown(path), Shown(f"/book/{tenant.app.slug}")
+
+    assert saved.data["settings"] | LOOK == saved.data["settings"] | {"accent_color": "#FFFF00"}
+    assert saved.data["settings"]["accent_color"] == "#ffff00"
+    assert "<footer>" not in plain.html and "looks/" not in plain.html
+    for page in (project, app):
+        assert page.words("p", "cover") == ["Welcome <b> to us"]
+        assert page.words("address") == ["Harbour DentalQuay 5"]
+        assert re.findall(r"<footer>.*?</footer>", page.html, re.S)[0].count("<a ") == 2
+        assert f'src="/book/logos/{tenant.app.slug}/{digest}"' in page.html
+        assert 'href="/book/looks/ffff00.css"' in page.html
+        headers = page.response.headers
+        parts = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+        assert parts == POLICY
+
+
+def test_the_colour_is_as_readable_as_it_is(db: None) -> None:
+    answer = Client().get("/book/looks/ffff00.css")
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/css")
+    assert answer["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert answer.content.decode() == (
+        ":root { --button: #707000; }\n"
+        "@media (prefers-color-scheme: dark) { :root { --button: #ffff00; } }\n"
+    )
+    assert Client().get("/book/looks/red.css").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"accent_color": "red"}, "settings.accent_color"),
+        ({"accent_color": "#12345g"}, "settings.accent_color"),
+        ({"cover_text": "x" * 1001}, "settings.cover_text"),
+        ({"address": 5}, "settings.address"),
+        ({"imprint_url": "javascript:x"}, "settings.imprint_url"),
+        ({"privacy_url": "x"}, "settings.privacy_url"),
+    ],
+)
+def test_a_wrong_look_is_refused(tenant: Tenant, settings: dict[str, Any], key: str) -> None:
+    answer = tenant.put(f"/apps/{tenant.app.slug}", {"settings": settings})
+
+    assert (answer.status, list(answer.json["errors"])) == (422, [key])
+
+
+# --- The logo -------------------------------------------------------------------------------------
+def test_a_logo_is_served_with_its_type_and_nothing_else(
+    make_tenant: Callable[..., Tenant],
+) -> None:
+    one, other = make_tenant(), make_tenant()
+    app = store_logo(one.app, PNG)
+    path = f"/book/logos/{one.app.slug}/{app.settings['logo']}"
+
+    answer = Client().get(path)
+    others = Client().get(path.replace(one.app.slug, other.app.slug))
+    store_logo(one.app, None)
+
+    assert (answer.status_code, answer.content, answer["Content-Type"]) == (200, PNG, "image/png")
+    assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert (others.status_code, Client().get(path).status_code) == (404, 404)
+    assert "logo" not in App.objects.get(id=one.app.id).settings
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (SVG, "Must be a PNG, JPEG or WebP image."),
+        (b"GIF89a", "Must be a PNG, JPEG or WebP image."),
+        (PNG + b"\0" * MAX_LOGO, "Must be at most 50 kB."),
+    ],
+)
+def test_other_files_are_no_logo(tenant: Tenant, content: bytes, fault: str) -> None:
+    store_logo(tenant.app, PNG)
+
+    with pytest.raises(Invalid) as refusal:
+        store_logo(tenant.app, content)
+
+    assert refusal.value.fields["errors"] == {"logo": [fault]}
+    assert bytes(AppLogo.objects.get().content) == PNG
+
+
+@pytest.mark.parametrize("content", [b"\xff\xd8\xff\xe0", b"RIFF\x0a\0\0\0WEBPVP8 "])
+def test_jpeg_and_webp_are_logos(tenant: Tenant, content: bytes) -> None:
+    store_logo(tenant.app, content)
+
+    assert AppLogo.objects.get().type in ("image/jpeg", "image/webp")
+
+
+# --- The back office ------------------------------------------------------------------------------
+def test_the_form_of_the_app_stores_look_and_logo(tenant: Tenant, admin_client: Client) -> None:
+    address = f"/admin/apps_config/app/{tenant.app.id}/change/"
+    page = admin_client.get(address)
+    given = page.context["adminform"].form.initial
+    formset = page.context["inline_admin_formsets"][0].formset
+    values = {name: "" if value is None else value for name, value in given.items()}
+    values |= {f"{formset.prefix}-TOTAL_FORMS": "0", f"{formset.prefix}-INITIAL_FORMS": "0"}
+    values = {name: value for name, value in values.items() if value is not False}
+
+    def save(**changed: Any) -> Any:
+        return admin_client.post(address, values | changed)
+
+    wrong = save(logo_file=SimpleUploadedFile("x.png", SVG))
+    saved = save(
+        accent_color="#1f4f99", address="Quay 5", logo_file=SimpleUploadedFile("x.svg", PNG)
+    )
+    shown = admin_client.get(address).content.decode()
+
+    assert wrong.context["adminform"].form.errors == {
+        "logo_file": ["Must be a PNG, JPEG or WebP image."]
+    }
+    assert saved.status_code == 302
+    settings = App.objects.get(id=tenant.app.id).settings
+    names = ("accent_color", "address", "logo")
+    assert {name: settings.get(name) for name in names} == {
+        "accent_color": "#1f4f99",
+        "address": "Quay 5",
+        "logo": hashlib.sha256(PNG).hexdigest(),
+    }
+    assert "Remove the logo" in shown

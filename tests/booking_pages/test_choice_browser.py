@@ -1,0 +1,249 @@
+"""The hosted page in a real browser: the person, and seats in a group session."""
+
+import pytest
+
+from tests.accessibility import load_axe
+from tests.booking_pages.shop import (
+    IS_READY,
+    MARTY,
+    MONDAY,
+    NINE_TO_NOON,
+    WIDTHS,
+    Shop,
+    check_access,
+    check_quiet,
+    choose,
+    done,
+    fill_in,
+    keep,
+    submit,
+)
+from tests.browser import Browser, looks
+from tests.live import LiveApp
+from tests.services import Service
+
+
+@pytest.fixture(scope="module")
+def app(live_service: Service) -> LiveApp:
+    return LiveApp(live_service)
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return load_axe()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, width: int) -> None:
+    bo = {"name": "Bo Lind", "timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
+    second = app.post("/v2/resources", bo).data
+    shop = Shop(app, settings={"choose_resource": True}, reservation_time=300)
+    resources = [shop.resource["id"], second["id"]]
+    app.call("PUT", f"/v2/projects/{shop.project['id']}", {"resources": resources})
+    page = shop.open(browser, width)
+
+    check_access(page, axe, width)
+    page.click(".people li:nth-child(3) a")
+    page.wait_for(f"location.search.includes('{second['id']}') && {IS_READY}")
+    keep(page, f"book-person-{width}")
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    fill_in(page, **MARTY)
+    submit(page)
+
+    assert "With: Bo Lind" in done(page)
+    [booking] = app.get(f"/v2/bookings?resource_id={second['id']}&include=project").data
+    assert booking["project"]["id"] == shop.project["id"]
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_the_chosen_length_is_booked(
+    browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
+) -> None:
+    lengths = {"length": "30 minutes", "lengths": ["30 minutes", "1 hour"]}
+    shop = Shop(app, availability=lengths, reservation_time=300)
+    page = shop.open(browser, width, scheme=scheme)
+    page.click("[data-date='2031-03-04']")
+
+    page.click(".lengths li:nth-child(2) a")
+    page.wait_for(f"location.search.includes('length=1+hour') && {IS_READY}")
+    keep(page, f"book-length-{width}-{scheme}")
+    check_access(page, axe, width)
+    address, times = page.evaluate("location.search"), page.texts("#times li")
+    choose(page, "10:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    held = page.evaluate("location.search")
+    page.send("Page.reload")
+    page.wait_for("document.querySelector('#held')?.innerText?.includes('holding this time')")
+    fill_in(page, name="Marty McFly", email=f"marty-{width}-{scheme}@example.com")
+    submit(page)
+
+    assert done(page).splitlines()[2] == "Tuesday, 4 March 2031, 10:00 – 11:00 (Europe/Berlin)"
+    assert (address, times) == ("?length=1+hour&date=2031-03-04", ["09:00", "10:00", "11:00"])
+    assert held == "?length=1+hour&date=2031-03-04&time=2031-03-04T09:00:00Z"
+    [booking] = shop.bookings()
+    assert (booking["event"]["start"], booking["event"]["end"]) == (
+        "2031-03-04T09:00:00+00:00",
+        "2031-03-04T10:00:00+00:00",
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, width: int) -> None:
+    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
+    group = {
+        "project_id": shop.project["id"],
+        "graph": "group_owner",
+        "start": f"{MONDAY} 09:00:00",
+        "end": f"{MONDAY} 09:30:00",
+        "what": "Yoga",
+        "settings": {"max_seats": 3},
+    }
+    owner = app.post("/v2/bookings", group).data
+    page = shop.open(browser, width)
+
+    times = page.texts("#times li")
+    check_access(page, axe, width)
+    page.evaluate("document.querySelector('#times button').click()")
+    offered = page.texts("#seats option")
+    page.evaluate("document.querySelector('#seats').value = '2'")
+    fill_in(page, **MARTY)
+    keep(page, f"book-seats-{width}")
+    check_access(page, axe, width)
+    submit(page)
+
+    said = done(page)
+    assert [" ".join(time.split()) for time in times] == ["09:00 3 seats left"]
+    assert offered == ["1", "2", "3"]
+    assert "\nSeats: 2\n" in said
+    seats = app.get(f"/v2/bookings?owner_booking_id={owner['id']}&include=customers").data
+    assert [seat["customers"][0]["email"] for seat in seats] == [MARTY["email"]] * 2
+    check_quiet(page, app)
+
+
+def test_a_session_that_is_full_meanwhile_says_so(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
+    group = {
+        "project_id": shop.project["id"],
+        "graph": "group_owner",
+        "start": f"{MONDAY} 09:00:00",
+        "end": f"{MONDAY} 09:30:00",
+        "what": "Yoga",
+        "settings": {"max_seats": 1},
+    }
+    owner = app.post("/v2/bookings", group).data
+    page = shop.open(browser)
+    page.evaluate("document.querySelector('#times button').click()")
+    seat = {"project_id": shop.project["id"], "related": {"owner_booking_id": owner["id"]}}
+    app.post("/v2/bookings", seat | {"customer": {"name": "Doc", "email": "doc@example.com"}})
+
+    fill_in(page, **MARTY)
+    submit(page)
+    page.wait_for("!!document.querySelector('#notice p')")
+
+    assert page.texts("#notice p")[0] == "This session has no free seat any more."
+    check_quiet(page, app, "409")
+
+
+# --- After the booking ----------------------------------------------------------------------------
+def test_the_booking_goes_on_from_there(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app)
+    page = shop.open(browser)
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    done(page)
+
+    links = page.evaluate(LINKS)
+    entry = page.evaluate_promise(f"fetch({links['Add to calendar']!r}).then(r => r.text())")
+    page.click("#done a[href*='reschedule']")
+    page.wait_for("document.querySelector('h1')?.innerText == 'Choose another time'")
+
+    [booking] = shop.bookings()
+    assert links["Show on a map"] == (
+        "https://www.openstreetmap.org/search?query=Harbour+Dental%2C+Quay+5"
+    )
+    assert links["Google Calendar"] == (
+        "https://calendar.google.com/calendar/render?action=TEMPLATE&text=Check-up"
+        "&dates=20310303T080000Z%2F20310303T083000Z&location=Harbour+Dental%2C+Quay+5"
+    )
+    assert links["Outlook"].startswith("https://outlook.live.com/calendar/0/deeplink/compose?")
+    assert (
+        f"/v2/bookings/{booking['id']}/external_action/cancel_by_customer?"
+        in (links["Cancel the booking"])
+    )
+    lines = entry.split("\r\n")
+    assert {"METHOD:PUBLISH", "SUMMARY:Check-up", "DTSTART:20310303T080000Z"} <= set(lines)
+    assert "LOCATION:Harbour Dental\\, Quay 5" in lines
+    check_quiet(page, app)
+
+
+LINKS = """
+Object.fromEntries([...document.querySelectorAll("#done a")].map(one => [one.innerText, one.href]))
+"""
+
+
+def test_the_projects_own_page_follows(browser: Browser, app: LiveApp) -> None:
+    address = f"{app.url}/book/nowhere?shop=7"
+    shop = Shop(app, settings={"redirect_url": address})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    page.wait_for("location.pathname == '/book/nowhere'")
+
+    [booking] = shop.bookings()
+    assert page.evaluate("location.href") == f"{address}&booking_id={booking['id']}"
+
+
+def test_no_mail_is_promised_where_none_is_sent(browser: Browser, app: LiveApp) -> None:
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"disable_emails": True}})
+    shop = Shop(app, booking={"what": "Check-up", "graph": "confirm_decline"})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    said = done(page)
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"disable_emails": None}})
+
+    assert said == (
+        "Your request has been sent\n\n"
+        "Monday, 3 March 2031, 09:00 – 09:30 (Europe/Berlin)\n\n"
+        "With: Dr. Ada Berg\n\n"
+        "Your request is not confirmed yet.\n\n"
+        "Choose another time\nCancel the booking\n\n"
+        "Make another booking"
+    )
+
+
+# --- The look -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("width", "scheme"), looks())
+def test_everyone_can_use_pages_with_an_apps_own_look(
+    browser: Browser, live_service: Service, axe: str, width: int, scheme: str
+) -> None:
+    app = LiveApp(live_service)
+    look = {
+        "accent_color": "#ff7700",
+        "cover_text": "Welcome to the harbour.",
+        "address": "Harbour Dental\nQuay 5",
+        "imprint_url": "https://example.com/imprint",
+        "privacy_url": "https://example.com/privacy",
+    }
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": look})
+    shop = Shop(app)
+
+    page = browser.open(f"{app.url}/book/{app.slug}", width=width, scheme=scheme)
+    page.wait_for("!!document.querySelector('.service')")
+    keep(page, f"app-{width}-{scheme}")
+    check_access(page, axe, width)
+    check_quiet(page, app)
+    page.click(".service")
+    page.wait_for(IS_READY)
+    keep(page, f"book-look-{width}-{scheme}")
+    check_access(page, axe, width)
+
+    assert page.evaluate("location.pathname") == f"/book/{shop.project['slug']}"
+    check_quiet(page, app)

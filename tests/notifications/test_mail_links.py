@@ -1,0 +1,135 @@
+"""The links below a mail to a customer: calendars, a map, own bookings, the contact."""
+
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from notifications.mail import Letter, compose_mail
+from tests.notifications.mails import html_of, make_app, make_event, make_letter
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+CALENDARS = ["Calendar file", "Google Calendar", "Outlook"]
+MAP, OWN = "Show on a map", "Your bookings"
+
+
+def links_of(letter: Letter) -> dict[str, str]:
+    """label -> address in the HTML, without the buttons."""
+    found = re.findall(r'<a href="([^"]*)">([^<]*)</a>', html_of(compose_mail(letter)))
+    return {unescape(label): unescape(url) for url, label in found}
+
+
+@pytest.mark.parametrize(
+    ("slug", "given", "labels"),
+    [
+        ("confirmed_customer", {}, [*CALENDARS, MAP]),
+        ("confirmed_customer", {"project": "Check-up"}, [*CALENDARS, MAP, OWN]),
+        ("reminder_customer", {"project": "Check-up"}, [*CALENDARS, MAP, OWN]),
+        ("tentative_customer", {"project": "Check-up"}, [MAP, OWN]),
+        ("cancelled_customer", {"project": "Check-up"}, [OWN]),
+        ("confirmed_owner", {"project": "Check-up"}, []),
+        (
+            "confirmed_customer",
+            {"event": make_event("2026-11-23 08:00", "2026-11-23 08:30", where="")},
+            CALENDARS,
+        ),
+        (
+            "confirmed_customer",
+            {
+                "event": make_event(
+                    "2026-11-23 08:00", "2026-11-23 08:30", where="https://a.example"
+                )
+            },
+            CALENDARS,
+        ),
+        (
+            "confirmed_customer",
+            {"times": 2, "until": "2026-11-30T08:00:00+00:00", "occurrences": []},
+            [MAP],
+        ),
+    ],
+)
+def test_links_are_those_that_apply(slug: str, given: dict[str, Any], labels: list[str]) -> None:
+    assert [*links_of(make_letter(slug, **given))] == labels
+
+
+def test_an_unpublished_project_has_no_own_bookings() -> None:
+    app = make_app(publish_projects=False)
+
+    assert OWN not in links_of(make_letter("confirmed_customer", app=app, project="Check-up"))
+
+
+def test_nothing_is_added_once_the_time_is_over() -> None:
+    event = make_event("2026-11-20 08:00", "2026-11-20 09:30")
+
+    assert [*links_of(make_letter("confirmed_customer", event=event))] == [MAP]
+
+
+def test_addresses_have_the_bookings_values() -> None:
+    event = make_event("2026-11-23 08:00", "2026-11-23 08:30", what="A & B", where="Quay 5, <Pier>")
+
+    links = links_of(make_letter("confirmed_customer", event=event, project="Check-up"))
+
+    queries = {label: parse_qs(urlsplit(url).query) for label, url in links.items()}
+    assert queries["Google Calendar"] == {
+        "action": ["TEMPLATE"],
+        "text": ["A & B"],
+        "dates": ["20261123T080000Z/20261123T083000Z"],
+        "location": ["Quay 5, <Pier>"],
+    }
+    assert queries["Outlook"] == {
+        "path": ["/calendar/action/compose"],
+        "rru": ["addevent"],
+        "subject": ["A & B"],
+        "startdt": ["2026-11-23T08:00:00Z"],
+        "enddt": ["2026-11-23T08:30:00Z"],
+        "location": ["Quay 5, <Pier>"],
+    }
+    assert queries[MAP] == {"query": ["Quay 5, <Pier>"]}
+    assert urlsplit(links[OWN]).path == "/book/harbour/mine"
+    assert urlsplit(links["Calendar file"]).path.endswith("/calendar.ics")
+
+
+def test_whole_days_are_those_of_the_resource() -> None:
+    event = make_event("2026-11-22 23:00", "2026-11-24 23:00", all_day=True)
+
+    links = links_of(make_letter("confirmed_customer", event=event))
+
+    google, outlook = (parse_qs(urlsplit(links[name]).query) for name in CALENDARS[1:])
+    assert google["dates"] == ["20261123/20261125"]
+    assert (outlook["startdt"], outlook["enddt"], outlook["allday"]) == (
+        ["2026-11-23"],
+        ["2026-11-25"],
+        ["true"],
+    )
+
+
+def test_the_contact_is_named_to_customers() -> None:
+    app = make_app(contact_email="desk@harbour.example")
+    customers, owners = (
+        compose_mail(make_letter(slug, app=app))
+        for slug in ("declined_customer", "tentative_owner")
+    )
+
+    assert "Questions? Contact us: desk@harbour.example" in customers.body
+    assert 'Contact us: <a href="mailto:desk@harbour.example">desk@harbour.example</a>' in html_of(
+        customers
+    )
+    assert "Contact us" not in owners.body
+
+
+@pytest.mark.parametrize("contact", ["", "nobody", 1, "a@b.example\nBcc: x@y.example"])
+def test_no_contact_is_made_of_what_is_no_address(contact: Any) -> None:
+    app = make_app(contact_email=contact)
+
+    assert "Contact us" not in compose_mail(make_letter("declined_customer", app=app)).body
+
+
+def test_cancelling_is_a_link_beside_the_button_to_move() -> None:
+    html = html_of(compose_mail(make_letter("confirmed_customer", project="Check-up")))
+
+    looks = re.findall(r'<a class="([^"]*)" href="[^"]*" style="[^"]*">([^<]*)</a>', html)
+    assert looks == [("button other", "Choose another time"), ("link", "Cancel the booking")]

@@ -1,0 +1,179 @@
+"""Hours, time zone and tags of several resources at once: previewed, then saved by the service."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from apps_config.models import Membership
+from availability.models import Resource
+from office.resources.bulk_edit import hours_words
+from tests.office.conftest import WORKDAYS, Enter
+from tests.office.staff import told
+from tests.queries import Queries
+from tests.world import Tenant
+
+PAGE = reverse("admin:availability_resource_bulk_edit")
+HOURS = {f"hours_{day}": "9-12, 13-17" if day < 5 else "" for day in range(7)}
+NO_HOURS = dict.fromkeys(HOURS, "")
+NEW = "Mon–Fri 09:00-12:00, 13:00-17:00, Sat–Sun closed"
+OFF = {"block_period": {"start": "2030-01-01 00:00:00", "end": "2030-01-02 00:00:00"}}
+
+
+@pytest.fixture
+def pair(tenant: Tenant) -> list[Any]:
+    given = {"timezone": "Europe/Berlin", "tags": ["x-ray"]}
+    return [
+        tenant.make_resource("Ada", availability_constraints=[*WORKDAYS, OFF], **given),
+        tenant.make_resource("Bob", **given),
+    ]
+
+
+def form(*resources: Any, **given: str) -> dict[str, Any]:
+    empty = {"zone": "", "added_tags": "", "removed_tags": ""}
+    return {"resources": [row["id"] for row in resources], **NO_HOURS, **empty, **given}
+
+
+def stored(row: Any) -> tuple[str, list[str], list[str]]:
+    resource = Resource.objects.get(pk=row["id"])
+    return resource.timezone, resource.tags, [rule.name for rule in resource.constraints.all()]
+
+
+def test_changes_are_shown_before_they_are_saved(
+    tenant: Tenant, pair: list[Any], enter: Enter
+) -> None:
+    ada, bob = pair
+    client = enter(tenant)
+    given = form(ada, bob, **HOURS, zone="tokyo", added_tags="late", removed_tags="x-ray")
+    before = [stored(ada), stored(bob)]
+
+    question = client.post(PAGE, given)
+    asked = [stored(ada), stored(bob)]
+    fields = question.context["fields"]
+    sent = {name: [value for key, value in fields if key == name] for name, _ in fields}
+    answer = client.post(PAGE, sent, follow=True)
+
+    others = "Time zone: Europe/Berlin → Asia/Tokyo\nTags: x-ray → late"
+    old = ("Mon–Fri 09:00-17:00, Sat–Sun closed", "Mon–Sun 00:00-24:00")
+    assert question.context["title"] == "Change 2 resources?"
+    assert question.context["lines"] == [
+        f"Ada\nHours: {old[0]} → {NEW}\n{others}",
+        f"Bob\nHours: {old[1]} → {NEW}\n{others}",
+    ]
+    assert asked == before
+    assert told(answer) == ["Changed resources: 2."]
+    weekly = ["allow_day_and_time"] * 10
+    assert stored(ada) == ("Asia/Tokyo", ["late"], [*weekly, "block_period"])
+    assert stored(bob) == ("Asia/Tokyo", ["late"], weekly)
+
+
+def test_what_is_not_given_stays(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    ada, bob = pair
+    client = enter(tenant)
+    before = stored(bob)
+
+    question = client.post(PAGE, form(ada, bob, added_tags="x-ray\nlate"))
+    client.post(PAGE, form(ada, added_tags="late", confirmed="yes"))
+    nothing = client.post(PAGE, form(bob, added_tags="x-ray"))
+
+    assert [line.splitlines()[1] for line in question.context["lines"]] == [
+        "Tags: x-ray → x-ray, late"
+    ] * 2
+    names = ["allow_weekdays", "allow_hours", "block_period"]
+    assert stored(ada) == ("Europe/Berlin", ["x-ray", "late"], names)
+    assert stored(bob) == before
+    assert nothing.context["title"] == "Change 0 resources?"
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "errors"),
+    [
+        ({}, "__all__", ["Enter hours, a time zone or tags."]),
+        (HOURS | {"hours_1": "9 to five"}, "hours", ["Check the hours of Tuesday."]),
+        (
+            {"zone": "Atlantis"},
+            "zone",
+            ["Must be a time zone such as Europe/Berlin."],
+        ),
+        ({"added_tags": "a", "resources": []}, "resources", ["Select at least one resource."]),
+    ],
+)
+def test_wrong_values_are_refused(
+    tenant: Tenant,
+    pair: list[Any],
+    enter: Enter,
+    given: dict[str, Any],
+    field: str,
+    errors: list[str],
+) -> None:
+    page = enter(tenant).post(PAGE, form(*pair) | given | {"confirmed": "yes"})
+
+    assert page.context["form"].errors == {field: errors}
+    assert stored(pair[1]) == ("Europe/Berlin", ["x-ray"], [])
+
+
+def test_one_that_is_refused_does_not_affect_the_others(
+    tenant: Tenant, pair: list[Any], enter: Enter
+) -> None:
+    ada, bob = pair
+    Resource.objects.filter(pk=ada["id"]).update(tags=["y" * 201])
+
+    answer = enter(tenant).post(
+        PAGE, form(ada, bob, added_tags="late", confirmed="yes"), follow=True
+    )
+
+    assert stored(ada)[1] == ["y" * 201]
+    assert stored(bob)[1] == ["x-ray", "late"]
+    refusal = "Ada: Ensure this field has no more than 200 characters."
+    assert told(answer) == [refusal, "Changed resources: 1."]
+
+
+def test_who_may_change_what(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    foreign = Tenant("other")
+    theirs = foreign.make_resource("Zoe")
+    editor = enter(tenant)
+
+    opened = editor.get(PAGE)
+    refused = editor.post(PAGE, form(theirs, added_tags="late", confirmed="yes"))
+    viewer = enter(tenant, Membership.VIEWER)
+    codes = [viewer.get(PAGE).status_code, viewer.post(PAGE, form(*pair)).status_code]
+
+    assert [row.name for row in opened.context["resources"]] == ["Ada", "Bob"]
+    assert opened.context["chosen"] == {row["id"] for row in pair}
+    assert list(refused.context["form"].errors) == ["resources"]
+    assert stored(theirs)[1] == []
+    assert codes == [403, 403]
+
+
+def test_the_action_takes_the_selected_ones(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    given = {"action": "change_selected", "_selected_action": [pair[1]["id"]]}
+
+    page = enter(tenant).post(reverse("admin:availability_resource_changelist"), given, follow=True)
+
+    assert page.context["chosen"] == {pair[1]["id"]}
+
+
+def test_as_many_queries_for_many_resources(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    client, counts = enter(tenant), []
+    client.get(PAGE)
+    for number in (0, 5):
+        rows = [tenant.make_resource(f"R{index}", tags=["a"]) for index in range(number)]
+        with Queries(connection) as queries:
+            client.get(PAGE)
+            client.post(PAGE, form(*pair, *rows, **HOURS))
+        counts.append(len(queries))
+
+    assert counts == [counts[0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        (["9-17"] * 5 + ["", ""], "Mon–Fri 9-17, Sat–Sun closed"),
+        (["a", "b", "b", "a", "a", "a", ""], "Mon a, Tue–Wed b, Thu–Sat a, Sun closed"),
+        ([""] * 7, "Mon–Sun closed"),
+    ],
+)
+def test_hours_in_words(days: list[str], words: str) -> None:
+    assert hours_words(days) == words

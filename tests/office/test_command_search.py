@@ -1,0 +1,139 @@
+"""The search of every page (Ctrl+K): what is found, for whom, and at which cost."""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from apps_config.models import Account, Membership
+from bookings.models import AppCustomer
+from tests.accessibility import find_faults, load_axe
+from tests.office.conftest import Enter, Visit, keep
+from tests.queries import Queries
+from tests.world import Tenant
+
+
+def results(client: Client, term: str) -> list[tuple[str, str]]:
+    """(title, kind) of what is found."""
+    answer = client.get("/admin/search/", {"s": term, "extended": "1"})
+    assert answer.status_code == 200
+    found = answer.context["results"] if answer.context else []
+    return [(result.title, result.description) for result in found]
+
+
+@pytest.fixture
+def booking(tenant: Tenant) -> Any:
+    ada = tenant.make_resource("Dr. Ada Lovelace", timezone="Europe/Berlin")
+    tenant.make_project(ada["id"], name="Lovely check-up")
+    times = {"start": "2030-03-05 09:00:00", "end": "2030-03-05 09:30:00"}
+    customer = {"name": "Marty McFly", "email": "marty@example.com", "phone": "+49 40 12345"}
+    return tenant.book(resource_id=ada["id"], customer=customer, what="Visit", **times).data
+
+
+BOOKED = ("Marty McFly – Visit, Tue 5 Mar 2030, 09:00 CET", "Booking, confirmed")
+PERSON = ("Marty McFly", "Customer, marty@example.com")
+
+
+@pytest.mark.parametrize(
+    ("term", "found"),
+    [
+        ("mcfly marty", [PERSON, BOOKED]),
+        ("MARTY@", [PERSON, BOOKED]),
+        ("40 123 45", [PERSON, BOOKED]),
+        ("lovel", [("Dr. Ada Lovelace", "Resource"), ("Lovely check-up", "Project")]),
+        ("webhooks", [("Webhooks", "Page")]),
+        ("time zone", [("Time zone", "Setting")]),
+        ("ma", []),
+        ("nobody", []),
+        (" ", []),
+        ("\0", []),
+        ("%", []),
+    ],
+)
+def test_what_is_found(
+    tenant: Tenant, booking: Any, enter: Enter, term: str, found: list[tuple[str, str]]
+) -> None:
+    shown = results(enter(tenant, Membership.VIEWER), term)
+
+    own = [result for result in shown if result[1] != "Page" or result in found]
+    assert [result for result in own if result[1] != "Setting" or result in found] == found
+
+
+def test_a_booking_is_found_by_its_id(tenant: Tenant, booking: Any, enter: Enter) -> None:
+    client = enter(tenant, Membership.VIEWER)
+
+    assert results(client, booking["id"]) == [BOOKED]
+    assert results(client, str(uuid.uuid4())) == []
+
+
+def test_another_app_is_not_searched(tenant: Tenant, booking: Any, enter: Enter) -> None:
+    other = Tenant("other")
+    client = enter(other, Membership.OWNER)
+
+    terms = ("mcfly", "lovel", "marty@example.com", booking["id"])
+    assert [results(client, term) for term in terms] == [[]] * 4
+
+
+def test_a_right_that_was_taken_away_counts_at_once(
+    tenant: Tenant, booking: Any, enter: Enter
+) -> None:
+    second = Tenant("second")
+    client = enter(tenant, Membership.VIEWER)
+    account = Account.objects.get(memberships__app=tenant.app)
+    Membership.objects.create(account=account, app=second.app, role=Membership.VIEWER)
+    before = results(client, "mcfly")
+
+    Membership.objects.filter(account=account, app=tenant.app).delete()
+
+    assert (len(before), results(client, "mcfly")) == (2, [])
+
+
+def test_as_many_queries_for_many_rows(tenant: Tenant, booking: Any, enter: Enter) -> None:
+    client, counts = enter(tenant, Membership.VIEWER), []
+    results(client, "mcfly")
+    for number in (0, 3):
+        for day in range(number):
+            times = {"start": f"2030-04-0{day + 1} 09:00:00", "end": f"2030-04-0{day + 1} 09:30:00"}
+            customer = {"name": "Ann McFly", "email": f"ann-{day}@example.com"}
+            resource = str(tenant.app.resources.get().pk)
+            assert tenant.book(resource_id=resource, customer=customer, **times).status == 201
+        with Queries(connection) as queries:
+            found = results(client, "mcfly")
+        counts.append((len(queries), len(found)))
+
+    assert counts == [(counts[0][0], 2), (counts[0][0], 8)]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_dialog_leads_to_a_customer_by_keyboard(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, viewer: Account, width: int
+) -> None:
+    start = timezone.now() + timedelta(days=1)
+    times = {"start": start.isoformat(), "end": (start + timedelta(minutes=30)).isoformat()}
+    assert office.book(resource_id=ada["id"], **times).status == 201
+    person = AppCustomer.objects.get()
+    shown = visit(viewer, "/admin/", width=width)
+    page = shown.page
+
+    page.wait_for("!!window.Alpine && !!document.querySelector('#search-input-command')")
+    page.evaluate(
+        "dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true}))"
+    )
+    page.wait_for("document.activeElement.id === 'search-input-command'")
+    page.type("mcfly")
+    page.press("ArrowDown")
+    page.wait_for("!!document.querySelector('#command-results-list a')")
+    found = page.texts("#command-results-list a")
+    keep(shown, f"search-{width}")
+    faults = find_faults(page, load_axe())
+    page.press("Enter")
+    page.wait_for(f"location.pathname === '/admin/bookings/appcustomer/{person.pk}/change/'")
+
+    assert len(found) == 2
+    assert "marty@example.com" in found[0]
+    assert faults == []

@@ -1,0 +1,176 @@
+"""Customers as people: the list, a person's page, export and erasure."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps_config.models import Membership
+from bookings.models import AppCustomer, Booking, Customer
+from notifications.mail.suppressions import suppress
+from tests.office.conftest import Enter
+from tests.queries import Queries
+from tests.world import Tenant
+
+LIST = reverse("admin:bookings_appcustomer_changelist")
+ANN = {"name": "Ann Lee", "email": "Ann@example.com", "phone": "+49 40 12345"}
+
+pytestmark = pytest.mark.usefixtures("clock")
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada", timezone="Europe/Berlin")
+
+
+def book(tenant: Tenant, ada: Any, day: str, **given: Any) -> Any:
+    body = {"start": f"{day} 09:00:00", "end": f"{day} 09:30:00", "customer": ANN} | given
+    answer = tenant.book(resource_id=ada["id"], **body)
+    assert answer.status == 201, answer.json
+    return answer.data
+
+
+def person(tenant: Tenant, email: str = "ANN@EXAMPLE.COM") -> AppCustomer:
+    return AppCustomer.objects.get(app=tenant.app, address=email)
+
+
+def page_of(row: AppCustomer, name: str = "change") -> str:
+    return reverse(f"admin:bookings_appcustomer_{name}", args=[row.pk])
+
+
+def shown(client: Client, **query: str) -> list[list[str]]:
+    """The list's rows: name, e-mail, bookings, last, next, no-shows, mail problem."""
+    page = client.get(LIST, query)
+    admin = page.context["cl"].model_admin
+    names = ("name", "email", "last", "next", "no_shows", "mail_problem")
+    with timezone.override("Europe/Berlin"):
+        return [
+            [str(getattr(admin, name)(row)) for name in names] + [str(row.bookings)]
+            for row in page.context["cl"].result_list
+        ]
+
+
+def test_a_person_is_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    past = book(tenant, ada, "2026-11-02")
+    book(tenant, ada, "2026-11-12", customer=ANN | {"name": "Ann", "email": "ann@EXAMPLE.com"})
+    book(tenant, ada, "2026-12-01")
+    off = book(tenant, ada, "2026-11-25")
+    tenant.put(f"/bookings/{off['id']}/cancel")
+    book(tenant, ada, "2026-11-30", customer={"name": "Bob", "email": "bob@example.com"})
+    Booking.objects.filter(pk=past["id"]).update(outcome="no_show")
+    suppress(tenant.app, "ann@example.com", "bounced", now=timezone.now())
+    Tenant("other")
+
+    rows = shown(enter(tenant, "viewer"))
+
+    last, following = "Thu 12 Nov 2026, 09:00 CET", "Tue 1 Dec 2026, 09:00 CET"
+    of_ann = ["Ann Lee", "ann@example.com", last, following, "1", "e-mails bounce", "4"]
+    of_bob = ["Bob", "bob@example.com", "", "Mon 30 Nov 2026, 09:00 CET", "", "", "1"]
+    assert sorted(rows) == [of_ann, of_bob]
+
+
+@pytest.mark.parametrize(
+    ("term", "found"),
+    [
+        ("lee ann", ["Ann Lee"]),
+        ("ANN@", ["Ann Lee"]),
+        ("040/123 45", []),
+        ("40 123-45", ["Ann Lee"]),
+        ("b", ["Bob"]),
+        ("nobody", []),
+    ],
+)
+def test_a_person_is_found(
+    tenant: Tenant, ada: Any, enter: Enter, term: str, found: list[str]
+) -> None:
+    book(tenant, ada, "2026-11-25")
+    book(tenant, ada, "2026-11-26", customer={"name": "Bob", "email": "x@other.org"})
+
+    assert [row[0] for row in shown(enter(tenant), q=term)] == found
+
+
+def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    book(tenant, ada, "2026-11-02", what="First visit")
+    booking = book(tenant, ada, "2026-12-01", what="Second visit")
+    client = enter(tenant, Membership.VIEWER)
+
+    of_booking = client.get(reverse("admin:bookings_booking_change", args=[booking["id"]]))
+    page = client.get(page_of(person(tenant)))
+
+    context = page.context
+    assert f'href="{page_of(person(tenant))}"' in of_booking.content.decode()
+    assert (context["title"], context["email"]) == ("Ann Lee", "ann@example.com")
+    assert [line["who"] for line in context["upcoming"]] == ["Second visit"]
+    assert [line["who"] for line in context["history"]] == ["First visit"]
+    assert "Erase data" not in page.content.decode()
+
+
+def test_export_is_that_of_the_api(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    book(tenant, ada, "2026-12-01")
+
+    answer = enter(tenant, Membership.VIEWER).get(page_of(person(tenant), "export"))
+
+    own = json.loads(b"".join(answer.streaming_content))
+    of_api = tenant.get("/customers/export?email=ann@example.com", **{"Service-Timezone": "UTC"})
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="customer.json"'
+    assert own["data"].keys() == of_api.data.keys()
+    assert len(own["data"]["bookings"]) == 1
+
+
+def test_erasing_asks_and_names_the_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    book(tenant, ada, "2026-12-01")
+    row = person(tenant)
+    client = enter(tenant, Membership.EDITOR)
+
+    question = client.get(page_of(row, "erase"))
+    before = list(Customer.objects.values_list("name", flat=True))
+    answer = client.post(page_of(row, "erase"), follow=True)
+
+    assert question.context["title"] == "Erase the data of Ann Lee?"
+    assert question.context["button"] == "Erase Ann Lee"
+    assert "Tue 1 Dec 2026, 09:00 CET" in question.context["lines"][1]
+    assert before == ["Ann Lee"]
+    assert answer.redirect_chain == [(LIST, 302)]
+    assert list(Customer.objects.values_list("name", "email")) == [("", "")]
+    assert list(AppCustomer.objects.filter(app=tenant.app)) == []
+
+
+def test_who_may_do_what(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    book(tenant, ada, "2026-12-01")
+    row = person(tenant)
+    foreign = Tenant("other")
+
+    codes = [
+        enter(tenant, Membership.VIEWER).post(page_of(row, "erase")).status_code,
+        enter(foreign, Membership.OWNER).get(page_of(row)).status_code,
+        enter(foreign, Membership.EDITOR).get(page_of(row, "export")).status_code,
+        enter(foreign, Membership.VIEWER).post(page_of(row, "erase")).status_code,
+        enter().get(reverse("admin:bookings_appcustomer_change", args=["x"])).status_code,
+    ]
+
+    assert codes == [403, 404, 404, 404, 404]
+    assert Customer.objects.get().name == "Ann Lee"
+
+
+def test_as_many_queries_for_many_bookings(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client = enter(tenant)
+    counts = []
+    for number in (1, 3):
+        for day in range(9 + number, 9 + 2 * number):
+            book(tenant, ada, f"2026-11-{day}")
+            book(tenant, ada, f"2026-12-{day}")
+            given = {"name": "Bob", "email": f"bob-{day}@example.com"}
+            book(tenant, ada, f"2027-01-{day}", customer=given)
+        pages = [LIST, page_of(person(tenant))]
+        for path in pages:
+            client.get(path)
+        with Queries(connection) as queries:
+            for path in pages:
+                assert client.get(path).status_code == 200
+        counts.append(len(queries))
+
+    assert counts == [counts[0]] * 2

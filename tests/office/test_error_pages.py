@@ -1,0 +1,61 @@
+"""Error pages for people: what happened, and what to do next."""
+
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+from django.urls import path
+
+from apps_config.models import Membership
+from scheduling import urls
+from tests.office.conftest import Enter
+from tests.world import Tenant
+
+
+def fail(request: Any) -> None:
+    raise RuntimeError("a bug")
+
+
+urlpatterns = [path("admin/bug/", fail), *urls.urlpatterns]
+handler403, handler404, handler500 = urls.handler403, urls.handler404, urls.handler500
+
+
+def texts(answer: Any, *sentences: str) -> tuple[int, list[bool]]:
+    page = answer.content.decode()
+    return answer.status_code, [sentence in page for sentence in sentences]
+
+
+def test_a_page_that_is_none(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant, Membership.VIEWER)
+
+    inside = client.get("/admin/bookings/booking/nowhere/change/")
+    outside = Client().get("/nowhere/")
+
+    sentences = ("<h1>Page not found</h1>", "your account can't see it", 'href="/admin/"')
+    assert texts(inside, *sentences) == (404, [True, True, True])
+    assert texts(outside, *sentences) == (404, [True, False, False])
+
+
+def test_a_page_without_access_names_the_account(tenant: Tenant, enter: Enter) -> None:
+    answer = enter(tenant, Membership.VIEWER).get("/admin/apps_config/account/")
+
+    account = f"viewer@{tenant.app.slug}.example.com"
+    sentences = ("You don't have access to this page", f"logged in as {account}", 'href="/admin/"')
+    assert texts(answer, *sentences) == (403, [True, True, True])
+
+
+def test_a_form_that_is_out_of_date(tenant: Tenant) -> None:
+    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a"})
+
+    assert texts(answer, "This page is out of date. Please reload.") == (403, [True])
+
+
+@pytest.mark.django_db
+@override_settings(ROOT_URLCONF="tests.office.test_error_pages")
+def test_a_bug_is_named_by_its_request() -> None:
+    client = Client(raise_request_exception=False)
+
+    answer = client.get("/admin/bug/", headers={"Service-Request-Id": "abc-1"})
+
+    named = answer.headers["Service-Request-Id"]
+    assert texts(answer, "Something went wrong", f"mention {named}.") == (500, [True, True])

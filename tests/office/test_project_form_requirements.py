@@ -1,0 +1,280 @@
+"""What a project's bookings need at once, and the weights of its resources, on its form."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from availability.models import Project
+from tests.office.conftest import Enter
+from tests.office.staff import faults, form_of
+from tests.queries import Queries
+from tests.world import Tenant
+
+MARKED = {"requirements": ["Check the marked rows."]}
+CONTROL = "May not contain control characters or line breaks."
+LONG = "Ensure this field has no more than 200 characters."
+LEAST = "Ensure this value is greater than or equal to 1."
+
+
+@pytest.fixture
+def dentist(tenant: Tenant) -> Any:
+    return tenant.make_resource("Dr. Who")
+
+
+@pytest.fixture
+def chair(tenant: Tenant) -> Any:
+    return tenant.make_resource("Chair 1", tags=["x-ray", "chair"])
+
+
+@pytest.fixture
+def project(tenant: Tenant, dentist: Any) -> Any:
+    return tenant.make_project(dentist["id"])
+
+
+def page_of(project: Any) -> str:
+    return reverse("admin:availability_project_change", args=[project["id"]])
+
+
+def requirement(number: int, name: str, **given: Any) -> dict[str, Any]:
+    """The fields of a row."""
+    row = {"name": name, "count": "", "tags": "", "resources": []} | given
+    return {f"requirements-{number}-{column}": value for column, value in row.items()}
+
+
+def row_faults(answer: Any) -> Any:
+    return answer.context["adminform"].form.fields["requirements"].widget.errors
+
+
+def stored(project: Any) -> tuple[Any, list[str]]:
+    row = Project.objects.get(pk=project["id"])
+    rows = row.project_resources.order_by("position").values_list("resource__name", flat=True)
+    return row.requires, list(rows)
+
+
+def test_requirements_are_added_changed_and_removed(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    rows = requirement(0, "dentist", resources=[dentist["id"]])
+    rows |= requirement(1, "chair", tags="x-ray, unknown", count="2")
+
+    client.post(path, form_of(client, path) | rows)
+    added = stored(project)
+    again = form_of(client, path)
+    client.post(path, again)
+    untouched = stored(project)
+    client.post(path, again | requirement(0, "") | {"requirements-1-count": "1"})
+    changed = stored(project)
+    client.post(path, form_of(client, path) | requirement(0, ""))
+
+    both = [
+        {"name": "dentist", "any_of": [dentist["id"]]},
+        {"name": "chair", "any_of": {"tags": ["x-ray", "unknown"]}, "count": 2},
+    ]
+    assert added == untouched == (both, ["Dr. Who", "Chair 1"])
+    assert changed == ([both[1] | {"count": 1}], ["Chair 1"])
+    assert stored(project) == (None, ["Chair 1"])
+
+
+def test_the_order_of_the_rows_counts(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    rows = requirement(1, "chair", resources=[chair["id"]])
+    rows |= requirement(0, "dentist", resources=[dentist["id"]])
+    form = {name: value for name, value in form_of(client, path).items() if name not in rows}
+
+    client.post(path, form | rows)
+
+    assert stored(project)[1] == ["Chair 1", "Dr. Who"]
+
+
+@pytest.mark.parametrize(
+    ("given", "errors"),
+    [
+        (
+            {"name": "", "tags": "x-ray"},
+            {1: {"name": ["This field may not be blank."]}},
+        ),
+        ({"name": "dentist", "tags": "x-ray"}, None),
+        ({"name": "a\x85b", "tags": "x-ray"}, {1: {"name": [CONTROL]}}),
+        ({"tags": "a" * 201}, {1: {"tags": [LONG]}}),
+        ({"count": "0", "tags": "x"}, {1: {"count": [LEAST]}}),
+        ({"count": "9" * 5000, "tags": "x"}, {1: {"count": ["Must be an integer."]}}),
+        ({"resources": ["no id"]}, {1: {"resources": ["Must be a UUID."]}}),
+        ({}, {1: {"resources": ["Choose resources or enter tags."]}}),
+        ({"tags": " , "}, {1: {"resources": ["Choose resources or enter tags."]}}),
+    ],
+)
+def test_errors_are_shown_at_their_row(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter, given: Any, errors: Any
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    rows = requirement(0, "dentist", resources=[dentist["id"]])
+    rows |= requirement(1, **({"name": "chair"} | given))
+
+    answer = client.post(path, form_of(client, path) | rows)
+
+    if errors is None:
+        assert faults(answer) == {"requirements": ["Must not repeat a name."]}
+    else:
+        assert faults(answer) == MARKED
+        assert row_faults(answer) == errors
+        for sentence in next(iter(errors[1].values())):
+            assert sentence in answer.content.decode()
+    assert stored(project) == (None, ["Dr. Who"])
+
+
+def test_resources_and_tags_exclude_each_other(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    row = requirement(0, "dentist", resources=[dentist["id"]], tags="x-ray")
+
+    answer = client.post(path, form_of(client, path) | row)
+
+    assert faults(answer) == MARKED
+    assert row_faults(answer) == {0: {"tags": ["Choose resources or enter tags, not both."]}}
+
+
+def test_another_apps_resource_is_refused(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter
+) -> None:
+    foreign = Tenant("other").make_resource("Stranger")
+    client, path = enter(), page_of(project)
+    row = requirement(0, "dentist", resources=[dentist["id"], foreign["id"]])
+
+    answer = client.post(path, form_of(client, path) | row)
+
+    assert faults(answer) == MARKED
+    assert row_faults(answer) == {0: {"resources": ["There is no such resource."]}}
+    assert "Stranger" not in answer.content.decode()
+    assert stored(project) == (None, ["Dr. Who"])
+
+
+def test_requirements_need_a_length(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    row = requirement(0, "dentist", resources=[dentist["id"]])
+
+    answer = client.post(path, form_of(client, path) | row | {"length_unit": "whole"})
+
+    assert faults(answer) == {"length": ["Must be a duration: bookings need several resources."]}
+    assert stored(project) == (None, ["Dr. Who"])
+
+
+def test_derived_resources_cant_be_changed(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    form = form_of(client, path)
+    tenant.put(
+        f"/projects/{project['id']}",
+        {"requires": [{"name": "dentist", "any_of": [dentist["id"]]}]},
+    )
+
+    client.post(path, form | {"project_resources-0-resource": chair["id"]})
+
+    assert "project_resources-0-resource" in form
+    assert "project_resources-0-resource" not in form_of(client, path)
+    assert stored(project)[1] == ["Dr. Who"]
+
+
+def test_a_viewer_reads_the_requirements(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    requires = [
+        {"name": "dentist", "any_of": [dentist["id"]]},
+        {"name": "chair", "any_of": {"tags": ["x-ray", "chair"]}, "count": 2},
+    ]
+    tenant.put(f"/projects/{project['id']}", {"requires": requires})
+
+    page = enter(tenant, "viewer").get(page_of(project)).content.decode()
+
+    assert "dentist: Dr. Who<br>chair (2): x-ray, chair<br>" in page
+
+
+def test_a_deleted_resource_stays_until_the_row_is_changed(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    requires = [{"name": "dentist", "any_of": [dentist["id"], chair["id"]]}]
+    tenant.put(f"/projects/{project['id']}", {"requires": requires})
+    tenant.delete(f"/resources/{chair['id']}")
+    client, path = enter(tenant), page_of(project)
+
+    client.post(path, form_of(client, path) | {"name": "Renamed"})
+
+    assert Project.objects.get().name == "Renamed"
+    assert stored(project)[0] == requires
+    assert "(deleted)" in client.get(path).content.decode()
+
+
+def test_weights_are_set_changed_and_removed(
+    tenant: Tenant, dentist: Any, chair: Any, enter: Enter
+) -> None:
+    """A client's change of another row's weight stays."""
+    given = {"mode": "roundrobin_fair", "weights": {chair["id"]: 3}}
+    project = tenant.make_project(dentist["id"], chair["id"], availability=given)
+    client, path = enter(tenant), page_of(project)
+    form = form_of(client, path)
+    tenant.put(f"/projects/{project['id']}", {"availability": {"weights": {chair["id"]: 5}}})
+
+    client.post(path, form | {"project_resources-0-weight": "0"})
+    by_choice = Project.objects.get().availability
+    client.post(path, form_of(client, path) | {"project_resources-1-DELETE": "on"})
+    removed = Project.objects.get().availability
+    client.post(path, form_of(client, path) | {"project_resources-0-weight": ""})
+
+    assert [form[f"project_resources-{row}-weight"] for row in (0, 1)] == ["", "3"]
+    assert by_choice == given | {"weights": {dentist["id"]: 0, chair["id"]: 5}}
+    assert removed == given | {"weights": {dentist["id"]: 0}}
+    assert Project.objects.get().availability == {"mode": "roundrobin_fair"}
+
+
+@pytest.mark.parametrize(
+    ("weight", "fault"),
+    [
+        ("1001", "Ensure this value is less than or equal to 1000."),
+        ("-1", "Ensure this value is greater than or equal to 0."),
+        ("many", "Enter a whole number."),
+    ],
+)
+def test_a_wrong_weight_is_refused_at_its_row(
+    tenant: Tenant, project: Any, enter: Enter, weight: str, fault: str
+) -> None:
+    client, path = enter(tenant), page_of(project)
+
+    answer = client.post(path, form_of(client, path) | {"project_resources-0-weight": weight})
+
+    formset = answer.context["inline_admin_formsets"][0].formset
+    assert formset.errors == [{"weight": [fault]}]
+    assert Project.objects.get().availability == {}
+
+
+def test_a_viewer_reads_the_weights(tenant: Tenant, dentist: Any, chair: Any, enter: Enter) -> None:
+    weights = {dentist["id"]: 7, chair["id"]: 9}
+    project = tenant.make_project(dentist["id"], chair["id"], availability={"weights": weights})
+
+    page = enter(tenant, "viewer").get(page_of(project)).content.decode()
+
+    assert [page.count(f">{weight}<") for weight in weights.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("role", ["editor", "viewer"])
+def test_queries_do_not_grow_with_the_rows(tenant: Tenant, enter: Enter, role: str) -> None:
+    """Of requirements and derived resources."""
+    client = enter(tenant, role)
+    counts = []
+    for number in (1, 3):
+        ids = [tenant.make_resource(f"Chair {each}")["id"] for each in range(number)]
+        requires = [{"name": str(each), "any_of": ids} for each in range(number)]
+        project = tenant.post("/projects", {"name": "Check-up", "requires": requires}).data
+        client.get(page_of(project))
+        with Queries(connection) as sent:
+            client.get(page_of(project))
+        counts.append(len(sent))
+
+    assert counts[0] == counts[1]

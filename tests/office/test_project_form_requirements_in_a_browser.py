@@ -1,0 +1,46 @@
+"""What a project's bookings need at once, in a real browser."""
+
+from collections.abc import Callable
+
+import pytest
+
+from apps_config.models import Account
+from availability.models import Project
+from tests.accessibility import find_faults, load_axe
+from tests.office.conftest import Visit, keep
+from tests.world import Tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROWS = (
+    "[...document.querySelectorAll('.office-requirement input[name$=-name]')]"
+    ".map((one) => `${one.name}=${one.value}`)"
+)
+LAST = "[...document.querySelectorAll('.office-requirement:not([data-blank])')].at(-1)"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_requirement_is_added_and_moved_up(
+    visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
+) -> None:
+    room = office.make_resource("Room 1")
+    dentist = {"name": "dentist", "any_of": {"tags": ["dentist"]}}
+    given = {"name": "Implant", "requires": [dentist]}
+    path = f"/admin/availability/project/{office.post('/projects', given).data['id']}/change/"
+    shown = visit(editor, path, width=width, height=1500, scheme=scheme)
+    page = shown.page
+
+    page.evaluate("document.querySelector('.office-requirement[data-blank] input').focus()")
+    page.type("room")
+    page.evaluate(f"{LAST}.querySelector('[type=checkbox]').click()")
+    added = page.evaluate(ROWS)
+    page.evaluate(f"{LAST}.querySelector('[aria-label$=up]').click()")
+    keep(shown, f"requirements-{width}-{scheme}")
+    faults = find_faults(page, load_axe(), "document.getElementById('part-who')")
+    page.evaluate("window.isOld = true; document.querySelector('[name=_save]').click()")
+    page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
+
+    names = ("dentist", "room", "")
+    assert added == [f"requirements-{row}-name={name}" for row, name in enumerate(names)]
+    assert faults == []
+    assert Project.objects.get().requires == [{"name": "room", "any_of": [room["id"]]}, dentist]

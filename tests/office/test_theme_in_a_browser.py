@@ -1,0 +1,134 @@
+"""The theme's own parts for screen readers and keyboards: names without icon words, buttons that
+the Tab key reaches; and what a phone shows.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps_config.models import Account
+from tests.accessibility import find_faults, load_axe
+from tests.browser import Page
+from tests.office.conftest import Visit, keep, member_of
+from tests.world import Tenant
+
+BOOKINGS = "/admin/bookings/booking/?tab=upcoming"
+OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
+# Names of icons in the theme's font. Some are also words of people.
+ICON = re.compile(r"\b[a-z]+_[a-z_]+\b|\b(badge|close|draft|dns|stacks|unsubscribe|logout)\b")
+LOUD = ".material-symbols-outlined:not([aria-hidden], [role])"
+CONTROLS = ("link", "button", "menuitem", "tab")
+
+
+@pytest.fixture
+def owner(office: Tenant) -> Account:
+    return member_of(office, "owner")
+
+
+@pytest.fixture
+def booking(office: Tenant) -> Any:
+    ada = office.make_resource("Ada", timezone="Europe/Berlin", availability_constraints=OPEN)
+    times = {"start": "2030-01-07 09:00:00", "end": "2030-01-07 09:30:00"}
+    answer = office.book(resource_id=ada["id"], what="Check-up", **times)
+    assert answer.status == 201, answer.json
+    return answer.data
+
+
+def names_of(page: Page) -> list[tuple[str, str]]:
+    """(role, name) of everything that a screen reader finds, as Chromium computes it."""
+    nodes = page.send("Accessibility.getFullAXTree")["nodes"]
+    return [
+        (node["role"]["value"], (node.get("name", {}).get("value") or "").strip())
+        for node in nodes
+        if not node.get("ignored")
+    ]
+
+
+def test_names_have_no_icon_words(
+    visit: Callable[..., Visit], office: Tenant, owner: Account, booking: Any
+) -> None:
+    project = office.make_project(booking["resource_id"])
+    pages = [
+        "/admin/",
+        BOOKINGS,
+        f"/admin/bookings/booking/{booking['id']}/change/",
+        f"/admin/availability/project/{project['id']}/change/",
+        f"/admin/apps_config/app/{office.app.pk}/change/",
+        "/admin/apps_config/credential/add/",
+        "/admin/notifications/delivery/",
+    ]
+    found = []
+    for path in pages:
+        shown = visit(owner, path)
+        shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
+        page = shown.page
+        page.wait_for(f"!document.querySelector({LOUD!r})")
+        page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').click()")
+        page.wait_for("document.querySelector('#logout-form').checkVisibility()")
+        for role, name in names_of(page):
+            if ICON.search(name) or (role in CONTROLS and not name):
+                found.append((path, role, name))
+
+    assert found == [], found
+
+
+def test_menus_of_the_theme_work_by_keyboard(
+    visit: Callable[..., Visit], owner: Account, booking: Any
+) -> None:
+    page = visit(owner, BOOKINGS).page
+    page.wait_for("!!document.querySelector('[role=button]')")
+
+    page.tab_to("[x-on\\:click*=filterOpen]", most=60)
+    page.press("Enter")
+    page.wait_for("document.querySelector('#changelist-filter').checkVisibility()")
+    triangles = page.evaluate(
+        "[...document.querySelectorAll('.timezonewarning')].filter(one => one.checkVisibility())"
+        ".length"
+    )
+    page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').focus()")
+    page.press("Enter")
+    page.wait_for("document.querySelector('#logout-form').checkVisibility()")
+    page.evaluate("document.querySelector('[x-on\\\\:click*=\"\\'dark\\'\"]').focus()")
+    page.press("Enter")
+    page.wait_for("document.documentElement.classList.contains('dark')")
+
+    assert triangles == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_whole_headings_and_short_rows(
+    visit: Callable[..., Visit], owner: Account, booking: Any, scheme: str
+) -> None:
+    path = f"/admin/bookings/booking/{booking['id']}/change/"
+    shown = visit(owner, BOOKINGS, width=390, scheme=scheme)
+    height = shown.page.box("#result_list tr.data-row")["height"]
+    keep(shown, f"bookings-390-{scheme}")
+    faults = find_faults(shown.page, load_axe())
+    one = visit(owner, path, width=390, scheme=scheme)
+    keep(one, f"booking-390-{scheme}")
+    cut = one.page.evaluate(
+        "(({scrollWidth: all, clientWidth: shown}) => all > shown)(document.querySelector('h1 a'))"
+    )
+
+    assert (cut, faults) == (False, [])
+    assert height < 130
+
+
+def test_a_filter_is_saved_by_keyboard(
+    visit: Callable[..., Visit], owner: Account, booking: Any
+) -> None:
+    shown = visit(owner, f"{BOOKINGS}&q=Marty")
+    page = shown.page
+
+    page.tab_to(".office-saved summary")
+    page.press("Enter")
+    page.tab_to("#filter-name")
+    page.type("Marty")
+    page.press("Enter")
+    page.wait_for("document.querySelector('#tabs-items .active')?.innerText === 'Marty'")
+    keep(shown, "bookings-saved-1280-light")
+
+    assert page.texts("#tabs-items a") == ["Upcoming", "Past", "Pending", "All", "Marty"]
+    assert page.texts(".office-saved summary") == ["Edit filter “Marty”"]

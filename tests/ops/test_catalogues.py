@@ -1,0 +1,187 @@
+"""Translations: complete, and compiled as they are committed."""
+
+import gettext
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from django.core.management import call_command
+
+from common.shipped_languages import (
+    TRANSLATED_PACKAGES,
+    catalogue_folder,
+    closest_shipped,
+    shipped_languages,
+)
+from ops.catalogues import compile_catalogue, language_of_file, read_catalogue, translation_files
+from tests.services import ROOT
+
+PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{\w*\}|%\(\w+\)[a-z]|%s")
+HEAD = """\
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+
+"""
+ENGLISH = """\
+msgid "Hello {{ name }}"
+msgstr ""
+
+msgctxt "whole days"
+msgid "all day"
+msgstr ""
+
+msgid "%(count)s seat"
+msgid_plural "%(count)s seats"
+msgstr[0] ""
+msgstr[1] ""
+"""
+GERMAN = """\
+msgid "Hello {{ name }}"
+msgstr "Guten Tag {{ name }}"
+
+msgctxt "whole days"
+msgid "all day"
+msgstr "ganztägig"
+
+msgid "%(count)s seat"
+msgid_plural "%(count)s seats"
+msgstr[0] "Ein Platz"
+msgstr[1] "%(count)s Plätze"
+"""
+
+
+def write_po(base: Path, package: str, language: str, sentences: str) -> Path:
+    folder = base / package / "locale" / language / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "django.po").write_text(HEAD + sentences)
+    return folder / "django.po"
+
+
+def placeholders(text: str) -> set[str]:
+    return set(PLACEHOLDER.findall(text))
+
+
+def faults_of(english: Catalog, translated: Catalog) -> Iterator[str]:
+    """What a translation lacks or has wrong: one text for each sentence."""
+    for sentence in english:
+        if not sentence.id:
+            continue
+        found = translated.get(sentence.id, sentence.context)
+        forms = forms_of(found) if found else []
+        expected = placeholders(" ".join(forms_of(sentence, of_id=True)))
+        wanted = translated.num_plurals if sentence.pluralizable else 1
+        if len(forms) != wanted or not all(forms):
+            yield f"missing: {sentence.id}"
+        elif found and found.fuzzy:
+            yield f"fuzzy: {sentence.id}"
+        # "one seat" may leave out its number.
+        elif placeholders(forms[-1]) != expected or placeholders(" ".join(forms)) != expected:
+            yield f"other placeholders: {sentence.id}"
+
+
+def forms_of(sentence: Message, *, of_id: bool = False) -> list[str]:
+    text: Any = sentence.id if of_id else sentence.string
+    return [text] if isinstance(text, str) else [*text]
+
+
+# --- The committed ones ---------------------------------------------------------------------------
+def test_each_translation_is_complete() -> None:
+    """If this fails: fill in the `django.po`, then `manage.py compile_languages`."""
+    faults = [
+        f"{file.relative_to(ROOT)}: {fault}"
+        for file in translation_files()
+        for fault in faults_of(
+            read_catalogue(file.parents[2] / "en" / "LC_MESSAGES" / "django.po"),
+            read_catalogue(file),
+        )
+    ]
+
+    assert faults == []
+
+
+def test_each_compiled_translation_is_that_of_its_source() -> None:
+    """If this fails: `manage.py compile_languages`."""
+    expected = {file.with_suffix(".mo"): compile_catalogue(file) for file in translation_files()}
+
+    folders = [catalogue_folder(package) for package in TRANSLATED_PACKAGES]
+    found = {file: file.read_bytes() for folder in folders for file in folder.rglob("*.mo")}
+    assert sorted(found) == sorted(expected)
+    assert [str(file) for file in found if found[file] != expected[file]] == []
+
+
+def test_each_language_is_in_every_package() -> None:
+    files = [*translation_files()]
+
+    packages: dict[str, list[str]] = {}
+    for file in files:
+        package = file.relative_to(ROOT).parts[0]
+        packages.setdefault(language_of_file(file).replace("_", "-"), []).append(package)
+    assert packages == {language: [*TRANSLATED_PACKAGES] for language in packages}
+    assert shipped_languages() == ["en", *sorted(packages)]
+
+
+# --- The checks and the command -------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("old", "new", "faults"),
+    [
+        ("", "", []),
+        ('"ganztägig"', '""', ["missing: all day"]),
+        ('msgctxt "whole days"\n', "", ["missing: all day"]),
+        (
+            'msgstr "Guten Tag {{ name }}"',
+            'msgstr "Guten Tag"',
+            ["other placeholders: Hello {{ name }}"],
+        ),
+        ("Guten Tag {{ name }}", "Guten Tag {{ nome }}", ["other placeholders: Hello {{ name }}"]),
+        (
+            '"%(count)s Plätze"',
+            '"Plätze"',
+            ["other placeholders: ('%(count)s seat', '%(count)s seats')"],
+        ),
+        ('"%(count)s Plätze"', '""', ["missing: ('%(count)s seat', '%(count)s seats')"]),
+        (
+            'msgid "Hello {{ name }}"',
+            '#, fuzzy\nmsgid "Hello {{ name }}"',
+            ["fuzzy: Hello {{ name }}"],
+        ),
+    ],
+)
+def test_faults_are_found(tmp_path: Path, old: str, new: str, faults: list[str]) -> None:
+    english = read_catalogue(write_po(tmp_path, "bookings", "en", ENGLISH))
+
+    changed = GERMAN.replace(old, new) if old else GERMAN
+    german = read_catalogue(write_po(tmp_path, "bookings", "de", changed))
+
+    assert [*faults_of(english, german)] == faults
+
+
+def test_command_compiles_what_django_reads(tmp_path: Path, settings: Any) -> None:
+    settings.BASE_DIR = tmp_path
+    for package in TRANSLATED_PACKAGES:
+        write_po(tmp_path, package, "en", ENGLISH)
+        write_po(tmp_path, package, "de", GERMAN)
+        write_po(tmp_path, package, "pt_BR", GERMAN)
+    call_command("compile_languages", verbosity=0)
+    (tmp_path / "access" / "locale" / "pt_BR" / "LC_MESSAGES" / "django.mo").unlink()
+
+    compiled = tmp_path / "bookings" / "locale" / "de" / "LC_MESSAGES" / "django.mo"
+    read = gettext.GNUTranslations(BytesIO(compiled.read_bytes()))
+    assert read.gettext("Hello {{ name }}") == "Guten Tag {{ name }}"
+    assert read.pgettext("whole days", "all day") == "ganztägig"
+    assert read.ngettext("%(count)s seat", "%(count)s seats", 2) == "%(count)s Plätze"
+    assert [*tmp_path.glob("*/locale/en/LC_MESSAGES/django.mo")] == []
+    assert shipped_languages() == ["en", "de"]
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [("de-AT", "de"), ("pt", "pt-BR"), ("pt_br", "pt-BR"), ("pt-PT", "pt-BR"), ("fi", None)],
+)
+def test_closest_shipped_language(code: str, language: str | None) -> None:
+    assert closest_shipped(code) == language
