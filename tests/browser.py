@@ -201,6 +201,15 @@ class Page:
         """Into whatever has the focus."""
         self.send("Input.insertText", text=text)
 
+    def type_into(self, selector: str, text: str) -> None:
+        """In place of what stands in a field, once the page has loaded: one that is still loading
+        may move the focus to the field that it names first."""
+        field = f"document.querySelector({selector!r})"
+        self.wait_for(f"document.readyState === 'complete' && !!{field}")
+        self.evaluate(f"{field}.focus(), {field}.select()")
+        self.type(text)
+        self.wait_for(f"{field}.value === {text!r}")
+
     def tab_to(self, selector: str, most: int = 80) -> int:
         """By the Tab key alone, as far as what the selector finds. Returns the count of presses."""
         for count in range(most):

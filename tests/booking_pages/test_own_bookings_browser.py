@@ -74,8 +74,7 @@ def test_everybody_can_manage_their_bookings(
     page.click(correct)
     heading_becomes(page, "Correct name or phone")
     look("details")
-    page.evaluate("document.querySelector('#name').select()")
-    page.type("Emmett Brown")
+    page.type_into("#name", "Emmett Brown")
     page.click("button[type=submit]")
     page.wait_for("document.querySelector('[role=status]')?.innerText == 'Your details are saved.'")
 

@@ -52,15 +52,9 @@ def go(page: Page, path: str) -> None:
     page.wait_for(f"location.pathname === {path!r} && document.readyState === 'complete'")
 
 
-def type_into(page: Page, selector: str, text: str) -> None:
-    page.wait_for(f"!!document.querySelector({selector!r})")
-    page.evaluate(f"document.querySelector({selector!r}).select()")
-    page.type(text)
-
-
 def log_in(page: Page) -> None:
-    type_into(page, "#id_username", "doc@example.com")
-    type_into(page, "#id_password", PASSWORD)
+    page.type_into("#id_username", "doc@example.com")
+    page.type_into("#id_password", PASSWORD)
     page.press("Enter")
 
 
@@ -75,9 +69,9 @@ def add_passkey(page: Page) -> None:
     page.wait_for("location.pathname === '/admin/' && document.readyState === 'complete'")
     page.evaluate(f"location.assign('{SECURITY}webauthn/add/')")
     page.wait_for("location.pathname === '/admin/account/confirm/'")  # asks for the password again
-    type_into(page, "#id_password", PASSWORD)
+    page.type_into("#id_password", PASSWORD)
     page.press("Enter")
-    type_into(page, "#id_name", "Laptop")
+    page.type_into("#id_name", "Laptop")
     page.evaluate("document.querySelector('#id_passwordless').checked = true")
     page.click("#mfa_webauthn_add")
     page.wait_for("!location.pathname.endsWith('/add/') && document.readyState === 'complete'")
