@@ -318,8 +318,8 @@ RETURN pg_catalog.{name}() + interval '{shift} seconds'
 """
 SHIFTED_ACTIVITY = """
 CREATE VIEW public.pg_stat_activity AS
-SELECT datname, usename, pid, backend_type, wait_event_type, xact_start + interval '{shift} seconds'
-    AS xact_start
+SELECT datname, usename, pid, backend_type, state, wait_event_type,
+    xact_start + interval '{shift} seconds' AS xact_start
 FROM pg_catalog.pg_stat_activity
 """
 CLOCKS = ("clock_timestamp", "now", "statement_timestamp", "transaction_timestamp")
