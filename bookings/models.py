@@ -58,6 +58,12 @@ class Bulk(models.Model):
 OUTCOMES = ("attended", "no_show")
 
 
+def further_events() -> models.Prefetch:
+    """The further events of bookings that need several resources, with these resources."""
+    rows = Event.objects.select_related("resource")
+    return models.Prefetch("event__companions", rows)
+
+
 class Booking(Owned):
     """An agreement with a state in a graph; its time is its event's.
 
@@ -215,6 +221,16 @@ class Booking(Owned):
     def is_public(self) -> bool:
         """Whether a public caller made it."""
         return self.untrusted_texts is not None
+
+    def all_resources(self) -> list[Resource]:
+        """Return its resource, then the further ones in the order of the project's requirements.
+
+        Prefetch `further_events()` for many bookings.
+        """
+        if self.event._state.adding:  # the example of a template
+            return [self.resource]
+        further = sorted(self.event.companions.all(), key=lambda event: event.id)
+        return [self.resource, *(event.resource for event in further)]
 
     @property
     def entry_id(self) -> uuid.UUID:

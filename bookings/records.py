@@ -41,7 +41,7 @@ from availability.records import (
 )
 from bookings.action_links import action_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
-from bookings.models import OUTCOMES, Booking, Series, StateChange
+from bookings.models import OUTCOMES, Booking, Series, StateChange, further_events
 from common.api.response_records import (
     END_EXAMPLE,
     START_EXAMPLE,
@@ -290,6 +290,11 @@ class BookingRecord(BookingEntryRecord, total=False):
     calendar: CalendarRecord = field(of="event.calendar")
     resource: ResourceRecord | PublicResourceRecord
     user: ResourceRecord | PublicResourceRecord = field("An alias of `resource`.", of="resource")
+    resources: list[ResourceRecord | PublicResourceRecord] = field(
+        "Of a booking that needs several: all of them, in the order of the project's `requires`."
+        " Other bookings: `resource` alone.",
+        of=lambda booking: booking.all_resources(),
+    )
     customers: list[CustomerRecord]
     project: ProjectOfBookingRecord | None
     meta: Json
@@ -423,6 +428,7 @@ INCLUDES: dict[str, Include] = {
         "resource", ["resource"], [_calendars()], write=_resource_with_calendars
     ),
     "user": Include("user", ["resource"]),
+    "resources": Include("resources", ["event", "resource"], [further_events()]),
     "customers": Include("customers", (), ["customers"]),
     "project": Include("project", ["project"]),
     "project.resources": Include(
@@ -457,6 +463,10 @@ def _public_resource(booking: Booking, zone: str) -> Json:
     return PublicResourceRecord.of(booking.resource)
 
 
+def _public_resources(booking: Booking, zone: str) -> list[Json]:
+    return [PublicResourceRecord.of(resource) for resource in booking.all_resources()]
+
+
 def _public_event(booking: Booking, zone: str) -> Json:
     return PublicEventRecord.of(booking.event, zone)
 
@@ -467,6 +477,9 @@ PUBLIC_INCLUDES: dict[str, Include] = {
     "event": Include("event", ["event"], write=_public_event),
     "resource": Include("resource", ["resource"], write=_public_resource),
     "user": Include("user", ["resource"], write=_public_resource),
+    "resources": Include(
+        "resources", ["event", "resource"], [further_events()], write=_public_resources
+    ),
     "available_actions": INCLUDES["available_actions"],
 }
 

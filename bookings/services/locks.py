@@ -4,9 +4,10 @@ import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from apps_config.models import App
+from availability.models import Event
 from bookings.models import Booking
 from common.errors import NotFound
 
@@ -31,7 +32,9 @@ def lock_bookings(
     if skip_locked:
         bookings = bookings.filter(id__in=locked)
     rows = bookings.select_related("event__calendar", "resource", "project", "app")
-    return list(rows.prefetch_related("event__companions"))
+    # In the order of the requirements: a move gives them their new resources in this order.
+    companions = Prefetch("event__companions", Event.objects.order_by("id"))
+    return list(rows.prefetch_related(companions))
 
 
 def lock_booking(app: App, booking_id: uuid.UUID) -> Booking:

@@ -32,7 +32,7 @@ from common.openapi.generator import include_of
 from common.rate_limit import customer_network, is_behind_unknown_proxy
 
 # Includes that a resource's key can't use: they may contain data of other resources.
-OTHERS = frozenset({"project.resources", "bulked_bookings", "series"})  # may show another's
+OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})
 INCLUDE_QUERY = {"include": include_of(INCLUDES)}
 SERIES = INCLUDES["series"]
 

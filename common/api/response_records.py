@@ -85,6 +85,11 @@ def alternatives(hint: Any) -> tuple[list[Any], bool]:
     return [each for each in types if each is not NoneType], NoneType in types
 
 
+def first_type(hint: Any) -> Any:
+    """Return the type that determines the conversion and the example."""
+    return alternatives(hint)[0][0]
+
+
 def schema_of(hint: Any) -> Json:
     """Return the JSON schema of a type; a schema is returned unchanged.
 
@@ -126,7 +131,7 @@ def example_of_type(hint: Any) -> Any:
     if is_record(types[0]):
         return types[0].example()
     if get_origin(types[0]) is list:
-        (inner,) = get_args(types[0])
+        inner = first_type(get_args(types[0])[0])
         return [example_of_type(inner)] if is_record(inner) else []
     return EXAMPLES.get(types[0], {})
 
@@ -153,7 +158,7 @@ def source_of(hint: Any, value: str, names: dict[str, Any]) -> str:
 def _source_of_type(hint: Any, value: str, names: dict[str, Any]) -> str:
     if hint in SOURCES:
         return SOURCES[hint].format(value)
-    inner = get_args(hint)[0] if get_origin(hint) is list else hint
+    inner = first_type(get_args(hint)[0]) if get_origin(hint) is list else hint
     if not is_record(inner):
         return value
     write = f"write_{inner.__name__}"

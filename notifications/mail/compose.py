@@ -302,7 +302,7 @@ class PlaceholderValues:
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
             "zone": letter.zone,
-            "resource": booking.resource.name,
+            "resource": resource_names(booking),
             "project": booking.project.name if booking.project else "",
             "customer_email": first.email if first else "",
             "customer_phone": first.phone if first and not letter.hides_texts else "",
@@ -350,7 +350,7 @@ class PlaceholderValues:
             (_("Where"), to_one_line(letter.fact("where"))),
             (
                 _("Resource") if letter.recipient == OWNER else _("With"),
-                to_one_line(letter.booking.resource.name),
+                to_one_line(resource_names(letter.booking)),
             ),
         ]
         if letter.recipient == OWNER:
@@ -360,6 +360,10 @@ class PlaceholderValues:
             ]
         rows.append((_("Details"), clean_lines(letter.fact("description"))))
         return [(label, value) for label, value in rows if value]
+
+
+def resource_names(booking: Booking) -> str:
+    return ", ".join(resource.name for resource in booking.all_resources())
 
 
 def footer_links(branding: Branding) -> list[tuple[str, str]]:

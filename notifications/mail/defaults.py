@@ -38,7 +38,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "date": "the start date",
     "time": "the start time",
     "zone": "the time zone of date and time",
-    "resource": "the resource's name",
+    "resource": "the names of the resources",
     "project": "the project's name",
     "customer": "the customers' names",
     "customer_email": "the first customer's address",

@@ -27,7 +27,7 @@ from availability.destination_calendar import DestinationCalendars
 from availability.models import Resource
 from bookings.formatting import languages_of
 from bookings.graphs import CUSTOMER, OWNER
-from bookings.models import Booking, StateChange, UnverifiedBooking
+from bookings.models import Booking, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
 from common.encryption import SecretUnreadable
@@ -151,6 +151,7 @@ class MailsAndCalls:
         ids = {row.booking_id for row in rows if row.booking_id and _needs_booking(row)}
         includes = [INCLUDES[name] for name in ALL_INCLUDES]
         whole = with_includes(Booking.objects.filter(id__in=ids), includes)
+        whole = whole.prefetch_related(further_events())
         found = _if_any(whole.select_related("app", "owner_booking"), ids)
         return {booking.id: booking for booking in found}
 

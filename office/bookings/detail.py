@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
-from bookings.models import Booking
+from bookings.models import Booking, further_events
 from bookings.services import ActionNotAllowed, apply_action, change_booking, reschedule_booking
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
@@ -130,6 +130,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
 
     def find(self, request: HttpRequest, object_id: str) -> Booking:
         rows = self.get_queryset(request).select_related("event", "resource", "project", "app")
+        rows = rows.prefetch_related(further_events())
         return find_row(rows.select_related("series", "owner_booking"), object_id)
 
     def find_to_change(self, request: HttpRequest, object_id: str) -> Booking:

@@ -86,7 +86,7 @@ def test_a_resource_gets_keeps_and_loses_it(tenant: Tenant) -> None:
     ]  # fmt: skip
     assert (used.status, used.error) == (
         409,
-        {"error": "The schedule has resources.", "code": "in_use"},
+        {"error": "Resources have this schedule. Change them first.", "code": "in_use"},
     )
     assert deleted.status == 204
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import transaction
+from django.db.models import Q
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from availability.models import Event
 from tests.availability.core_model import read_wall
 from tests.availability.test_clock_changes import INSTANTS
 from tests.availability.test_core_properties import constraints
@@ -147,13 +149,17 @@ class World:
         ]
 
     def _draw_requirements(self) -> dict[str, Any]:
-        """Two requirements, each with some of the resources."""
-        known = list(self.diaries)
-        some = st.lists(st.sampled_from(known), min_size=1, unique=True)
-        self.requirements = self.draw(st.tuples(some, some), label="requirements")
-        names = ("person", "room")
-        pairs = zip(names, self.requirements, strict=True)
-        return {"requires": [{"name": name, "any_of": ids} for name, ids in pairs]}
+        """Two requirements, each of one or two of some resources."""
+        some = st.lists(st.sampled_from(list(self.diaries)), min_size=1, unique=True)
+        counted = st.tuples(some, st.sampled_from((1, 1, 1, 2)))
+        drawn = self.draw(st.tuples(counted, counted), label="requirements")
+        self.requirements = [ids for ids, count in drawn for _ in range(count)]
+        return {
+            "requires": [
+                {"name": name, "any_of": ids, "count": count}
+                for name, (ids, count) in zip(("person", "room"), drawn, strict=True)
+            ]
+        }
 
     def _make_project(self) -> None:
         zone = self.zones[0]
@@ -244,8 +250,9 @@ class World:
     def _put_booking(
         self, resource_id: str, diary: Diary, kind: str, span: tuple[int, int]
     ) -> None:
-        if self.requirements and kind != "other":
-            kind = "elsewhere"  # the project would book further resources with it
+        is_chosen = any(resource_id in ids for ids in self.requirements)
+        if self.requirements and not is_chosen and kind != "other":
+            kind = "elsewhere"
         projects = {"elsewhere": None, "other": self.other_id}
         answer = self.tenant.book(
             calendar_id=self.calendars[resource_id],
@@ -263,8 +270,14 @@ class World:
             self.tenant.put(f"/bookings/{answer.data['id']}/cancel")
             return
         buffers = {"elsewhere": (None, None), "other": self.other_buffers}
-        diary.taken.append((*span, *buffers.get(kind, self.offer.buffers)))
-        diary.booked += [span] if kind == "booked" else []
+        for taken_id in self._resources_of(answer.data["id"]):
+            self.diaries[taken_id].taken.append((*span, *buffers.get(kind, self.offer.buffers)))
+            self.diaries[taken_id].booked += [span] if kind == "booked" else []
+
+    def _resources_of(self, booking_id: str) -> list[str]:
+        """The ids of the booking's resource and of its further ones."""
+        events = Event.objects.filter(Q(bookings=booking_id) | Q(main__bookings=booking_id))
+        return [str(resource_id) for resource_id in events.values_list("resource_id", flat=True)]
 
     def read_offered(self) -> list[dict[str, Any]]:
         """The slots, of one of the project's lengths."""

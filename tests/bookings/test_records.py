@@ -109,6 +109,7 @@ class Made:
             "calendar": self.calendar,
             "resource": self.resource,
             "user": self.resource,
+            "resources": [self.resource],
             "customers": customers,
             "project": project,
             "meta": {"a": [1]},
@@ -152,7 +153,7 @@ WHOLE = (
 )
 INCLUDES = (
     *WHOLE,
-    *("user", "logs", "resource.calendars", "project.resources"),
+    *("user", "resources", "logs", "resource.calendars", "project.resources"),
     *("owner_booking", "seats", "bulked_bookings", "series", "provider_event"),
 )
 

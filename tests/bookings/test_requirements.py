@@ -5,10 +5,13 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from availability.models import Event, Hold
+from tests.office.staff import superuser
+from tests.queries import Queries
 from tests.services import ROOT
-from tests.world import Answer, Tenant
+from tests.world import Answer, Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
@@ -29,10 +32,14 @@ class Practice:
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
         rooms = {"Room 1": ["room"], "Room 2": ["room", "x-ray"]}
-        self.ids = {
-            name: tenant.make_resource(name, tags=rooms.get(name, []))["id"]
+        made = {
+            name: tenant.make_resource(
+                name, tags=rooms.get(name, []), email=f"{name.replace(' ', '')}@example.com".lower()
+            )
             for name in ("Ada", "Ben", *rooms)
         }
+        self.ids = {name: each["id"] for name, each in made.items()}
+        self.tokens = {name: each["api_token"] for name, each in made.items()}
         self.names = {each: name for name, each in self.ids.items()}
         dentists = [self.ids["Ada"], self.ids["Ben"]]
         self.requires = [
@@ -204,6 +211,56 @@ def test_names_that_are_wrong(practice: Practice) -> None:
     ]
 
 
+def test_all_are_included_in_the_order_of_the_requirements(practice: Practice) -> None:
+    tenant, path = practice.tenant, f"/projects/{practice.project['id']}"
+    for name in ("Device 1", "Device 2"):
+        practice.ids[name] = tenant.make_resource(name, tags=["device"])["id"]
+    device = {"name": "device", "any_of": {"tags": ["device"]}}
+    tenant.put(path, {"requires": [*practice.requires, device]})
+    marty = {"name": "Marty McFly", "email": "marty@example.com"}
+    body = {"project_id": practice.project["id"], "what": "X-ray", "customer": marty, **span(9, 10)}
+
+    def names(booking: Any) -> list[str]:
+        return [resource["name"] for resource in booking["resources"]]
+
+    made = tenant.post("/bookings?include=resources", body).data
+    whole = [tenant.get(f"/resources/{each['id']}").data for each in made["resources"]]
+    public = tenant.widget().post("/bookings?include=resources", body).data
+    alone = practice.take("Ada", 10, 11)
+    practice.take("Room 1", 10, 11)
+    moved = tenant.post(f"/bookings/{made['id']}/reschedule?include=resources", span(10, 11)).data
+    single = tenant.get(f"/bookings/{made['id']}?include=resources").data
+    listed = {row["id"]: row for row in tenant.get("/bookings?include=resources").data}
+
+    assert names(made) == ["Ada", "Room 1", "Device 1"]
+    assert made["resources"] == whole
+    assert names(public) == ["Ben", "Room 2", "Device 2"]
+    assert [set(each) for each in public["resources"]] == [{"id", "name", "image", "timezone"}] * 3
+    assert names(moved) == names(single) == ["Ben", "Room 2", "Device 1"]
+    assert listed[made["id"]]["resources"] == moved["resources"]
+    assert names(listed[alone]) == ["Ada"]
+
+
+def test_the_key_of_a_resource_includes_no_others(practice: Practice) -> None:
+    booking = practice.book(9).data["id"]
+    key = Caller(practice.tokens["Ada"], user="ada@example.com")
+
+    answer = key.get(f"/bookings/{booking}?include=resources")
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["include"])
+
+
+def test_as_many_queries_for_many_bookings(practice: Practice) -> None:
+    counts = []
+    for hour in (9, 10, 11):
+        practice.book(hour)
+        with Queries(connection) as captured:
+            practice.tenant.get("/bookings?include=resources")
+        counts.append(len(captured))
+
+    assert counts == counts[:1] * 3
+
+
 def test_all_are_freed_together(practice: Practice) -> None:
     booking = practice.book(10).data["id"]
 
@@ -307,6 +364,23 @@ def test_dates_and_counts(practice: Practice) -> None:
     assert [row["date"] for row in dates] == [DAY]
     assert [practice.names[each] for each in dates[0]["resources"]] == ["Ada", "Room 1"]
     assert [row["count"] for row in counts] == [3]
+
+
+# --- The booking --------------------------------------------------------------------------------
+def test_mails_and_the_back_office_name_all_resources(practice: Practice) -> None:
+    practice.take("Room 1", 9, 10)
+    booking = practice.book(9).data["id"]
+    given = {"booking_id": booking}
+
+    mail = practice.tenant.post("/templates/confirmed_customer/preview", given).data
+    page = superuser().get(f"/admin/bookings/booking/{booking}/change/").content.decode()
+
+    assert re.findall(r"^With: *(.*)$", mail["text"], re.M) == ["Ada, Room 2"]
+    links = re.findall(r'<dt>Resource</dt><dd><a href="([^"]*)">([^<]*)</a>', page)
+    assert links == [
+        (f"/admin/availability/resource/{practice.ids[name]}/change/", name)
+        for name in ("Ada", "Room 2")
+    ]
 
 
 RECIPE = re.compile(r"^```json requires\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -366,7 +366,7 @@ def test_moves_keep_the_rules_of_bookings_that_did_not(
 def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
     answer = book(
         widget,
-        "?include=event,resource,user,available_actions,attributes",
+        "?include=event,resource,user,resources,available_actions,attributes",
         project_id=project,
         participants=["bob@example.com"],
         description="Private words",
@@ -386,6 +386,7 @@ def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project:
         event={"id": event["id"], "calendar_id": event["calendar_id"], **info},
         resource=resource,
         user=resource,
+        resources=[resource],
         available_actions=["cancel", "cancel_by_customer", "complete"],
         attributes={"event_info": info, "group_booking": None},
     )

@@ -293,6 +293,8 @@ addEventListener("DOMContentLoaded", () => {
     const table = grid.querySelector("[role=table]");
     table?.setAttribute("aria-label", "Calendar");
     table?.setAttribute("role", "group");
+    const scrolled = grid.querySelector(".ec-main");
+    if (scrolled) scrolled.tabIndex = 0; // arrow keys scroll it
     grid.querySelector("button.ec-prev")?.setAttribute("aria-label", "Earlier");
     grid.querySelector("button.ec-next")?.setAttribute("aria-label", "Later");
   }
