@@ -93,7 +93,7 @@ class App(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.slug
+        return self.name
 
     @property
     def default_timezone(self) -> str:

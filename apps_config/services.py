@@ -66,28 +66,28 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
     return app
 
 
-MAX_LOGO = 50_000  # bytes: it is part of a page's first load
+MAX_IMAGE = 50_000  # bytes: logos and pictures are part of a page's first load
 # First bytes of a file -> its type. No SVG, which can contain scripts.
-LOGO_TYPES = {
+IMAGE_TYPES = {
     rb"\x89PNG\r\n\x1a\n": "image/png",
     rb"\xff\xd8\xff": "image/jpeg",
     rb"RIFF....WEBP": "image/webp",
 }
 
 
-def logo_type(content: bytes) -> str:
-    """Return the media type of a PNG, JPEG or WebP image. Raises Invalid."""
-    if len(content) > MAX_LOGO:
-        raise Invalid.at("logo", f"Must be at most {MAX_LOGO // 1000} kB.")
-    for pattern, kind in LOGO_TYPES.items():
+def image_type(content: bytes, *, path: str) -> str:
+    """Return the media type of a PNG, JPEG or WebP image. Raises Invalid at `path`."""
+    if len(content) > MAX_IMAGE:
+        raise Invalid.at(path, f"Must be at most {MAX_IMAGE // 1000} kB.")
+    for pattern, kind in IMAGE_TYPES.items():
         if re.match(pattern, content, re.DOTALL):
             return kind
-    raise Invalid.at("logo", "Must be a PNG, JPEG or WebP image.")
+    raise Invalid.at(path, "Must be a PNG, JPEG or WebP image.")
 
 
 def store_logo(app: App, content: bytes | None) -> App:
     """Replace the app's logo; None removes it. Raises Invalid."""
-    kind = logo_type(content) if content else ""
+    kind = image_type(content, path="logo") if content else ""
     with transaction.atomic():
         app = App.objects.select_for_update(no_key=True).get(id=app.id)
         app.settings = {key: value for key, value in app.settings.items() if key != "logo"}

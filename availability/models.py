@@ -113,6 +113,20 @@ class Resource(Owned):
         return self.name
 
 
+class ResourcePicture(models.Model):
+    """The resource's picture on booking pages. Its own table: searches read many resources."""
+
+    resource = models.OneToOneField(
+        Resource, models.CASCADE, primary_key=True, related_name="picture"
+    )
+    content = models.BinaryField()
+    type = models.CharField(max_length=32)
+    digest = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"Picture of {self.resource_id}"
+
+
 class ScheduleQuerySet(models.QuerySet["Schedule"]):
     def for_app(self, app: App | uuid.UUID) -> "ScheduleQuerySet":
         return self.filter(app=app)

@@ -1,5 +1,6 @@
 """Change resources, calendars, events and projects. Each function is one transaction."""
 
+import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -14,6 +15,7 @@ from django.utils.text import slugify
 from apps_config.history import record_history
 from apps_config.models import App, Credential
 from apps_config.services import (
+    image_type,
     issue_key,
     replace_notifications,
     revoke_key,
@@ -37,6 +39,7 @@ from availability.models import (
     ProjectNotification,
     ProjectResource,
     Resource,
+    ResourcePicture,
     Schedule,
 )
 from availability.parameters import merge_parameters
@@ -218,8 +221,22 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
             deleted_at=now, updated_at=transaction_start()
         )
         record_history(Resource.objects.filter(id=resource.id), "~")
+        store_picture(resource, None)
         for credential in resource.credentials.all():
             revoke_key(credential)
+
+
+def store_picture(resource: Resource, content: bytes | None) -> None:
+    """Replace the resource's picture; None removes it. Raises Invalid."""
+    if not content:
+        ResourcePicture.objects.filter(resource=resource).delete()
+        return
+    values = {
+        "content": content,
+        "type": image_type(content, path="picture"),
+        "digest": hashlib.sha256(content).hexdigest(),
+    }
+    ResourcePicture.objects.update_or_create(resource=resource, defaults=values)
 
 
 def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
@@ -265,7 +282,7 @@ def delete_schedule(schedule: Schedule) -> None:
             raise NotFound("Schedule")
         users = Resource.objects.filter(schedule=row)
         if users.filter(deleted_at=None).exists():
-            raise InUse("The schedule has resources.")
+            raise InUse("Resources have this schedule. Change them first.")
         # Deleted resources do not keep it.
         users.update(schedule=None, updated_at=transaction_start())
         row.delete()

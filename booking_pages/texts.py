@@ -100,7 +100,10 @@ PAGE: Mapping[str, str | Promise] = {
 }
 # `%s` is the placeholder for the customer's address, as on other pages of this API family.
 SUCCESS = _("Thank you. A message to %s is on its way.")
-NOTHING_FREE = _("There is no free time at the moment. Please come back later or contact us.")
+NOTHING_FREE = _("There is no free time at the moment. Please come back later.")
+NOTHING_FREE_WITH_CONTACT = _(
+    "There is no free time at the moment. Please come back later or contact us."
+)
 NOT_HERE = _("You can't book this online. Please contact us.")
 NO_PAGE = (
     _("Nothing was found here"),

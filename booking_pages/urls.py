@@ -16,6 +16,11 @@ urlpatterns = [
     path("bookings/<str:booking_id>/calendar.ics", calendar_file.CalendarFileView.as_view()),
     re_path(r"^looks/(?P<color>[0-9a-f]{6})\.css$", branding.show_accent_stylesheet),
     re_path(r"^logos/(?P<slug>[\w-]+)/(?P<digest>[0-9a-f]{64})$", branding.show_logo),
+    re_path(
+        r"^pictures/(?P<resource_id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+        r"/(?P<digest>[0-9a-f]{64})$",
+        branding.show_picture,
+    ),
     path("embed.js", embed.show_embed_script),
     path("<str:project_slug>/embed", embed.EmbedPageView.as_view()),
     path("<str:app_slug>/mine", own_bookings.OwnBookingsView.as_view()),

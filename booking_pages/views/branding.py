@@ -1,10 +1,13 @@
-"""The stylesheet of an accent colour, and logos. Neither changes under its address."""
+"""The stylesheet of an accent colour, logos and pictures. None changes under its address."""
+
+import uuid
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
 from apps_config.models import AppLogo
+from availability.models import ResourcePicture
 from bookings.branding import readable_on_dark, readable_on_light
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -25,7 +28,19 @@ def show_accent_stylesheet(request: HttpRequest, color: str) -> HttpResponse:
 @xframe_options_exempt
 def show_logo(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
     logo = AppLogo.objects.filter(digest=digest, app__slug=slug, app__archived_at=None).first()
-    if logo is None:
+    return _image_response(logo)
+
+
+@require_safe
+@xframe_options_exempt
+def show_picture(request: HttpRequest, resource_id: uuid.UUID, digest: str) -> HttpResponse:
+    rows = ResourcePicture.objects.filter(digest=digest, resource_id=resource_id)
+    rows = rows.filter(resource__deleted_at=None, resource__app__archived_at=None)
+    return _image_response(rows.first())
+
+
+def _image_response(image: AppLogo | ResourcePicture | None) -> HttpResponse:
+    if image is None:
         return HttpResponse(status=404)
     headers = {"Cache-Control": FOREVER, "Content-Security-Policy": "default-src 'none'; sandbox"}
-    return HttpResponse(bytes(logo.content), content_type=logo.type, headers=headers)
+    return HttpResponse(bytes(image.content), content_type=image.type, headers=headers)

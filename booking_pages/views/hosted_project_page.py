@@ -28,6 +28,7 @@ from availability.public_project import lacks_payment_link
 from availability.search import AvailabilityQuery, SearchResource, load_project_resources
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
+from booking_pages.pictures import picture_paths
 from booking_pages.slots import (
     OfferedSlots,
     find_slots_to_offer,
@@ -40,6 +41,7 @@ from booking_pages.texts import (
     NO_PAGE,
     NOT_HERE,
     NOTHING_FREE,
+    NOTHING_FREE_WITH_CONTACT,
     PAGE,
     SCRIPT,
     SUCCESS,
@@ -142,6 +144,7 @@ class BookPageView(RateLimitedPageView):
         verifies = needs_verification(project)
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
+        contact = contact_address(project.app)
         offer, wanted = OfferedSlots([], 0, 0), None
         if is_bookable:
             wanted = wanted_day(request.GET)
@@ -159,13 +162,14 @@ class BookPageView(RateLimitedPageView):
             "people": resource_links(people, person, request.GET),
             "lengths": length_links(lengths, rules.terms.length, request.GET),
             "is_group": graph.is_seat,
+            "is_pending": graph.is_paid_later or needs_approval(graph),
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": to_one_line(project_words(project, "submit_button")) or submit_text(graph),
             "step": "times" if "date" in request.GET else "days",
-            "contact": contact_address(project.app),
+            "contact": contact,
             "own_bookings": own_bookings_path(project.app),
-            "hint": NOTHING_FREE if is_bookable else NOT_HERE,
+            "hint": hint_without_times(is_bookable=is_bookable, contact=contact),
             **month_values(
                 offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
             ),
@@ -364,15 +368,18 @@ def resource_links(
     anyone = {
         "name": gettext("Anyone"),
         "initials": "",
+        "picture": None,
         "link": link_with(asked, resource=None, time=None),
         "is_chosen": chosen is None,
     }
+    pictures = picture_paths([person.id for person in people])
     return [
         anyone,
         *(
             {
                 "name": to_one_line(person.name),
                 "initials": initials(person.name),
+                "picture": pictures.get(person.id),
                 "link": link_with(asked, resource=person.id, time=None),
                 "is_chosen": person is chosen,
             }
@@ -410,6 +417,13 @@ def contact_address(app: App) -> str:
     """Return the app's contact address; "" without one."""
     address = app.settings.get("contact_email")
     return to_one_line(address) if isinstance(address, str) else ""
+
+
+def hint_without_times(*, is_bookable: bool, contact: str) -> str:
+    """Return the sentence of a page without times. It names the contact only if there is one."""
+    if not is_bookable:
+        return str(NOT_HERE)
+    return str(NOTHING_FREE_WITH_CONTACT if contact else NOTHING_FREE)
 
 
 def text_value(values: Mapping[str, Any], name: str) -> str:

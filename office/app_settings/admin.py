@@ -14,7 +14,6 @@ from django.utils.html import format_html
 from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
-    UnfoldAdminFileFieldWidget,
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -33,18 +32,18 @@ from apps_config.public_limits import (
     PER_EMAIL,
 )
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
-from apps_config.services import MAX_LOGO, change_app, create_app, issue_key, logo_type, store_logo
+from apps_config.services import change_app, create_app, issue_key, store_logo
 from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.branding import branding_of
 from common.api.fields import OneLineField
-from common.errors import Invalid
 from common.zone_names import current_zone_name, current_zones
 from office.access.members import ROLE_WORDS, file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
+from office.base.form_fields import IMAGE_HINT, ImageFileField
 from office.base.labels import language_names
-from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin
+from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin, without_field
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
@@ -249,12 +248,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails.")
     privacy_url = text_field("Privacy notice", "A link at the bottom of pages and e-mails.")
-    logo_file = forms.FileField(
-        label="Logo",
-        help_text=f"PNG, JPEG or WebP, at most {MAX_LOGO // 1000} kB. On pages and in e-mails.",
-        required=False,
-        widget=UnfoldAdminFileFieldWidget,
-    )
+    logo_file = ImageFileField(label="Logo", help_text=f"{IMAGE_HINT} On pages and in e-mails.")
     removes_logo = forms.BooleanField(
         label="Remove the logo", required=False, widget=UnfoldBooleanSwitchWidget
     )
@@ -346,18 +340,6 @@ class AppForm(CheckedForm, forms.ModelForm):
             self.fields["name"].show_hidden_initial = True
         for name in self.fields.keys() & set(LISTS):
             self.fields[name].widget.attrs["rows"] = 4
-
-    def clean_logo_file(self) -> bytes | None:
-        """Return the content of the image that was chosen."""
-        file = self.cleaned_data["logo_file"]
-        if not file:
-            return None
-        content = file.read(MAX_LOGO + 1)
-        try:
-            logo_type(content)
-        except Invalid as error:
-            raise forms.ValidationError(error.fields["errors"]["logo"]) from error
-        return content
 
     def clean_slug(self) -> str:
         return check_value(SlugField(), self.cleaned_data["slug"])
@@ -474,14 +456,15 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
         css = {"all": ("office/forms.css",)}
         js = ("office/branding_preview.js",)
 
+    def get_fieldsets(self, request: HttpRequest, obj: App | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        may_remove = obj and branding_of(obj).logo and self.has_change_permission(request, obj)
+        return fieldsets if may_remove else without_field(fieldsets, "removes_logo")
+
     @admin.display(description="Logo")
     def logo_file(self, app: App) -> str:
         path = branding_of(app).logo
         return format_html('<img src="{}" alt="" height="40">', path) if path else "none"
-
-    @admin.display(description="Remove the logo")
-    def removes_logo(self, app: App) -> str:
-        return "no"
 
     @admin.display(description="Custom settings (API)")
     def others(self, app: App) -> str:

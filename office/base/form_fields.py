@@ -10,9 +10,15 @@ from typing import Any, cast
 from django import forms
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
+from apps_config.services import MAX_IMAGE, image_type
 from common.durations import DurationError, parse_duration
+from common.errors import Invalid
 from common.instants import ZONES, find_zone
 from common.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
@@ -20,6 +26,7 @@ from office.base.api_forms import JsonField, ShownField
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
 ELAPSED = ("minutes", "hours", "days")
+IMAGE_HINT = f"PNG, JPEG or WebP, at most {MAX_IMAGE // 1000} kB."
 
 
 class TemplateWidget(forms.Widget):
@@ -29,6 +36,26 @@ class TemplateWidget(forms.Widget):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         return render_to_string(self.template_name, self.get_context(name, value, attrs))
+
+
+class ImageFileField(forms.FileField):
+    """An optional file; its value is the content of a PNG, JPEG or WebP image, or None."""
+
+    widget = UnfoldAdminFileFieldWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def to_python(self, data: Any) -> Any:
+        file = super().to_python(data)
+        if file is None:
+            return None
+        content = file.read(MAX_IMAGE + 1)
+        try:
+            image_type(content, path="file")
+        except Invalid as error:
+            raise forms.ValidationError(error.fields["errors"]["file"]) from error
+        return content
 
 
 class DurationWidget(TemplateWidget):

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from unfold.widgets import UnfoldAdminSelectWidget
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from availability.core.constraints import (
     ConstraintError,
@@ -19,9 +21,11 @@ from availability.serializers.resources import (
     ResourceSerializer,
     ScheduleSerializer,
 )
+from availability.services import store_picture
+from booking_pages.pictures import picture_paths
 from common.errors import Invalid
 from office.base.api_forms import ApiForm, choice_field
-from office.base.form_fields import LinesField, ZoneField, json_field
+from office.base.form_fields import IMAGE_HINT, ImageFileField, LinesField, ZoneField, json_field
 from office.base.rule_rows import DATE_KINDS
 from office.base.weekly_hours import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.resources.hours_field import NEW_HOURS, HoursField
@@ -89,6 +93,13 @@ class ResourceForm(OpeningHoursForm):
     tags = LinesField(
         label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
     )
+    picture_file = ImageFileField(
+        label="Picture",
+        help_text=f"{IMAGE_HINT} Customers who choose a person see it. Default: initials.",
+    )
+    removes_picture = forms.BooleanField(
+        label="Remove the picture", required=False, widget=UnfoldBooleanSwitchWidget
+    )
     meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
 
     class Meta:
@@ -102,14 +113,14 @@ class ResourceForm(OpeningHoursForm):
             "image",
             "capacity",
         )
-        labels = {"email": "E-mail address", "image": "Picture", "capacity": "Capacity"}
+        labels = {"email": "E-mail address", "image": "Picture link", "capacity": "Capacity"}
         help_texts = {
             "name": "Customers see this name: a person, a room or a thing.",
             "email": "Gets the owner's e-mails about bookings. Default: the app's contact address.",
             "capacity": "How many bookings may overlap, such as 12 for a pool. Default: 1.",
             "first_name": "For your own programs. Default: none.",
             "last_name": "For your own programs. Default: none.",
-            "image": "The https address of a picture, for your own pages. Default: none.",
+            "image": "The https address of a picture, for your own programs. Default: none.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -122,6 +133,16 @@ class ResourceForm(OpeningHoursForm):
             offered |= {stored.pk: stored.name} if stored else {}
             choices = [(str(pk), name) for pk, name in offered.items()]
             choice_field(self, "schedule_id").choices = [("", "None"), *choices]
+
+        if "picture_file" in self.fields:
+            self._show_picture()
+
+    def _show_picture(self) -> None:
+        for name in ("picture_file", "removes_picture"):
+            self.fields[name].show_hidden_initial = False
+        if path := picture_paths([self.instance.pk]).get(self.instance.pk):
+            field = self.fields["picture_file"]
+            field.help_text = format_html("{}<br>{}", picture_image(path), field.help_text)
 
     def clean_email(self) -> str | None:
         email = self.cleaned_data["email"]
@@ -163,6 +184,18 @@ class NewScheduleForm(ScheduleForm):
     serializer_class = NewScheduleSerializer
     paths = {"hours": "availability_constraints"}
     asked = ("name", "hours")
+
+
+def picture_image(path: str) -> SafeString:
+    return format_html('<img src="{}" alt="Current picture" width="68" height="68">', path)
+
+
+def save_picture(resource: Resource, given: Mapping[str, Any]) -> None:
+    """Store the picture that was chosen, or remove it."""
+    if content := given.get("picture_file"):
+        store_picture(resource, content)
+    elif given.get("removes_picture"):
+        store_picture(resource, None)
 
 
 def stored_rules(owner: Resource | Schedule | Project) -> ConstraintRules:

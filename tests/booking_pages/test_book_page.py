@@ -294,15 +294,22 @@ def test_name_in_two_parts(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "button"),
-    [("instant", "Book"), ("confirm_decline", "Request"), ("instant_payment", "Book")],
+    ("graph", "button", "done"),
+    [
+        ("instant", "Book", "part"),
+        ("confirm_decline", "Request", "part pending"),
+        ("instant_payment", "Book", "part pending"),
+    ],
 )
 def test_a_booking_that_needs_an_approval_is_requested(
-    tenant: Tenant, graph: str, button: str
+    tenant: Tenant, graph: str, button: str, done: str
 ) -> None:
     booking = {"graph": graph, "payment_url": "https://pay.example.com/"}
 
-    assert Shown(make_page(tenant, booking=booking)).words("button")[-1] == button
+    page = Shown(make_page(tenant, booking=booking))
+
+    assert page.words("button")[-1] == button
+    assert f'<section id="done" class="{done}"' in page.html
 
 
 @pytest.mark.parametrize(
@@ -323,10 +330,21 @@ def test_project_without_free_time_says_so(tenant: Tenant) -> None:
         200,
         [
             "Check-up",
-            "There is no free time at the moment. Please come back later or contact us.",
+            "There is no free time at the moment. Please come back later.",
         ],
     )
     assert "<script" not in page.html
+
+
+def test_project_without_free_time_names_the_contact(tenant: Tenant) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "desk@example.com"}})
+
+    page = Shown(make_page(tenant, rules=[{"block_weekdays": {}}, {"block_weekends": {}}]))
+
+    assert page.words("p", "notice") == [
+        "There is no free time at the moment. Please come back later or contact us."
+    ]
+    assert 'href="mailto:desk@example.com"' in page.html
 
 
 def test_project_without_resources_says_so(tenant: Tenant) -> None:

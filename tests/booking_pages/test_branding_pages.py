@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps_config.models import App, AppLogo
-from apps_config.services import MAX_LOGO, store_logo
+from apps_config.services import MAX_IMAGE, store_logo
 from common.errors import Invalid
 from tests.booking_pages.test_book_page import POLICY, Shown, make_page
 from tests.world import Tenant
@@ -103,7 +103,7 @@ def test_a_logo_is_served_with_its_type_and_nothing_else(
     [
         (SVG, "Must be a PNG, JPEG or WebP image."),
         (b"GIF89a", "Must be a PNG, JPEG or WebP image."),
-        (PNG + b"\0" * MAX_LOGO, "Must be at most 50 kB."),
+        (PNG + b"\0" * MAX_IMAGE, "Must be at most 50 kB."),
     ],
 )
 def test_other_files_are_no_logo(tenant: Tenant, content: bytes, fault: str) -> None:

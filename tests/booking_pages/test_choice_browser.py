@@ -22,6 +22,21 @@ from tests.browser import Browser, looks
 from tests.live import LiveApp
 from tests.services import Service
 
+# A PNG of 68 x 68 pixels: head and shoulders.
+PORTRAIT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAEQAAABEAgMAAABFfXshAAAACVBMVEV/sNgnO1fwyKQffbwkAAAAh0lEQVR42u3R"
+    "sRGAIAxAUcKdjb1LOIUjUJh9HIXSy5SiQoCEgkbPQsp35HtEY/7Tc0bahRDRVoEN4sUQibE5CMmMCCmxl/gPS88r"
+    "Gm/X+9E71Htu/Is3DyIuFUxBsAQ4AZ28Ul26oShBlDw2RFllpggl4BCwOJHJIS0c5rSWDOljHQKFuCflAHDKk7SP"
+    "W8GPAAAAAElFTkSuQmCC"
+)
+STORE_PICTURE = f"""
+import base64
+from availability.models import Resource
+from availability.services import store_picture
+resource = Resource.objects.get(id="{{resource_id}}")
+store_picture(resource, base64.b64decode("{PORTRAIT}"))
+"""
+
 
 @pytest.fixture(scope="module")
 def app(live_service: Service) -> LiveApp:
@@ -40,14 +55,20 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     shop = Shop(app, settings={"choose_resource": True}, reservation_time=300)
     resources = [shop.resource["id"], second["id"]]
     app.call("PUT", f"/v2/projects/{shop.project['id']}", {"resources": resources})
+    app.service.run(STORE_PICTURE.format(resource_id=second["id"]))
     page = shop.open(browser, width)
 
     check_access(page, axe, width)
+    page.wait_for("document.querySelector('.people li:nth-child(3) img').naturalWidth === 68")
+    assert page.texts(".people li .initials") == ["", "AB"]
     page.click(".people li:nth-child(3) a")
     page.wait_for(f"location.search.includes('{second['id']}') && {IS_READY}")
     keep(page, f"book-person-{width}")
+    is_said = "document.querySelector('.facts .chosen-person').checkVisibility()"
+    assert not page.evaluate(is_said)  # the choice says it
     choose(page, "09:00")
     page.wait_for("!!document.querySelector('#held').innerText")
+    assert page.evaluate(is_said)
     fill_in(page, **MARTY)
     submit(page)
 

@@ -26,7 +26,7 @@ for _ in range({count}):
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def app(live_service: Service) -> LiveApp:
     return LiveApp(live_service)
 
