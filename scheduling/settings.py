@@ -428,6 +428,9 @@ MFA_ADAPTER = "office.access.sign_in.SecondFactorAdapter"
 MFA_FORMS = {
     "authenticate": "office.access.sign_in.CodeForm",
     "reauthenticate": "office.access.sign_in.ConfirmingCodeForm",
+    "login_webauthn": "office.access.sign_in.PasskeyLogInForm",
+    "authenticate_webauthn": "office.access.sign_in.PasskeyForm",
+    "reauthenticate_webauthn": "office.access.sign_in.ConfirmingPasskeyForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

@@ -10,12 +10,19 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
 from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.webauthn.forms import (
+    AuthenticateWebAuthnForm,
+    LoginWebAuthnForm,
+    ReauthenticateWebAuthnForm,
+)
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.admin import site
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -49,8 +56,10 @@ class AccountAdapter(DefaultAccountAdapter):
     def respond_user_inactive(self, request: HttpRequest, user: Account) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:login"))
 
-    def add_message(self, *args: Any, **kwargs: Any) -> None:
-        """None: pages show what has changed."""
+    def add_message(self, request: HttpRequest, level: int, *args: Any, **kwargs: Any) -> None:
+        """Add errors only: pages show what has changed."""
+        if level >= messages.ERROR:
+            super().add_message(request, level, *args, **kwargs)
 
 
 class SecondFactorStage(AuthenticateStage):
@@ -88,6 +97,52 @@ class CodeForm(CountedCode, AuthenticateForm):
 
 class ConfirmingCodeForm(CountedCode, ReauthenticateForm):
     """The second factor again, before a change of the account's security."""
+
+
+class PasskeyField(forms.JSONField):
+    """The browser's answer to a challenge, which no page shows again."""
+
+    def __init__(self, refusal: str) -> None:
+        faults = {"required": refusal, "invalid": refusal}
+        super().__init__(widget=forms.HiddenInput, error_messages=faults)
+
+    def prepare_value(self, value: Any) -> str:
+        return ""
+
+
+class CheckedPasskey(forms.Form):
+    """Refuses a wrong, removed or malformed passkey with one sentence."""
+
+    refusal = "This passkey was not accepted. Use another one, or a code."
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["credential"] = PasskeyField(self.refusal)
+
+    def clean_credential(self) -> Authenticator:
+        """Return the passkey. Raises ValidationError, also for an inactive account."""
+        try:
+            passkey = super().clean_credential()  # type: ignore[misc]
+        # The library reads the browser's JSON without checking its types.
+        except (forms.ValidationError, AttributeError, KeyError, TypeError, ValueError) as fault:
+            raise forms.ValidationError(self.refusal) from fault
+        if not passkey.user.is_active:
+            raise forms.ValidationError(self.refusal)
+        return passkey
+
+
+class PasskeyLogInForm(CheckedPasskey, LoginWebAuthnForm):
+    """A passkey instead of a password."""
+
+    refusal = "This passkey was not accepted. Log in with your password, or use another passkey."
+
+
+class PasskeyForm(CheckedPasskey, AuthenticateWebAuthnForm):
+    """A passkey as the second factor of a log-in."""
+
+
+class ConfirmingPasskeyForm(CheckedPasskey, ReauthenticateWebAuthnForm):
+    """A passkey again, before a change of the account's security."""
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

@@ -159,7 +159,9 @@ def _changed_keys(
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
             yield FieldChange(
-                f"{label}: {key}", value_in_words(old.get(key)), value_in_words(new.get(key))
+                f"{label}: {key.replace('_', ' ')}",
+                value_in_words(old.get(key)),
+                value_in_words(new.get(key)),
             )
 
 

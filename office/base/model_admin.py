@@ -20,6 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
@@ -154,11 +155,14 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Leave out the app if the account has only one."""
+        """Leave out the app if the account has only one, and `deleted` without deleted rows."""
         scope = scope_of(request)
         is_one = not scope.is_staff and len(scope.roles) == 1
-        shown = super().get_list_display(request)
-        return [name for name in shown if not (is_one and name == "app")]
+        unneeded = {
+            *(["app"] if is_one else []),
+            *([] if request.GET.get(DeletedFilter.parameter_name) else ["deleted"]),
+        }
+        return [name for name in super().get_list_display(request) if name not in unneeded]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -172,7 +176,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     def _rendered_list(
         self, request: HttpRequest, extra_context: dict[str, Any] | None
     ) -> HttpResponse:
-        response = super().changelist_view(request, extra_context)
+        heading = {"title": capfirst(str(self.opts.verbose_name_plural))}
+        response = super().changelist_view(request, heading | (extra_context or {}))
         return response.render() if isinstance(response, TemplateResponse) else response
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
@@ -259,6 +264,14 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     def _heading_values(self, row: Row) -> dict[str, Any]:
         title = self.row_title(row)
         return {"subtitle": title, "original": TitledRow(row, title)} if title != str(row) else {}
+
+
+def without_field(fieldsets: Any, left_out: str) -> Any:
+    """Return an admin's fieldsets without one of their fields."""
+    return [
+        (title, {**given, "fields": [name for name in given["fields"] if name != left_out]})
+        for title, given in fieldsets
+    ]
 
 
 class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):

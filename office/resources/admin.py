@@ -8,10 +8,13 @@ from urllib.parse import quote
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.db.models import Field, ForeignKey, QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Field, ForeignKey, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -41,7 +44,12 @@ from availability.services import (
     create_project,
     create_resource,
     create_schedule,
+    delete_project,
+    delete_resource,
+    delete_schedule,
 )
+from booking_pages.pictures import picture_paths
+from common.errors import Refusal
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.dates import moment_words, office_zone
@@ -66,6 +74,8 @@ from office.base.model_admin import (
     ReadOnlyAdmin,
     ScopedChoiceFilter,
     ServiceBackedAdmin,
+    refusal_words,
+    without_field,
 )
 from office.base.model_admin_pages import Row
 from office.base.permissions import visible_resources
@@ -87,6 +97,8 @@ from office.resources.resource_form import (
     NewScheduleForm,
     ResourceForm,
     ScheduleForm,
+    picture_image,
+    save_picture,
     stored_rules,
 )
 
@@ -153,9 +165,10 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
     fieldset or inline of this name.
     """
 
-    never = frozenset({"delete"})
     fixed_fields = ("app",)
     change_form_template = "office/parts_form.html"
+    # What the deletion of a row changes, for its confirmation.
+    deletion_effect: ClassVar[str]
     add_form: ClassVar[type[ApiForm]]
     parts: ClassVar[tuple[tuple[str, type[PageScopedInline] | None], ...]]
     # The part with a preview of the rules (office/static/office/rules.js).
@@ -234,6 +247,44 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
     def created_words(self, row: Row) -> str:
         raise NotImplementedError
 
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Leave out Django's deletion of several rows, which no service does."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask for confirmation; a POST deletes the row, and shows a refusal on the row's page."""
+        row = self.find(request, object_id)
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        name = self.row_title(row)
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                row,
+                title=f"Delete {name}?",
+                sentence=self.deletion_effect,
+                button="Delete",
+            )
+        try:
+            self.delete_row(row)
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.redirect_to_row(row)
+        self.log_change(request, row, "Deleted.")
+        messages.success(request, f"{name} was deleted.")
+        return redirect(self.list_url())
+
+    def delete_row(self, row: Row) -> None:
+        """Delete the row through its service. Raises Refusal."""
+        raise NotImplementedError
+
 
 class OpeningHoursAdmin(AppOwnedAdmin[Row]):
     """Hours and dates for accounts that may not change them."""
@@ -258,6 +309,10 @@ def rule_lines(rules: Iterable[ConstraintRule]) -> str:
 @admin.register(Resource)
 class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     app_paths = ("app",)
+    deletion_effect = (
+        "Nobody can book the resource any more, its keys stop working, and its e-mail address is"
+        " free for another resource. Past bookings stay. The back office can't undo this."
+    )
     form = ResourceForm
     add_form = NewResourceForm
     list_display = ("name", "app", "email", "shown_timezone", "created", "deleted")
@@ -268,7 +323,15 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (CalendarInline,)
     fieldsets = (
-        ("Resource", {"fields": ("name", "email", "image", "tags", "capacity", "app")}),
+        (
+            "Resource",
+            {
+                "fields": (
+                    *("name", "email", "picture_file", "removes_picture"),
+                    *("tags", "capacity", "app"),
+                )
+            },
+        ),
         ("Hours", {"fields": ("timezone", "schedule_id", "hours")}),
         ("Dates", {"fields": ("dates",)}),
         (
@@ -278,6 +341,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
                 "fields": (
                     "first_name",
                     "last_name",
+                    "image",
                     "meta",
                     "id",
                     "created_at",
@@ -322,6 +386,16 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     def schedule_id(self, resource: Resource) -> str:
         return resource.schedule.name if resource.schedule else ""
 
+    def get_fieldsets(self, request: HttpRequest, obj: Resource | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        may_remove = obj and hasattr(obj, "picture") and self.has_change_permission(request, obj)
+        return fieldsets if may_remove else without_field(fieldsets, "removes_picture")
+
+    @display(description="Picture")
+    def picture_file(self, resource: Resource) -> str:
+        path = picture_paths([resource.pk]).get(resource.pk)
+        return picture_image(path) if path else "none"
+
     @display(description="Tags")
     def shown_tags(self, resource: Resource) -> str:
         return LinesField().shown_value(resource.tags).replace("\n", ", ")
@@ -336,7 +410,13 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     ) -> Resource:
         if is_new:
             return create_resource(app=row.app, given=form.given)[0]
-        return change_resource(row, form.given)
+        with transaction.atomic():
+            resource = change_resource(row, form.given)
+            save_picture(resource, form.cleaned_data)
+        return resource
+
+    def delete_row(self, row: Resource) -> None:
+        delete_resource(row, now=timezone.now())
 
     def created_words(self, row: Resource) -> SafeString:
         return format_html(
@@ -353,6 +433,9 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     """Hours that several resources share."""
 
     app_paths = ("app",)
+    deletion_effect = (
+        "The hours and dates of the schedule are lost. The back office can't undo this."
+    )
     form = ScheduleForm
     add_form = NewScheduleForm
     list_display = ("name", "app", "shown_rules", "created")
@@ -395,6 +478,9 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         if is_new:
             return create_schedule(app=row.app, given=form.given)
         return change_schedule(row, form.given)
+
+    def delete_row(self, row: Schedule) -> None:
+        delete_schedule(row)
 
     def created_words(self, row: Schedule) -> SafeString:
         return format_html("{} was added. Select it on the pages of resources.", row.name)
@@ -468,6 +554,10 @@ class ProjectNotificationInline(EventNotificationInline):
 @admin.register(Project)
 class ProjectAdmin(AppOwnedAdmin[Project]):
     app_paths = ("app",)
+    deletion_effect = (
+        "The booking page of the project disappears, and its address is free for another project."
+        " Past bookings stay. The back office can't undo this."
+    )
     form = ProjectForm
     add_form = NewProjectForm
     list_display = ("name", "kind", "slug", "app", "created", "deleted")
@@ -644,6 +734,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 "Add a payment link: without it, the booking page takes no bookings.",
             )
         return saved
+
+    def delete_row(self, row: Project) -> None:
+        delete_project(row, now=timezone.now())
 
     def save_related(
         self, request: HttpRequest, form: ProjectForm, formsets: Any, change: bool

@@ -296,7 +296,7 @@ def test_accepting_creates_account_and_membership_once(tenant: Tenant) -> None:
     member = accept_invitation(invitation, password="harbour-lights-7", now=timezone.now())
 
     assert (str(member), member.account.check_password("harbour-lights-7")) == (
-        "doc@example.com is viewer of harbour",
+        "doc@example.com is viewer of Harbour",
         True,
     )
     with pytest.raises(NotFound):

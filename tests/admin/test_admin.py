@@ -16,13 +16,14 @@ from tests.queries import Queries
 from tests.world import Tenant
 
 OURS = ("apps_config", "availability", "bookings")
-# History is shown on the page of what it is the history of, a logo on the page of its app, a saved
-# filter above the list of bookings.
+# History is shown on the page of what it is the history of, a logo and a picture on the page of
+# their app and resource, a saved filter above the list of bookings.
+ON_OTHER_PAGES = ("AppLogo", "ResourcePicture", "SavedFilter")
 MODELS = [
     model
     for label in OURS
     for model in apps.get_app_config(label).get_models()
-    if not hasattr(model, "tracked_fields") and model.__name__ not in ("AppLogo", "SavedFilter")
+    if not hasattr(model, "tracked_fields") and model.__name__ not in ON_OTHER_PAGES
 ]
 
 

@@ -120,7 +120,10 @@ def test_the_dialog_leads_to_a_customer_by_keyboard(
     shown = visit(viewer, "/admin/", width=width)
     page = shown.page
 
-    page.wait_for("!!window.Alpine && !!document.querySelector('#search-input-command')")
+    # Alpine has bound its listeners once the dialog has data.
+    page.wait_for(
+        "!!document.querySelector('#search-input-command')?.closest('[x-data]')._x_dataStack"
+    )
     page.evaluate(
         "dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true}))"
     )

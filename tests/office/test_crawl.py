@@ -131,8 +131,9 @@ def faults_of(texts: PageTexts, names: set[str]) -> Iterator[tuple[str, str]]:
             yield "UUID", text[:100]
 
 
-def crawl(client: Client) -> Iterator[tuple[str, PageTexts]]:
-    """Yield (route, texts) of the pages that links lead to, from the first page and all lists."""
+def crawl(client: Client) -> Iterator[tuple[str, str, PageTexts]]:
+    """Yield (route, path, texts) of the pages that links lead to, from the first page and all
+    lists."""
     lists = [
         reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
         for model in admin.site._registry
@@ -152,7 +153,7 @@ def crawl(client: Client) -> Iterator[tuple[str, PageTexts]]:
         if answer.status_code == 200 and is_page:
             texts = PageTexts(answer.content.decode())
             links = texts.links
-            yield route, texts
+            yield route, path, texts
         for link in links:
             to = urljoin(path, link).split("#")[0]
             if to.startswith("/admin/") and to not in seen:
@@ -202,7 +203,7 @@ def test_no_page_shows_what_only_programs_read(clinic: Tenant, enter: Enter, rol
     names = enum_names()
     routes, found = set(), defaultdict(set)
 
-    for route, texts in crawl(enter(clinic, role)):
+    for route, _, texts in crawl(enter(clinic, role)):
         routes.add(route)
         for kind, text in faults_of(texts, names):
             found[kind, route].add(text)

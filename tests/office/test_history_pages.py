@@ -50,14 +50,14 @@ def test_an_apps_history_tells_every_setting(tenant: Tenant, clock: Any) -> None
             "ed@example.com",
             [
                 ("name", tenant.app.name, "New name"),
-                ("settings: from_name", "Old", "New"),
+                ("settings: from name", "Old", "New"),
             ],
         ),
         (
             "changed",
             f"server key {key.prefix}… (Night job)",
             [
-                ("settings: from_name", "–", "Old"),
+                ("settings: from name", "–", "Old"),
                 ("settings: x", "–", "Y: 1"),
             ],
         ),

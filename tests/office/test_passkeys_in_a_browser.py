@@ -105,3 +105,34 @@ def test_a_passkey_is_asked_for_after_the_password(doc: Account, open_page: Any)
     page.wait_for("location.pathname === '/admin/' && !!document.querySelector('#logout-form')")
 
     assert page.complaints == []
+
+
+def remove_passkey(account: Account) -> None:
+    Authenticator.objects.filter(user=account).delete()
+
+
+def deactivate(account: Account) -> None:
+    account.is_active = False
+    account.save()
+
+
+@pytest.mark.parametrize("refuse", [remove_passkey, deactivate])
+def test_a_passkey_that_is_not_accepted(
+    doc: Account, open_page: Any, refuse: Callable[[Account], None]
+) -> None:
+    """The device still has the passkey; the page says what to do."""
+    page, _ = open_page()
+    log_in(page)
+    add_passkey(page)
+    log_out(page)
+    refuse(doc)
+
+    page.click("#passkey_login")
+    page.wait_for("document.body.innerText.includes('This passkey was not accepted')")
+
+    assert page.evaluate("location.pathname") == "/admin/login/"
+    assert page.evaluate("document.body.innerText.match(/This passkey.*/g)") == [
+        "This passkey was not accepted. Log in with your password, or use another passkey."
+    ]
+    assert page.evaluate("!!document.querySelector('#logout-form')") is False
+    assert page.complaints == []

@@ -110,6 +110,38 @@ def test_a_recovery_code_works_once(doc: Account) -> None:
     assert entered == [True, False]
 
 
+@pytest.mark.parametrize(
+    "credential",
+    [
+        "1",
+        "[]",
+        "{}",
+        '{"id": 1}',
+        '{"id": "\\u0000"}',
+        '{"id": "\\ud800", "response": {"userHandle": "\\ud800"}}',
+        '{"id": "YQ", "rawId": "YQ", "type": "public-key", "response": []}',
+    ],
+)
+def test_a_malformed_passkey_is_refused(doc: Account, credential: str) -> None:
+    """A stranger's, and one in place of a code."""
+    stranger, client = Client(), Client()
+    log_in_page = "/admin/account/security/webauthn/login/"
+    stranger.get(log_in_page, headers={"X-Requested-With": "XMLHttpRequest"})
+    TOTP.activate(doc, SECRET)
+    log_in(client)
+
+    answer = stranger.post(log_in_page, {"credential": credential}, follow=True)
+    second = client.post(AUTHENTICATE, {"credential": credential})
+
+    refusal = "This passkey was not accepted. Log in with your password, or use another passkey."
+    assert [str(message) for message in answer.context["messages"]] == [refusal]
+    assert refusal in answer.content.decode()
+    assert second.context["webauthn_form"].errors == {
+        "credential": ["This passkey was not accepted. Use another one, or a code."]
+    }
+    assert (may_enter(stranger), may_enter(client)) == (False, False)
+
+
 def test_an_authenticator_app_is_set_up_with_the_password(doc: Account) -> None:
     client = Client()
     log_in(client)

@@ -11,8 +11,11 @@ import pytest
 from apps_config.models import Account
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Visit, keep, member_of
+from tests.office.conftest import Enter, Visit, keep, member_of
+from tests.office.test_crawl import MIN_ROUTES, clinic, crawl, zebra
 from tests.world import Tenant
+
+__all__ = ["clinic", "zebra"]
 
 BOOKINGS = "/admin/bookings/booking/?tab=upcoming"
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
@@ -67,11 +70,46 @@ def test_names_have_no_icon_words(
         page.wait_for(f"!document.querySelector({LOUD!r})")
         page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').click()")
         page.wait_for("document.querySelector('#logout-form').checkVisibility()")
-        for role, name in names_of(page):
-            if ICON.search(name) or (role in CONTROLS and not name):
-                found.append((path, role, name))
+        found += [(path, *fault) for fault in faults_of_names(page)]
 
     assert found == [], found
+
+
+def faults_of_names(page: Page) -> list[tuple[str, str]]:
+    """(role, name) with an icon's word, or of a control without a name. Addresses in texts are none
+    of these."""
+    return [
+        (role, name)
+        for role, name in names_of(page)
+        if role != "InlineTextBox"  # a line of a text
+        and "://" not in name
+        and (ICON.search(name) or (role in CONTROLS and not name))
+    ]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_is_for_everybody(
+    transactional_db: None, clinic: Tenant, visit: Callable[..., Visit], enter: Enter, width: int
+) -> None:
+    """One page of each view that links lead an owner to: names, axe-core, no sideways scrolling."""
+    client = enter(clinic, "owner")
+    paths = {route: path for route, path, _ in crawl(client)}
+    account = Account.objects.get(email=f"owner@{clinic.app.slug}.example.com")
+    shown, axe = visit(account, "/admin/", width=width), load_axe()
+    shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
+    page, found = shown.page, {}
+    for route, path in paths.items():
+        page.evaluate(f"document.body.id = 'left'; location.assign({path!r})")
+        page.wait_for("document.body?.id !== 'left' && document.readyState === 'complete'")
+        page.wait_for(f"!document.querySelector({LOUD!r})")
+        wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        faults = [*faults_of_names(page), *find_faults(page, axe), *(["wide"] if wide else [])]
+        if faults:
+            found[route, path] = faults
+
+    assert found == {}, found
+    assert len(paths) >= MIN_ROUTES["owner"]
 
 
 def test_menus_of_the_theme_work_by_keyboard(

@@ -27,6 +27,7 @@ addEventListener("DOMContentLoaded", () => {
       const hasContent = element.textContent.trim() || element.querySelector("img, svg");
       if (hasContent && !element.matches(BUTTON) && !element.querySelector(BUTTON)) makeButton(element);
     }
+    document.querySelectorAll("select.select2-hidden-accessible").forEach(nameChoice);
     for (const icon of document.querySelectorAll("a > [title]:only-child")) {
       if (!icon.parentElement.matches(NAMED)) icon.parentElement.setAttribute("aria-label", icon.title);
     }
@@ -37,6 +38,17 @@ addEventListener("DOMContentLoaded", () => {
       }
       if (icon === control) hideText(icon);
       else if (!icon.hasAttribute("aria-hidden")) icon.setAttribute("aria-hidden", "true");
+    }
+  }
+
+  // select2 names its field by the chosen value, which an empty field lacks.
+  function nameChoice(select) {
+    const label = select.labels?.[0]?.textContent.replace("*", "").trim();
+    const box = select.nextElementSibling?.querySelector("[role=combobox]");
+    if (!label || !box || box.getAttribute("aria-label") === label) return;
+    for (const part of [box, ...box.querySelectorAll("[role=textbox]")]) {
+      part.removeAttribute("aria-labelledby");
+      part.setAttribute("aria-label", label);
     }
   }
 
@@ -64,6 +76,19 @@ addEventListener("DOMContentLoaded", () => {
       element.click();
     });
   }
+
+  // The theme focuses the search 20 ms after the shortcut, also if it is not visible yet.
+  function focusSearch(frames) {
+    const field = document.getElementById("search-input-command");
+    if (!field || field === document.activeElement || !frames) return;
+    if (field.checkVisibility()) field.focus();
+    requestAnimationFrame(() => focusSearch(frames - 1));
+  }
+
+  addEventListener("keydown", (event) => {
+    const isShortcut = event.key === "k" && (event.ctrlKey || event.metaKey);
+    if (isShortcut && !event.target.matches?.("input, textarea")) focusSearch(300);
+  });
 
   improve();
   new MutationObserver(improve).observe(document.body, { childList: true, subtree: true });
