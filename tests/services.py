@@ -233,6 +233,17 @@ class PgBouncer(Server):
             config.write(file)
         (self.folder / "users").write_text('"postgres" ""\n')
 
+    def point_to(self, server: PostgreSQL) -> None:
+        """Gives its clients another server, as after a failover."""
+        file = self.folder / "pgbouncer.ini"
+        config = configparser.ConfigParser(interpolation=None)
+        config.read(file)
+        config["databases"]["*"] = f"host=127.0.0.1 port={server.port}"
+        with open(file, "w") as changed:
+            config.write(changed)
+        assert self.process
+        self.process.send_signal(signal.SIGHUP)
+
     @staticmethod
     def program() -> str | None:
         """PGBOUNCER, or the one on the PATH, or Debian's."""

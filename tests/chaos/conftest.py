@@ -25,6 +25,8 @@ OPEN = "SELECT count(*) FROM notifications_delivery WHERE next_at IS NOT NULL"
 SENDING = "SELECT count(*) FROM notifications_delivery WHERE state = 'sending'"
 START = datetime(2031, 1, 6, tzinfo=UTC)
 ADA = {"name": "Ada", "email": "ada@example.com"}
+# What one pool process may have sent without having written it down.
+IN_FLIGHT = 64
 STATES = "SELECT state, count(*) FROM notifications_delivery GROUP BY state"
 
 

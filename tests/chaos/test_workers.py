@@ -9,13 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import icalendar
 import pytest
 
-from tests.chaos.conftest import House, p99, slug, surplus
+from tests.chaos.conftest import IN_FLIGHT, House, p99, slug, surplus
 from tests.external_calendars.servers import Radicale
 from tests.live import Rows
 from tests.sinks import Answer, Call, hook_sink
 
-# What one pool process may have sent without having written it down.
-IN_FLIGHT = 64
 WRITES = """SELECT state, count(*) FROM notifications_delivery WHERE type = 'calendar'
 GROUP BY state"""
 
