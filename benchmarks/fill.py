@@ -87,7 +87,9 @@ def fill_many() -> dict[str, Any]:
         Resource(app=app, name=f"R{number}", timezone="Europe/Berlin")
         for number in range(SIZES[-1] + ALONE)
     )
-    Calendar.objects.bulk_create(Calendar(resource=resource, name="C") for resource in resources)
+    Calendar.objects.bulk_create(
+        Calendar(app=app, resource=resource, name="C") for resource in resources
+    )
     Constraint.objects.bulk_create(
         Constraint(
             resource=resource, position=position, name=name, start=str(params.get("start", "")),

@@ -23,6 +23,7 @@ def measure_slots(stage: Stage, small: dict, many: dict) -> list[Goal]:
     one = {"resources": small["resources"][:1], **WEEKS}
     hundred = {"resources": small["resources"], **WEEKS}
     free = {"project_id": many["projects"]["500"], **WEEKS}
+    three = {"requires": requirements(small["resources"]), **WEEKS}
     packed = {key: value for key, value in hundred.items() if key != "timeslot_increments"}
     times = time_each(
         {
@@ -33,6 +34,7 @@ def measure_slots(stage: Stage, small: dict, many: dict) -> list[Goal]:
                 "POST", "/availability", {**hundred, "mode": "exclusive"}
             ),
             "mutual": lambda: client.call("POST", "/availability", {**hundred, "mode": "mutual"}),
+            "three": lambda: client.call("POST", "/availability", three),
             "packed": lambda: client.call("POST", "/availability", packed),
         }
     )
@@ -43,7 +45,7 @@ def measure_slots(stage: Stage, small: dict, many: dict) -> list[Goal]:
         ("the same, mode mutual", "mutual", None),
         ("the same, without increments", "packed", None),
     )
-    return [
+    goals = [
         Goal(
             f"P19 POST /availability, {name}",
             f"at most {most}x P4" if most else "reported",
@@ -53,6 +55,15 @@ def measure_slots(stage: Stage, small: dict, many: dict) -> list[Goal]:
         )
         for name, run, most in rows
     ]
+    ratio = times["three"] / times["exclusive"]
+    note = f"{milliseconds(times['three'])} against {milliseconds(times['exclusive'])}"
+    name = "P19 POST /availability, 3 requirements over the 100 resources"
+    return [*goals, Goal(name, "at most 4x mode exclusive", ratio, note, ratio <= 4)]
+
+
+def requirements(resources: list[str]) -> list[dict[str, Any]]:
+    """Three requirements, each of a third of the resources."""
+    return [{"name": str(number), "any_of": resources[number::3]} for number in range(3)]
 
 
 def starts() -> Iterator[datetime]:

@@ -1,6 +1,7 @@
 """The recipes of docs/guide.md for opening hours and buffers, executed as they stand there."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -131,6 +132,28 @@ def test_time_between_bookings(kitchen: Kitchen) -> None:
 
     assert free("check_up") == ["09:00-10:50", "12:30-17:00"]
     assert free("treatment") == ["09:00-10:30", "12:30-17:00"]
+
+
+def test_fair_turns(kitchen: Kitchen) -> None:
+    kitchen.cook("fair-turns")
+
+    turns = [visit["resource_id"] for visit in kitchen.names["visits"]]
+    assert Counter(turns) == {kitchen.dentist: 4, kitchen.names["jennifer"]["id"]: 2}
+
+
+def test_half_an_hour_or_an_hour(kitchen: Kitchen) -> None:
+    kitchen.cook("half-an-hour-or-an-hour")
+
+    def slots(name: str) -> list[str]:
+        return [f"{one['start'][11:16]}-{one['end'][11:16]}" for one in kitchen.names[name]]
+
+    assert slots("hours") == ["15:00-16:00", "15:30-16:30", "16:00-17:00"]
+    assert slots("halves") == ["15:00-15:30", "15:30-16:00", "16:00-16:30", "16:30-17:00"]
+    booked = kitchen.names["shortest"]
+    assert (booked["start"], booked["end"]) == (
+        "2026-11-24T15:30:00+00:00",
+        "2026-11-24T16:00:00+00:00",
+    )
 
 
 def test_every_recipe_is_executed() -> None:

@@ -39,7 +39,7 @@ def run_commands(text: str, folder: Path) -> list[str]:
         env=plain_environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -63,7 +63,7 @@ def run_until(wanted: Sequence[str], text: str, folder: Path) -> str:
         text=True,
         start_new_session=True,
     ) as started:
-        end = threading.Timer(60, os.killpg, (started.pid, signal.SIGKILL))
+        end = threading.Timer(300, os.killpg, (started.pid, signal.SIGKILL))
         end.start()
         try:
             printed = ""
