@@ -75,7 +75,8 @@ STEADY = """(() => {{
   }}
   return performance.now() - window.lastPlaceSince >= 40;
 }})()"""
-# The middle of an element. What moves there before the button is pressed is not clicked instead.
+# The middle of an element. What moves there before the button is pressed, or before the button is
+# released, is not clicked instead.
 AIM = """(() => {{
   const found = document.querySelector({selector});
   if (!found) return null;
@@ -84,7 +85,11 @@ AIM = """(() => {{
   const aim = document.elementFromPoint(point.x, point.y);
   window.clickMissed = false;
   const check = (event) => {{
-    if (event.type === "mousedown") window.clickMissed = aim !== null && event.target !== aim;
+    if (aim !== null && event.target !== aim) {{
+      if (event.type === "mousedown" || (event.type === "mouseup" && aim.isConnected)) {{
+        window.clickMissed = true;
+      }}
+    }}
     if (!window.clickMissed) return;
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -228,12 +233,21 @@ class Page:
                 continue
             event = {**point, "button": "left", "clickCount": 1}
             self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
-            missed = self.evaluate("window.clickMissed === true")
             self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
+            missed = self.has_missed()
         for count in range(2, times + 1):
             event["clickCount"] = count
             self.send("Input.dispatchMouseEvent", type="mousePressed", **event)
             self.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
+
+    def has_missed(self) -> bool:
+        """Whether the latest click met another element; never after the page was left."""
+        try:
+            return self.evaluate("window.clickMissed === true")
+        except BrowserError as error:
+            if not any(words in str(error) for words in LEFT):
+                raise
+            return False
 
     def box(self, selector: str) -> dict[str, float]:
         """x, y, width, height of an element on the screen, scrolled to where that can be seen."""

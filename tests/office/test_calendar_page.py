@@ -542,6 +542,27 @@ def test_a_taken_time_is_offered_elsewhere_while_booking(
     )
 
 
+HELD_FETCH = """(() => {
+  const real = window.fetch;
+  const held = new Promise((resolve) => { window.letFetch = resolve; });
+  window.fetch = async (...given) => { await held; return real(...given); };
+})()"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_button_keeps_its_place_while_free_times_load(
+    visit: Open, office: Tenant, ada: Any, editor: Account, width: int
+) -> None:
+    page = open_calendar(visit, editor, ada, width=width).page
+    page.evaluate(HELD_FETCH)
+    page.click("#cal-new")
+    before = page.box("#cal-book [type=submit]")
+    page.evaluate("window.letFetch()")
+    page.wait_for("!!document.querySelector('#cal-book .cal-choices button')")
+
+    assert page.box("#cal-book [type=submit]") == before
+
+
 # --- Zones ----------------------------------------------------------------------------------------
 AUTUMN = "2030-10-27"
 
