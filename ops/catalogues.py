@@ -16,11 +16,15 @@ NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def translation_files() -> Iterator[Path]:
-    """Yield the `django.po` of each translated package and language except English, in order."""
+    """Yield the `django.po` of each translated package and language except English, in order.
+
+    Last comes the back office's English for texts of django-allauth.
+    """
     for package in TRANSLATED_PACKAGES:
         for file in sorted(catalogue_folder(package).glob("*/LC_MESSAGES/django.po")):
             if language_of_file(file) != SOURCE_LANGUAGE:
                 yield file
+    yield from catalogue_folder("office").glob("*/LC_MESSAGES/django.po")
 
 
 def language_of_file(file: Path) -> str:

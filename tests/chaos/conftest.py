@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import pytest
@@ -121,21 +121,15 @@ class House:
         self.service.manage("verify_deliveries")
 
 
-class BookingClients:
-    """Clients that book one hour after another, each of a resource of its own, within the block.
+class ClientThreads:
+    """Threads that call the service within the block, until `ended` is set."""
 
-    codes           of all responses
-    acknowledged    ids of the bookings that a response named
-    """
+    threads: list[threading.Thread]
 
-    def __init__(self, url: str, key: str, resources: Sequence[str]) -> None:
-        self.caller = LiveCaller(url, key)
-        self.codes: list[str] = []
-        self.acknowledged: list[str] = []
+    def __init__(self) -> None:
         self.ended = threading.Event()
-        self.threads = [threading.Thread(target=self.book, args=(one,)) for one in resources]
 
-    def __enter__(self) -> "BookingClients":
+    def __enter__(self) -> Self:
         for thread in self.threads:
             thread.start()
         return self
@@ -144,6 +138,21 @@ class BookingClients:
         self.ended.set()
         for thread in self.threads:
             thread.join()
+
+
+class BookingClients(ClientThreads):
+    """Clients that book one hour after another, each of a resource of its own, within the block.
+
+    codes           of all responses
+    acknowledged    ids of the bookings that a response named
+    """
+
+    def __init__(self, url: str, key: str, resources: Sequence[str]) -> None:
+        super().__init__()
+        self.caller = LiveCaller(url, key)
+        self.codes: list[str] = []
+        self.acknowledged: list[str] = []
+        self.threads = [threading.Thread(target=self.book, args=(one,)) for one in resources]
 
     def book(self, resource_id: str) -> None:
         """A refused request is repeated with its Idempotency-Key."""

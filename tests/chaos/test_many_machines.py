@@ -26,7 +26,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.chaos.conftest import ADA, IN_FLIGHT, House, p99, slug, surplus
+from tests.chaos.conftest import ADA, IN_FLIGHT, ClientThreads, House, p99, slug, surplus
 from tests.live import LiveCaller, Rows
 from tests.services import ROOT, PgBouncer, Replica, Service
 
@@ -95,33 +95,23 @@ class Course(NamedTuple):
 PARTS = ("quiet", "kills and the migration", "kills after the failover")
 
 
-class MixedClients:
+class MixedClients(ClientThreads):
     """Clients that book, search and list, each at one node after the other, within the block.
 
     A request without an answer, or with 503, is repeated with its Idempotency-Key.
     """
 
     def __init__(self, urls: list[str], key: str, rooms: list[str]) -> None:
+        super().__init__()
         self.urls, self.key, self.rooms = urls, key, rooms
         self.requests: list[Request] = []
         self.faults: list[str] = []
         self.acknowledged: set[str] = set()
-        self.ended = threading.Event()
         self.began = time.monotonic()
         jobs = [(self.book, room, number) for room in rooms for number in range(2)]
         self.threads = [threading.Thread(target=job, args=args) for job, *args in jobs]
         self.threads += [threading.Thread(target=self.search) for _ in range(2)]
         self.threads += [threading.Thread(target=self.read_lists)]
-
-    def __enter__(self) -> "MixedClients":
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        for thread in self.threads:
-            thread.join()
 
     def callers(self, first: int = 0) -> Iterator[LiveCaller]:
         nodes = cycle([LiveCaller(url, self.key) for url in self.urls])

@@ -121,6 +121,8 @@ def faults_of(texts: PageTexts, names: set[str]) -> Iterator[tuple[str, str]]:
     for text in texts.texts:
         if JSON_TEXT.search(text):
             yield "JSON", text[:100]
+        if "security key" in text.lower():
+            yield "another word for passkey", text[:100]
         for word in NAME.findall(text):
             if word.rstrip(".") in names:
                 yield "enum", text[:100]

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import allauth
 import pytest
 from babel.messages.catalog import Catalog, Message
 from django.core.management import call_command
@@ -109,14 +110,14 @@ def test_each_compiled_translation_is_that_of_its_source() -> None:
     """If this fails: `manage.py compile_languages`."""
     expected = {file.with_suffix(".mo"): compile_catalogue(file) for file in translation_files()}
 
-    folders = [catalogue_folder(package) for package in TRANSLATED_PACKAGES]
+    folders = [catalogue_folder(package) for package in (*TRANSLATED_PACKAGES, "office")]
     found = {file: file.read_bytes() for folder in folders for file in folder.rglob("*.mo")}
     assert sorted(found) == sorted(expected)
     assert [str(file) for file in found if found[file] != expected[file]] == []
 
 
 def test_each_language_is_in_every_package() -> None:
-    files = [*translation_files()]
+    files = [file for file in translation_files() if language_of_file(file) != "en"]
 
     packages: dict[str, list[str]] = {}
     for file in files:
@@ -124,6 +125,15 @@ def test_each_language_is_in_every_package() -> None:
         packages.setdefault(language_of_file(file).replace("_", "-"), []).append(package)
     assert packages == {language: [*TRANSLATED_PACKAGES] for language in packages}
     assert shipped_languages() == ["en", *sorted(packages)]
+
+
+def test_the_office_names_texts_that_allauth_has() -> None:
+    """If this fails after an upgrade: allauth has other texts now."""
+    english = read_catalogue(catalogue_folder("office") / "en" / "LC_MESSAGES" / "django.po")
+    german = Path(allauth.__file__).parent / "locale" / "de" / "LC_MESSAGES" / "django.po"
+    known = {sentence.id for sentence in read_catalogue(german)}
+
+    assert [sentence.id for sentence in english if sentence.id not in known] == []
 
 
 # --- The checks and the command -------------------------------------------------------------------
