@@ -1,7 +1,6 @@
 """Change the tenant: apps, their notifications, keys and members."""
 
 import hashlib
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +19,8 @@ from apps_config.models import (
     make_key,
 )
 from common.api.merge_patch import merge_free, merge_keys
-from common.errors import AlreadyExists, Invalid, NotFound, Refusal
+from common.errors import AlreadyExists, NotFound, Refusal
+from common.images import SmallImage
 from common.updated_since import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
@@ -66,34 +66,14 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
     return app
 
 
-MAX_IMAGE = 50_000  # bytes: logos and pictures are part of a page's first load
-# First bytes of a file -> its type. No SVG, which can contain scripts.
-IMAGE_TYPES = {
-    rb"\x89PNG\r\n\x1a\n": "image/png",
-    rb"\xff\xd8\xff": "image/jpeg",
-    rb"RIFF....WEBP": "image/webp",
-}
-
-
-def image_type(content: bytes, *, path: str) -> str:
-    """Return the media type of a PNG, JPEG or WebP image. Raises Invalid at `path`."""
-    if len(content) > MAX_IMAGE:
-        raise Invalid.at(path, f"Must be at most {MAX_IMAGE // 1000} kB.")
-    for pattern, kind in IMAGE_TYPES.items():
-        if re.match(pattern, content, re.DOTALL):
-            return kind
-    raise Invalid.at(path, "Must be a PNG, JPEG or WebP image.")
-
-
-def store_logo(app: App, content: bytes | None) -> App:
-    """Replace the app's logo; None removes it. Raises Invalid."""
-    kind = image_type(content, path="logo") if content else ""
+def store_logo(app: App, logo: SmallImage | None) -> App:
+    """Replace the app's logo; None removes it."""
     with transaction.atomic():
         app = App.objects.select_for_update(no_key=True).get(id=app.id)
         app.settings = {key: value for key, value in app.settings.items() if key != "logo"}
-        if content:
-            digest = hashlib.sha256(content).hexdigest()
-            values = {"content": content, "type": kind, "digest": digest}
+        if logo:
+            digest = hashlib.sha256(logo.content).hexdigest()
+            values = {**logo._asdict(), "digest": digest}
             AppLogo.objects.update_or_create(app=app, defaults=values)
             app.settings["logo"] = digest
         else:

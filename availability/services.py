@@ -15,7 +15,6 @@ from django.utils.text import slugify
 from apps_config.history import record_history
 from apps_config.models import App, Credential
 from apps_config.services import (
-    image_type,
     issue_key,
     replace_notifications,
     revoke_key,
@@ -47,6 +46,7 @@ from availability.requirements import derive_resources, derive_resources_by_tag,
 from availability.search_queries import TimeSpan, fetch_busy_events
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
+from common.images import SmallImage
 from common.instants import to_datetime
 from common.updated_since import transaction_start
 
@@ -226,16 +226,12 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
             revoke_key(credential)
 
 
-def store_picture(resource: Resource, content: bytes | None) -> None:
-    """Replace the resource's picture; None removes it. Raises Invalid."""
-    if not content:
+def store_picture(resource: Resource, picture: SmallImage | None) -> None:
+    """Replace the resource's picture; None removes it."""
+    if picture is None:
         ResourcePicture.objects.filter(resource=resource).delete()
         return
-    values = {
-        "content": content,
-        "type": image_type(content, path="picture"),
-        "digest": hashlib.sha256(content).hexdigest(),
-    }
+    values = {**picture._asdict(), "digest": hashlib.sha256(picture.content).hexdigest()}
     ResourcePicture.objects.update_or_create(resource=resource, defaults=values)
 
 

@@ -36,6 +36,7 @@ from apps_config.services import change_app, create_app, issue_key, store_logo
 from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.branding import branding_of
 from common.api.fields import OneLineField
+from common.images import small_logo
 from common.zone_names import current_zone_name, current_zones
 from office.access.members import ROLE_WORDS, file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
@@ -248,7 +249,9 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails.")
     privacy_url = text_field("Privacy notice", "A link at the bottom of pages and e-mails.")
-    logo_file = ImageFileField(label="Logo", help_text=f"{IMAGE_HINT} On pages and in e-mails.")
+    logo_file = ImageFileField(
+        shrink=small_logo, label="Logo", help_text=f"{IMAGE_HINT} On pages and in e-mails."
+    )
     removes_logo = forms.BooleanField(
         label="Remove the logo", required=False, widget=UnfoldBooleanSwitchWidget
     )
@@ -386,8 +389,8 @@ def check_value(field: serializers.Field, value: Any) -> Any:
 
 def save_logo(app: App, given: Mapping[str, Any]) -> App:
     """Store the logo that was chosen, or remove it."""
-    if content := given.get("logo_file"):
-        return store_logo(app, content)
+    if logo := given.get("logo_file"):
+        return store_logo(app, logo)
     return store_logo(app, None) if given.get("removes_logo") else app
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, cast
@@ -16,9 +16,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from apps_config.services import MAX_IMAGE, image_type
 from common.durations import DurationError, parse_duration
 from common.errors import Invalid
+from common.images import MAX_FILE, SmallImage
 from common.instants import ZONES, find_zone
 from common.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
@@ -26,7 +26,7 @@ from office.base.api_forms import JsonField, ShownField
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
 ELAPSED = ("minutes", "hours", "days")
-IMAGE_HINT = f"PNG, JPEG or WebP, at most {MAX_IMAGE // 1000} kB."
+IMAGE_HINT = f"PNG, JPEG or WebP, at most {MAX_FILE // 1_000_000} MB; it is made small."
 
 
 class TemplateWidget(forms.Widget):
@@ -39,23 +39,22 @@ class TemplateWidget(forms.Widget):
 
 
 class ImageFileField(forms.FileField):
-    """An optional file; its value is the content of a PNG, JPEG or WebP image, or None."""
+    """An optional image file; its value is what `shrink` makes of it, or None."""
 
     widget = UnfoldAdminFileFieldWidget
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, shrink: Callable[..., SmallImage], **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
+        self.shrink = shrink
 
     def to_python(self, data: Any) -> Any:
         file = super().to_python(data)
         if file is None:
             return None
-        content = file.read(MAX_IMAGE + 1)
         try:
-            image_type(content, path="file")
+            return self.shrink(file.read(MAX_FILE + 1), path="file")
         except Invalid as error:
             raise forms.ValidationError(error.fields["errors"]["file"]) from error
-        return content
 
 
 class DurationWidget(TemplateWidget):

@@ -24,6 +24,7 @@ from availability.serializers.resources import (
 from availability.services import store_picture
 from booking_pages.pictures import picture_paths
 from common.errors import Invalid
+from common.images import square_picture
 from office.base.api_forms import ApiForm, choice_field
 from office.base.form_fields import IMAGE_HINT, ImageFileField, LinesField, ZoneField, json_field
 from office.base.rule_rows import DATE_KINDS
@@ -94,6 +95,7 @@ class ResourceForm(OpeningHoursForm):
         label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
     )
     picture_file = ImageFileField(
+        shrink=square_picture,
         label="Picture",
         help_text=f"{IMAGE_HINT} Customers who choose a person see it. Default: initials.",
     )
@@ -192,8 +194,8 @@ def picture_image(path: str) -> SafeString:
 
 def save_picture(resource: Resource, given: Mapping[str, Any]) -> None:
     """Store the picture that was chosen, or remove it."""
-    if content := given.get("picture_file"):
-        store_picture(resource, content)
+    if picture := given.get("picture_file"):
+        store_picture(resource, picture)
     elif given.get("removes_picture"):
         store_picture(resource, None)
 

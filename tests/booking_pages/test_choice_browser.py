@@ -33,8 +33,10 @@ STORE_PICTURE = f"""
 import base64
 from availability.models import Resource
 from availability.services import store_picture
+from common.images import square_picture
 resource = Resource.objects.get(id="{{resource_id}}")
-store_picture(resource, base64.b64decode("{PORTRAIT}"))
+picture = square_picture(base64.b64decode("{PORTRAIT}"), path="picture")
+store_picture(resource, picture)
 """
 
 
@@ -59,7 +61,7 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     page = shop.open(browser, width)
 
     check_access(page, axe, width)
-    page.wait_for("document.querySelector('.people li:nth-child(3) img').naturalWidth === 68")
+    page.wait_for("document.querySelector('.people li:nth-child(3) img').naturalWidth === 136")
     assert page.texts(".people li .initials") == ["", "AB"]
     page.click(".people li:nth-child(3) a")
     page.wait_for(f"location.search.includes('{second['id']}') && {IS_READY}")
