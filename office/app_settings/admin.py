@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.options import InlineModelAdmin
 from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from rest_framework import serializers
@@ -44,7 +44,7 @@ from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField
 from office.base.labels import language_names
-from office.base.model_admin import HistoryAdmin, ServiceBackedAdmin, without_field
+from office.base.model_admin import FormPartsAdmin, HistoryAdmin, ServiceBackedAdmin, without_field
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
@@ -185,7 +185,8 @@ class AppForm(CheckedForm, forms.ModelForm):
 
     send_emails = forms.BooleanField(
         label="Send booking e-mails and reminders",
-        help_text="To customers and owners, about every booking of the app.",
+        help_text="To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
+        " are still called.",
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
@@ -413,7 +414,7 @@ def shown_setting(name: str) -> Callable[..., str]:
 
 
 @admin.register(App)
-class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
+class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], ArchivingAdmin):
     """Apps. Mode is fixed: keys carry it."""
 
     app_paths = ("pk",)
@@ -430,11 +431,11 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
     change_form_outer_before_template = "office/app_links.html"
     change_form_outer_after_template = "office/branding_preview.html"
     fieldsets = (
-        (None, {"fields": ("name", "slug", "mode")}),
+        ("App", {"fields": ("name", "slug", "mode")}),
         ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
-        ("Addresses", {"fields": ("callback", "redirect_urls")}),
         ("Branding", {"fields": (*BRANDING, "logo_file", "removes_logo")}),
         ("Time and language", {"fields": ("default_timezone", "language")}),
+        ("Your own client", {"fields": ("callback", "redirect_urls")}),
         (
             "Booking on the web",
             {"fields": (*FLAGS, "public_challenge", "blocked_customers", *PUBLIC_LIMITS)},
@@ -452,7 +453,14 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
     add_fieldsets = (
         *fieldsets[:1],
         ("Team and key", {"fields": ("invited_email", "invited_role", "wants_key")}),
-        *fieldsets[1:3],
+        *(given for given in fieldsets if given[0] in ("E-mails", "Your own client")),
+    )
+
+    parts = (
+        *(("App", None), ("E-mails", None), ("Reminders", AppReminderInline)),
+        *(("Branding", None), ("Time and language", None), ("Booking on the web", None)),
+        *(("External calendars", None), ("Your own client", None), ("Deliveries", None)),
+        ("Advanced", None),
     )
 
     class Media:
@@ -528,6 +536,10 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], ArchivingAdmin):
             secret=text,
             back=self.url_of(obj),
         )
+
+    def response_post_save_change(self, request: HttpRequest, obj: App) -> HttpResponseRedirect:
+        """Stay on the page: members of one app open it as their settings."""
+        return HttpResponseRedirect(self.url_of(obj))
 
     def get_prepopulated_fields(
         self, request: HttpRequest, obj: App | None = None

@@ -1,7 +1,7 @@
 """Base classes of the back office's admin pages: tenants and permissions."""
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
@@ -20,7 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
-from django.utils.text import capfirst
+from django.utils.text import capfirst, slugify
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
@@ -324,6 +324,38 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
         saved = self.save_row(request, obj, form, is_new=not change)
         obj.__dict__.update(saved.__dict__)
+
+
+class FormPartsAdmin(OfficeAdmin[Row]):
+    """A long form in parts, with links to them.
+
+    parts   (heading, inline or None): with the fieldset of this name and the rows of the inline
+    """
+
+    change_form_template = "office/parts_form.html"
+    parts: ClassVar[tuple[tuple[str, "type[PageScopedInline] | None"], ...]]
+    # The part with a preview of the rules (office/static/office/rules.js).
+    preview_part: ClassVar[str] = ""
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if context.get("original"):
+            context["parts"] = list(self._parts(context))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _parts(self, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield each part of the page with its fieldset and its rows."""
+        fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
+        rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
+        for title, inline in self.parts:
+            yield {
+                "title": title,
+                "id": f"part-{slugify(title)}",
+                "fieldset": fieldsets.get(title),
+                "rows": rows.get(inline) if inline else None,
+                "has_preview": title == self.preview_part,
+            }
 
 
 class AppChoiceAdmin(OfficeAdmin[Row]):

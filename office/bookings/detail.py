@@ -2,10 +2,11 @@
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
@@ -20,6 +21,7 @@ from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
 from notifications.mail.permitted_recipients import Recipients
 from office.base.labels import ACTION_WORDS, GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
+from office.base.local_time import parse_moment
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
@@ -43,6 +45,7 @@ BUTTONS = {
     "cancel_by_customer": "danger",
     "cancel_by_owner": "danger",
 }
+MOVE_FIELDS = ("start", "end", "resource_id")
 # The values sent; an empty one clears the outcome.
 OUTCOME_BUTTONS = (("attended", "Attended"), ("no_show", "No show"), ("", "Clear"))
 
@@ -74,6 +77,8 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             when = days_words(*event.dates, place)
         else:
             when = span_words(event.start, event.end, place)
+        # What a refused form had, so that nothing has to be entered again.
+        kept = {name: request.GET.get(name, "") for name in MOVE_FIELDS}
         may_move = may_act and not booking.completed and booking.owner_booking_id is None
         actions = GRAPHS[booking.graph].actions(booking.state) if may_act else ()
         seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
@@ -120,8 +125,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             outcome=state_words(booking.outcome or ""),
             outcomes=_outcome_buttons(booking) if may_act else [],
             zone=place,
-            start_value=_field_value(event.start, place),
-            end_value=_field_value(event.end, place),
+            start_value=kept["start"] or _field_value(event.start, place),
+            end_value=kept["end"] or _field_value(event.end, place),
+            resource_value=kept["resource_id"] or str(booking.resource_id),
             media=self.media,
         )
 
@@ -207,13 +213,13 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         place = first_known_zone(booking.resource.timezone)
         # One of the offered times, or the fields' values.
         chosen = request.POST.get("alternative", "").split("/")
-        fields = [request.POST.get(key, "") for key in ("start", "end", "resource_id")]
+        fields = [request.POST.get(name, "").strip() for name in MOVE_FIELDS]
         texts = chosen if chosen[1:] else fields
         try:
             start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
                 messages.error(request, "The end must be after the start.")
-                return self.redirect_to_row(booking)
+                return self._repeat_move(booking, fields)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
                 app=booking.app,
@@ -227,11 +233,17 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             )
             other = f", with {calendar.resource.name}" if calendar else ""
             messages.success(request, f"Rescheduled to {span_words(start, end, place)}{other}.")
+            return self.redirect_to_row(booking)
         except ValueError as error:
             messages.error(request, f"Invalid time: {error}")
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
-        return self.redirect_to_row(booking)
+        return self._repeat_move(booking, fields)
+
+    def _repeat_move(self, booking: Booking, fields: list[str]) -> HttpResponse:
+        """Return to the form with the values that were refused."""
+        kept = {name: text[:64] for name, text in zip(MOVE_FIELDS, fields, strict=True) if text}
+        return HttpResponseRedirect(f"{self.url_of(booking)}?{urlencode(kept)}#move")
 
     def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return read_free_times(request, self.find_to_change(request, object_id))
@@ -239,11 +251,15 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
 
 @json_view("GET")
 def read_free_times(request: HttpRequest, booking: Booking) -> dict[str, Any]:
-    """?resource_id: returns `times` to move the booking to, as the form sends them and in words."""
+    """?resource_id&start: returns `times` to move the booking to, as the form sends them and in
+    words, from the day of `start` on (a local time of the resource; default: the booking's).
+    """
     resource_id = request.GET.get("resource_id", "")
     calendar = find_other_calendar(booking, resource_id)
     place = first_known_zone(booking.resource.timezone)
-    spans = find_free_times(booking, calendar, now=timezone.now())
+    now, text = timezone.now(), request.GET.get("start", "")
+    start = parse_moment("start", text, place) if text else booking.event.start
+    spans = find_free_times(booking, calendar, start=start, now=now)
     return {
         "times": [
             {

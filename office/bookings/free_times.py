@@ -52,15 +52,16 @@ def resources_to_move_to(booking: Booking) -> list[Resource]:
 
 
 def find_free_times(
-    booking: Booking, calendar: Calendar | None, *, now: datetime
+    booking: Booking, calendar: Calendar | None, *, start: datetime, now: datetime
 ) -> list[tuple[datetime, datetime]]:
-    """Return the next free spans of the booking's length from its day on, in `calendar` or its own.
+    """Return the next free spans of the booking's length from the day of `start` on.
 
-    The booking itself counts as busy: its present time is not offered.
+    They are in `calendar`, or in the booking's own. The booking itself counts as busy: its present
+    time is not offered.
     """
     event, target = booking.event, target_of(booking, now, calendar)
     zone = booking.resource.timezone
-    start = max(local_midnight(local_date(event.start, zone), zone), now)
+    start = max(local_midnight(local_date(start, zone), zone), now)
     time_request = target.time_request(
         start,
         start + (event.end - event.start),

@@ -50,7 +50,7 @@ from office.base.permissions import (
     visible_resources,
 )
 from office.base.scope import scope_of
-from office.bookings.free_times import find_other_calendar, find_times_to_book
+from office.bookings.free_times import MAX_RESOURCES, find_other_calendar, find_times_to_book
 from office.bookings.tabs import CALLED_OFF
 from office.calendar.feed import MAX_DAYS, CalendarRange, read_calendar_data
 
@@ -88,6 +88,7 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         wanted=wanted,
         apps=scope_of(request).apps()[:200],
         app=app,
+        bookable=_bookable_resources(request, app, chosen),
         projects=_projects_of(app),
         graphs=BOOKABLE_GRAPHS,
         may_make=_may(request, app, MAKE),
@@ -181,6 +182,16 @@ def _chosen_app(request: HttpRequest, chosen: list[Resource]) -> App | None:
     if app is None and "app" in request.GET:
         raise Http404
     return app
+
+
+def _bookable_resources(
+    request: HttpRequest, app: App | None, chosen: list[Resource]
+) -> list[Resource]:
+    """Return the resources for the dialog: the shown ones, then the app's others by name."""
+    if not _may(request, app, MAKE):
+        return []
+    others = visible_resources(request).filter(app=app).exclude(id__in=[row.id for row in chosen])
+    return [*chosen, *others.order_by("name", "id")[:MAX_RESOURCES]]
 
 
 def _projects_of(app: App | None) -> list[Project]:

@@ -1,7 +1,7 @@
 """Admins of resources, projects, events, holds and rules."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -17,7 +17,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import slugify
 from unfold.decorators import action, display
 
 from apps_config.models import App, Membership
@@ -67,10 +66,10 @@ from office.base.model_admin import (
     ChoiceFilter,
     DaysFilter,
     DeletedFilter,
+    FormPartsAdmin,
     HistoryAdmin,
     OfficeAdmin,
     OfficeInline,
-    PageScopedInline,
     ReadOnlyAdmin,
     ScopedChoiceFilter,
     ServiceBackedAdmin,
@@ -158,21 +157,18 @@ def only_app(request: HttpRequest) -> App | None:
     return apps[0] if len(apps) == 1 else None
 
 
-class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row]):
+class AppOwnedAdmin(
+    ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
+):
     """Rows with a fixed app, chosen among the apps that the account may edit.
 
-    A new row has a short form (`add_form`). `parts`: the headings of the page, each with its
-    fieldset or inline of this name.
+    A new row has a short form (`add_form`).
     """
 
     fixed_fields = ("app",)
-    change_form_template = "office/parts_form.html"
     # What the deletion of a row changes, for its confirmation.
     deletion_effect: ClassVar[str]
     add_form: ClassVar[type[ApiForm]]
-    parts: ClassVar[tuple[tuple[str, type[PageScopedInline] | None], ...]]
-    # The part with a preview of the rules (office/static/office/rules.js).
-    preview_part: ClassVar[str] = ""
 
     class Media:
         css = {"all": ("office/forms.css", "office/time.css")}
@@ -214,26 +210,6 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[R
 
     def get_inlines(self, request: HttpRequest, obj: Row | None) -> Any:
         return self.inlines if obj else ()
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        if context.get("original"):
-            context["parts"] = list(self._parts(context))
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    def _parts(self, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield each part of the page with its fieldset and its rows."""
-        fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
-        rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
-        for title, inline in self.parts:
-            yield {
-                "title": title,
-                "id": f"part-{slugify(title)}",
-                "fieldset": fieldsets.get(title),
-                "rows": rows.get(inline) if inline else None,
-                "has_preview": title == self.preview_part,
-            }
 
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None

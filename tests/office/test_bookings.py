@@ -1,9 +1,10 @@
-"""Bookings in the back office: found, read, led on, moved, exported."""
+"""Bookings in the back office: search, page, actions, reschedule, export."""
 
 import csv
 import io
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.test import Client
@@ -38,7 +39,8 @@ def page_of(booking: Any, name: str = "change") -> str:
 def say(client: Client, booking: Any, name: str, **given: str) -> str:
     """The page after a form of the booking's was sent, its tags left out."""
     answer = client.post(page_of(booking, name), given, follow=True)
-    assert answer.redirect_chain == [(page_of(booking), 302)]
+    [(address, status)] = answer.redirect_chain
+    assert (urlsplit(address).path, status) == (page_of(booking), 302)
     return answer.content.decode()
 
 
@@ -302,6 +304,48 @@ def test_a_move_to_no_time_is_refused(
 
     assert words in shown
     assert [step[0] for step in steps(booking)] == ["confirm"]
+
+
+def test_a_refused_move_keeps_what_was_entered(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    bob = tenant.make_resource("Bob", timezone="Europe/Berlin")
+    booking, _ = book(tenant, ada), book(tenant, bob, 14)
+    client = enter(tenant)
+    given = {"start": f"{DAY}T14:00", "end": f"{DAY}T14:30", "resource_id": bob["id"]}
+
+    taken = say(client, booking, "move", **given)
+    backwards = say(client, booking, "move", **given | {"end": f"{DAY}T13:00"})
+    fresh = client.get(page_of(booking)).content.decode()
+
+    def fields(page: str) -> list[str]:
+        chosen = re.search(r'<option value="([^"]*)" selected', page)
+        times = re.findall(r'type="datetime-local" value="([^"]*)"', page)
+        return [*times, chosen[1] if chosen else ""]
+
+    assert fields(taken) == list(given.values())
+    assert fields(backwards) == [given["start"], f"{DAY}T13:00", bob["id"]]
+    assert fields(fresh) == [f"{DAY}T09:00", f"{DAY}T09:30", ada["id"]]
+
+
+def test_a_move_sends_its_message(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    given = {"start": f"{DAY}T14:00", "end": f"{DAY}T14:30", "message": "We close early."}
+
+    say(enter(tenant), booking, "move", **given)
+
+    assert steps(booking)[-1][-1] == "We close early."
+
+
+def test_free_times_begin_on_the_chosen_day(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking, client = book(tenant, ada), enter(tenant)
+
+    def first(start: str) -> Any:
+        return client.get(page_of(booking, "free_times"), {"start": start})
+
+    later = first("2030-03-07T09:00").json()["data"]["times"][0]
+    wrong = [first(text).status_code for text in ("tomorrow", "\0", "9" * 400)]
+
+    assert later["text"] == "Thursday, 7 March 2030, 00:00 – 00:30 (Europe/Berlin)"
+    assert wrong == [422, 422, 422]
 
 
 def delivery_page(delivery: Delivery, name: str = "change") -> str:

@@ -100,6 +100,22 @@ def test_an_outcome_is_noted_with_one_click(
     assert Booking.objects.get(id=begun.id).outcome == "no_show"
 
 
+def test_another_start_moves_the_end_and_the_free_times(
+    visit: Callable[..., Visit], day: Any, editor: Account
+) -> None:
+    page = visit(editor, f"/admin/bookings/booking/{day['id']}/change/").page
+    chips = "[...document.querySelectorAll('#free-times button')].map(one => one.innerText)"
+
+    page.evaluate(
+        "document.getElementById('start').value = '2030-03-31T23:45';"
+        "document.getElementById('start').dispatchEvent(new Event('change'))"
+    )
+    page.wait_for(f"{chips}.length === 12")
+
+    assert page.evaluate("document.getElementById('end').value") == "2030-04-01T00:15"
+    assert page.evaluate(f"{chips}[0]") == "Sunday, 31 March 2030, 00:00 – 00:30 (UTC)"
+
+
 def test_a_form_is_sent_by_keyboard_alone(
     visit: Callable[..., Visit], day: Any, editor: Account
 ) -> None:

@@ -443,6 +443,24 @@ def test_a_drag_over_free_time_books(
     assert page.texts("#cal-said") == ["Booked: Tue 8 Jan 2030, 10:00 to 11:00. Open"]
 
 
+def test_a_resource_that_is_not_shown_is_booked(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    bob = office.make_resource("Bob", timezone="Europe/Berlin")
+    Tenant("other").make_resource("Eve")
+    page = open_calendar(visit, editor, ada).page
+
+    page.click("#cal-new")
+    names = page.texts("#cal-book [name=resource_id] option")
+    wanted = {"start": "2030-01-08T10:00", "end": "2030-01-08T11:00"}
+    fill(page, resource_id=bob["id"], name="Doc", email="doc@example.com", **wanted)
+    page.click("#cal-book [type=submit]")
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    assert names == ["Ada", "Bob"]
+    assert Booking.objects.get().resource.name == "Bob"
+
+
 def test_a_new_booking_shows_free_times(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:

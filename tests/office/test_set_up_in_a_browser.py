@@ -225,8 +225,7 @@ def test_a_reminder_is_read_back_while_it_is_written(
     set_value(page, "[name=event_notifications-0-url]", "https://example.com/x")
     second = page.texts(sentence)
     after = [hidden(name) for name in ("recipient", "subject", "url", "method")]
-    page.evaluate("document.querySelector('[name=_save]').click()")
-    page.wait_for("location.pathname === '/admin/apps_config/app/'")
+    submit(page, "[name=_save]")
 
     assert first == ["1 hour before the start, e-mail “See you” to the customer"]
     assert second == ["2 hours before the start, POST to https://example.com/x"]
@@ -259,8 +258,7 @@ def test_a_reminder_is_added(
     }.items():
         set_value(page, f"[name=event_notifications-0-{name}]", value)
     words = page.texts(".form-group:not(.empty-form) h3 strong")
-    page.evaluate("document.querySelector('[name=_save]').click()")
-    page.wait_for("location.pathname === '/admin/apps_config/app/'")
+    submit(page, "[name=_save]")
 
     assert words == ["at the start, e-mail to the owner"]
     assert [str(notification) for notification in office.app.event_notifications.all()] == words

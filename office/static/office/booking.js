@@ -1,12 +1,15 @@
-// A booking's page: the free times of the chosen resource, each a button that moves the booking.
+// A booking's page: the free times of the chosen resource from the chosen day on, each a button that
+// moves the booking. Another start moves the end, so that the length stays.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("office-move");
   const place = document.getElementById("free-times");
   if (!form || !place) return;
   const resource = form.elements.resource_id;
+  const { start, end } = form.elements;
   const show = form.querySelector("[data-show-times]");
   let latest = 0;
+  let length = lengthNow();
 
   async function load() {
     const number = ++latest;
@@ -14,11 +17,11 @@ addEventListener("DOMContentLoaded", () => {
     words.textContent = "Looking for free times…";
     place.replaceChildren(words);
     try {
-      const query = new URLSearchParams({ resource_id: resource?.value ?? "" });
+      const query = new URLSearchParams({ resource_id: resource?.value ?? "", start: start.value });
       const response = await fetch(`${form.dataset.times}?${query}`);
       const { times } = (await response.json()).data;
       if (number !== latest) return;
-      words.textContent = times.length ? "Free times. Choose one to reschedule:" : "No free times in the next two weeks.";
+      words.textContent = times.length ? "Free times. Press one to reschedule at once:" : "No free times in the next two weeks.";
       place.append(...times.map(makeButton));
     } catch {
       if (number === latest) words.textContent = "Free times are unavailable.";
@@ -34,6 +37,19 @@ addEventListener("DOMContentLoaded", () => {
     return button;
   }
 
+  // Readings of a wall clock, counted as though the clock were UTC.
+  function lengthNow() {
+    return Date.parse(`${end.value}Z`) - Date.parse(`${start.value}Z`);
+  }
+
+  function moveEnd() {
+    const moment = Date.parse(`${start.value}Z`) + length;
+    if (length > 0 && moment) end.value = new Date(moment).toISOString().slice(0, 16);
+    if (start.value) load();
+  }
+
+  start.addEventListener("change", moveEnd);
+  end.addEventListener("change", () => { length = lengthNow(); });
   show.hidden = false;
   show.addEventListener("click", load);
   resource?.addEventListener("change", load);
