@@ -510,7 +510,8 @@ def fill(page: Any, **values: str) -> None:
     """Fields of the dialog, as though they had been typed."""
     page.evaluate(
         "((values) => { const fields = document.querySelector('#cal-book form').elements;"
-        " for (const [name, value] of Object.entries(values)) fields[name].value = value; })"
+        " for (const [name, value] of Object.entries(values)) { fields[name].value = value;"
+        " fields[name].dispatchEvent(new Event('input', {bubbles: true})); } })"
         f"({json.dumps(values)})"
     )
 

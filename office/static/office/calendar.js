@@ -428,7 +428,7 @@ addEventListener("DOMContentLoaded", () => {
   for (const name of ["resource_id", "through", "start", "end", "anyway"]) {
     form.elements[name].addEventListener("change", () => showFreeTimes(name === "through"));
   }
-  for (const name of ["start", "end"]) {
+  for (const name of ["resource_id", "start", "end"]) {
     form.elements[name].addEventListener("input", () => { exact = null; });
   }
 
