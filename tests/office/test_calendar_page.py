@@ -452,7 +452,7 @@ def test_a_resource_that_is_not_shown_is_booked(
 
     page.click("#cal-new")
     names = page.texts("#cal-book [name=resource_id] option")
-    wanted = {"start": "2030-01-08T10:00", "end": "2030-01-08T11:00"}
+    wanted = {"start": "2030-01-08T10:00", "end": "2030-01-08T11:00", "what": "Visit"}
     fill(page, resource_id=bob["id"], name="Doc", email="doc@example.com", **wanted)
     page.click("#cal-book [type=submit]")
     page.wait_for("!document.querySelector('#cal-said').hidden")
