@@ -127,9 +127,13 @@ def state_words(state: str) -> str:
 
 def booking_words(booking: Booking) -> str:
     """Return `Marty McFly – Haircut, Mon 23 Nov 2026, 09:00 CET`. Reads event and customers."""
+    return f"{with_customers(booking, booking.event.what)}, {moment_words(booking.event.start)}"
+
+
+def with_customers(booking: Booking, what: str) -> str:
+    """Return `Marty McFly – Haircut`. Reads the customers."""
     who = ", ".join(customer.name for customer in booking.customers.all() if customer.name)
-    what, when = booking.event.what, moment_words(booking.event.start)
-    return f"{who} – {what}, {when}" if who else f"{what}, {when}"
+    return f"{who} – {what}" if who else what
 
 
 def delivery_words(delivery: Delivery) -> str:

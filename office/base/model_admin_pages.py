@@ -18,6 +18,7 @@ Row = TypeVar("Row", bound=Model)
 ExtraPage = tuple[str, Callable[..., HttpResponseBase], str]
 
 CONFIRMED = "confirmed"
+BACK = "back"
 # The fields that Django's list sends with an action.
 ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
@@ -92,12 +93,13 @@ class ModelPages(ModelAdmin, Generic[Row]):
         button_style: str = "danger",
         lines: Sequence[str] = (),
         repeated: Sequence[str] = (),
+        goes_back_to_form: bool = False,
     ) -> TemplateResponse:
         """Render a confirmation page; its button POSTs to the same URL.
 
         `row`: None if it is about several rows. `back`: the URL of No; default: the row's page.
         `lines`: what will happen. `repeated`: the fields of this request's form to send again with
-        CONFIRMED.
+        CONFIRMED. `goes_back_to_form`: No sends these fields with BACK instead.
         """
         fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
         return self.show_page(
@@ -111,6 +113,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
             button=button,
             button_style=button_style,
             back=back or (self.url_of(row) if row else self.list_url()),
+            back_name=BACK if goes_back_to_form else "",
         )
 
     def show_secret(

@@ -376,14 +376,24 @@ def _local_time_text(day: date, minutes: int) -> str:
 
 # --- Words ----------------------------------------------------------------------------------------
 def rule_text(rule: Mapping[str, Any]) -> str:
-    """Return `Special hours on: 24 Dec 2026, 09:00-12:00`, `Closed Sat–Sun` of a constraint."""
+    """Return `Special hours on: 24 Dec 2026, 09:00-12:00`, `Open Tuesday 08:00-12:00`,
+    `Closed Sat–Sun` of a constraint.
+    """
     row = row_of_rule(rule)
     kind = KINDS[row["kind"]]
+    if row["kind"] in WEEKLY_KINDS and kind.columns:
+        return _weekly_text(row, kind)
     texts = [_column_text(row, column) for column in kind.columns]
     if row["kind"] == "replace_day" and not row["hours"]:
         texts.append("closed")
     given = ", ".join(filter(None, (*texts, row["label"])))
     return f"{kind.words}: {given}" if given else kind.words
+
+
+def _weekly_text(row: RuleRow, kind: Kind) -> str:
+    opening = "Open" if kind.constraint.startswith("allow_") else "Closed"
+    hours = "-".join(clock(_minutes(row[column])) for column in _TIMES if column in kind.columns)
+    return " ".join(filter(None, (opening, row["day"], hours)))
 
 
 def _column_text(row: RuleRow, column: str) -> str:
@@ -397,7 +407,7 @@ def _column_text(row: RuleRow, column: str) -> str:
         return country_names().get(value, value)
     if column == "subdivision":
         return subdivision_names(row["country"]).get(value, value)
-    return REPEATS.get(value, value) if column == "repeats" else value.replace("T", " ")
+    return value.replace("T", " ") if column in _TIMES else REPEATS.get(value, value)
 
 
 def rule_words(row: Constraint) -> str:

@@ -22,7 +22,8 @@ DAY_MINUTES = 1440
 MAX_SPANS = 10  # of a day
 _TIME = r"(\d{1,2})(?:[:.](\d\d))?"
 _SPAN = re.compile(rf"{_TIME}\s*(?:-|–|—|to)\s*{_TIME}", re.IGNORECASE)
-NOT_HOURS = "Enter hours such as 9:00-12:00, 13:00-17:00, or leave the day empty if it is closed."
+CLOSED = "closed"
+NOT_HOURS = "Enter hours such as 9:00-12:00, 13:00-17:00, or closed."
 
 # (start, end) in minutes of a day
 DaySpan = tuple[int, int]
@@ -61,14 +62,7 @@ def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
 
     Always open: no rule. Always closed: rules that close all days.
     """
-    spans, errors = [], {}
-    for day, text in enumerate(days):
-        try:
-            spans.append(read_spans(text))
-        except ValueError:
-            errors[day] = NOT_HOURS
-    if errors:
-        raise HoursError(errors)
+    spans = _read_week(days)
     if not any(spans):
         return [{"block_weekdays": {}}, {"block_weekends": {}}]
     if all(of_day == [(0, DAY_MINUTES)] for of_day in spans):
@@ -79,6 +73,23 @@ def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
         for start, end in of_day
     ]
     return [render_constraint(rule) for rule in parse_constraints(raw)]
+
+
+def hours_texts(days: Sequence[str]) -> list[str]:
+    """Return each day's hours in one form: `09:00-12:00` for `9 to 12`. Raises HoursError."""
+    return [", ".join(map(_span_text, spans)) for spans in _read_week(days)]
+
+
+def _read_week(days: Sequence[str]) -> list[list[DaySpan]]:
+    spans, errors = [], {}
+    for day, text in enumerate(days):
+        try:
+            spans.append(read_spans(text))
+        except ValueError:
+            errors[day] = NOT_HOURS
+    if errors:
+        raise HoursError(errors)
+    return spans
 
 
 def with_always_open_rule(
@@ -108,7 +119,9 @@ def merge_hours_and_dates(
 
 
 def read_spans(text: str) -> list[DaySpan]:
-    """Parse the hours of one day, joined if they touch. Raises ValueError."""
+    """Parse the hours of one day, joined if they touch; `closed`: none. Raises ValueError."""
+    if text.strip().casefold() == CLOSED:
+        return []
     parts = [part.strip() for part in re.split(r"[,;]|\band\b", text) if part.strip()]
     if len(parts) > MAX_SPANS:
         raise ValueError("too many spans")

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from apps_config.authentication import Caller
-from availability.core.constraints import ConstraintRule, parse_constraints
+from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, parse_constraints
 from availability.core.explain import Reason, Segment
 from availability.core.zones import day_start, local_day
 from availability.models import Constraint, Event, Project, Resource
@@ -23,6 +23,7 @@ from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
 from common.api.validated_input import read_values_as
 from common.instants import to_datetime
+from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
 from office.base.rule_rows import rule_words
 
@@ -162,7 +163,7 @@ def _tell_day(
 
 
 class ReasonLinks:
-    """Finds the rows behind an explanation's reasons, with at most three queries."""
+    """Finds the rows behind an explanation's reasons, with at most four queries."""
 
     def __init__(
         self, explanation: Explanation, resource: Resource, project: Project | None
@@ -170,6 +171,7 @@ class ReasonLinks:
         reasons = {reason for segment in explanation.segments for reason in segment.reasons}
         self.names = {"resource": resource.name, "project": project.name if project else ""}
         self.names["schedule"] = resource.schedule.name if resource.schedule else ""
+        self.owners = {"resource": resource, "project": project, "schedule": resource.schedule}
         self.rules = self._read_rules(reasons, resource, project)
         self.events = self._read_events(reasons)
 
@@ -192,17 +194,21 @@ class ReasonLinks:
             return {}
         rows = Event.objects.filter(id__in=ids).values_list("id", "main_id", "what")
         mains = {main or own for own, main, _ in rows}
-        bookings = dict(
-            Booking.objects.filter(event_id__in=mains, owner_booking=None).values_list(
-                "event_id", "id"
-            )
-        )
+        bookings = {
+            booking.event_id: booking
+            for booking in Booking.objects.filter(event_id__in=mains, owner_booking=None)
+            .only("event_id")
+            .prefetch_related("customers")
+        }
         found = {}
         for own, main, what in rows:
-            booking = bookings.get(main or own)
-            page = "bookings_booking" if booking else "availability_event"
-            address = reverse(f"admin:{page}_change", args=[booking or own])
-            found[own] = (f"{'Booking' if booking else 'Event'}: {what}", address)
+            if booking := bookings.get(main or own):
+                text = f"Booking: {with_customers(booking, what)}"
+                address = reverse("admin:bookings_booking_change", args=[booking.pk])
+            else:
+                text = f"Event: {what}"
+                address = reverse("admin:availability_event_change", args=[own])
+            found[own] = (text, address)
         return found
 
     def tell(self, reason: Reason) -> ExplainedReason:
@@ -216,6 +222,13 @@ class ReasonLinks:
         )
 
     def _of_rules(self, reason: Reason) -> list[tuple[str, str]]:
+        """Return a link to the rule; for opening hours of several rules, to their owner's page."""
+        owner = self.owners.get(reason.source or "")
+        is_weekly = all(rule.kind in WEEKLY_KINDS for rule in reason.rules)
+        if owner and is_weekly and (len(reason.rules) > 1 or reason.source == "schedule"):
+            part = "rules" if isinstance(owner, Project) else "hours"
+            page = f"admin:availability_{owner._meta.model_name}_change"
+            return [("Opening hours", f"{reverse(page, args=[owner.pk])}#part-{part}")]
         rows = [self.rules.get((reason.source or "", rule)) for rule in reason.rules]
         return [
             (

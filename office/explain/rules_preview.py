@@ -2,7 +2,7 @@
 
 import uuid
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -56,6 +56,7 @@ DAYS = 14
 AHEAD = timedelta(days=366)
 MAX_LOOKED_AT = 5000
 NAMED = 10
+NAMED_IN_BULK = 3  # of each resource
 
 
 class EditedRules(NamedTuple):
@@ -286,15 +287,23 @@ def _say_outside(edited: EditedRules, rules: ConstraintRules, now: datetime) -> 
     them.
     """
     spans = _bookings_to_come(edited, now)
-    outside = _spans_outside(spans, rules, edited)
-    ids = [span.booking_id for span in outside[:NAMED]]
-    rows = Booking.objects.filter(id__in=ids).select_related("event", "resource")
-    known = {row.id: row for row in rows.prefetch_related("customers")} if ids else {}
+    zone = edited.zone if edited.resource and not edited.project else ""
+    outside = _spans_outside(spans, _rules_by_resource(rules, edited), zone)
+    records = _outside_records([span.booking_id for span in outside[:NAMED]])
     return {
         "count": len(outside),
         "all": len(spans) < MAX_LOOKED_AT,
-        "bookings": [_outside_record(known[identifier]) for identifier in ids],
+        "bookings": list(records.values()),
     }
+
+
+def _outside_records(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[str, str]]:
+    """Return booking id -> text and URL, in the order of `ids`."""
+    if not ids:
+        return {}
+    rows = Booking.objects.filter(id__in=ids).select_related("event", "resource")
+    known = {row.id: row for row in rows.prefetch_related("customers")}
+    return {identifier: _outside_record(known[identifier]) for identifier in ids}
 
 
 def _outside_record(booking: Booking) -> dict[str, str]:
@@ -306,8 +315,34 @@ def _outside_record(booking: Booking) -> dict[str, str]:
     }
 
 
+def find_bookings_outside(
+    edited: Mapping[Resource, ConstraintRules], zone: str, now: datetime
+) -> dict[Resource, list[str]]:
+    """Return the future bookings outside the resources' own new rules: the first three as texts,
+    the others as a number. zone: the resources' new zone, or empty.
+    """
+    rules_of = {}
+    for resource, rules in edited.items():
+        rules_of[resource.pk] = rules
+        if resource.schedule:
+            under = parse_constraints(resource.schedule.availability_constraints)
+            rules_of[resource.pk] = combine_with_schedule(rules, under)
+    spans = _read_bookings(list(rules_of), None, now)
+    outside: dict[uuid.UUID, list[BookedSpan]] = {}
+    for span in _spans_outside(spans, rules_of.__getitem__, zone):
+        outside.setdefault(span.resource_id, []).append(span)
+    ids = [span.booking_id for of_one in outside.values() for span in of_one[:NAMED_IN_BULK]]
+    texts = {key: record["text"] for key, record in _outside_records(ids).items()}
+    found = {}
+    for resource in edited:
+        of_one = outside.get(resource.pk, [])
+        found[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
+        if more := len(of_one) - len(found[resource]):
+            found[resource].append(f"{more} more {'booking' if more == 1 else 'bookings'}")
+    return found
+
+
 def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
-    """Return future bookings by start: blocking ones by their index, others by calendar."""
     if edited.project:
         resources = edited.project.resources.filter(deleted_at=None)
     elif edited.schedule:
@@ -316,15 +351,21 @@ def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
         resources = Resource.objects.filter(id=edited.resource.id)
     else:
         return []
-    ids = list(resources.values_list("id", flat=True))
+    return _read_bookings(list(resources.values_list("id", flat=True)), edited.project, now)
+
+
+def _read_bookings(
+    ids: Sequence[uuid.UUID], project: Project | None, now: datetime
+) -> list[BookedSpan]:
+    """Return future bookings by start: blocking ones by their index, others by calendar."""
     rows = Event.objects.filter(start__lt=now + AHEAD)
     busy = rows.filter(resource_id__in=ids, busy=True, end__gt=now)
     calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None).values("id")
     idle = rows.filter(calendar_id__in=calendars, busy=False, start__gt=now)
     found = []
     for part in (busy, idle):
-        if edited.project:
-            part = part.filter(project_id=edited.project.id)
+        if project:
+            part = part.filter(project_id=project.id)
         part = part.filter(
             bookings__completed=False,
             bookings__deleted_at=None,
@@ -338,19 +379,19 @@ def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
 
 
 def _spans_outside(
-    spans: Sequence[BookedSpan], rules: ConstraintRules, edited: EditedRules
+    spans: Sequence[BookedSpan],
+    rules_for: Callable[[uuid.UUID], ConstraintRules],
+    zone: str = "",
 ) -> list[BookedSpan]:
-    """Return the spans not entirely within open time, in their resource's zone."""
+    """Return the spans not entirely within open time, in `zone` or their resource's."""
     if not spans:
         return []
     start = min(int(span.start.timestamp()) for span in spans)
     end = max(int(span.end.timestamp()) for span in spans)
-    rules_for = _rules_by_resource(rules, edited)
     windows = {}
-    for zone, resource_id in {(span.zone, span.resource_id) for span in spans}:
-        read_in = edited.zone if edited.resource and not edited.project else zone
+    for stored_zone, resource_id in {(span.zone, span.resource_id) for span in spans}:
         lists = (rules_for(resource_id),)
-        windows[resource_id] = open_windows(lists, read_in, start, end)
+        windows[resource_id] = open_windows(lists, zone or stored_zone, start, end)
     return [span for span in spans if not _is_inside(span, windows[span.resource_id])]
 
 

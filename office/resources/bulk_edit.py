@@ -12,10 +12,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from unfold.decorators import action
 
 from apps_config.models import Membership
-from availability.core.constraints import DAY_NAMES, render_constraint
+from availability.core.constraints import DAY_NAMES, ConstraintRules, render_constraint
 from availability.models import Resource
 from availability.serializers.resources import ResourceSerializer
 from availability.services import change_resource
@@ -24,11 +25,17 @@ from common.errors import Refusal
 from common.zone_names import current_zone_name
 from office.base.form_fields import LinesField, ZoneField
 from office.base.model_admin import OfficeAdmin, refusal_words
-from office.base.model_admin_pages import ExtraPage, is_confirmed
+from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
-from office.base.weekly_hours import hours_of_rules, weekly_rules, with_always_open_rule
-from office.resources.hours_field import HoursField
+from office.base.weekly_hours import (
+    hours_of_rules,
+    rules_of_hours,
+    weekly_rules,
+    with_always_open_rule,
+)
+from office.explain.rules_preview import find_bookings_outside
+from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules
 
 MAX_RESOURCES = 100
@@ -44,9 +51,9 @@ class BulkEditForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Select at least one resource."},
     )
-    hours = HoursField(
+    hours = ChangedDaysField(
         label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00. Leave all days empty to keep the hours.",
+        help_text="For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours.",
     )
     # Not `timezone`, which the script fills with the browser's zone on the form of a new resource.
     zone = ZoneField(
@@ -60,14 +67,10 @@ class BulkEditForm(forms.Form):
         choices = cast(forms.ModelMultipleChoiceField, self.fields["resources"])
         choices.queryset = offered
 
-    def has_hours(self) -> bool:
-        return any(self.data.get(name, "").strip() for name in HOURS)
-
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        given["hours"] = given.get("hours") if self.has_hours() else None
-        wants = ("zone", "added_tags", "removed_tags")
-        if not self.errors and given["hours"] is None and not any(map(given.get, wants)):
+        wants = ("hours", "zone", "added_tags", "removed_tags")
+        if not self.errors and not any(map(given.get, wants)):
             self.add_error(None, "Enter hours, a time zone or tags.")
         zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"})
         if not zone.is_valid():
@@ -85,13 +88,16 @@ def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
     tags = list(dict.fromkeys([*kept, *given["added_tags"].splitlines()]))
     if tags != resource.tags:
         body["tags"] = tags
-    if given["hours"] is not None:
-        rules = stored_rules(resource)
+    rules = stored_rules(resource)
+    stored = hours_of_rules(rules)
+    days = [given["hours"].get(day, text) for day, text in enumerate(stored)]
+    if days != stored:
         weekly = weekly_rules(rules)
         dates = [render_constraint(rule) for rule in rules if rule not in weekly]
-        wanted = [*with_always_open_rule(given["hours"], dates), *dates]
-        if wanted != [render_constraint(rule) for rule in rules]:
-            body["availability_constraints"] = wanted
+        body["availability_constraints"] = [
+            *with_always_open_rule(rules_of_hours(days), dates),
+            *dates,
+        ]
     return body
 
 
@@ -150,14 +156,14 @@ class BulkEditPages(OfficeAdmin[Resource]):
         if not self.has_bulk_edit_permission(request):
             raise PermissionDenied
         offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
-        offered = offered.prefetch_related("constraints")
+        offered = offered.select_related("app", "schedule").prefetch_related("constraints")
         form = self._form(request, offered)
-        if request.method == "POST" and form.is_valid():
+        if request.method == "POST" and BACK not in request.POST and form.is_valid():
             rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]
             changes = [(row, changes_of(row, form.cleaned_data)) for row in rows]
             if is_confirmed(request):
                 return self._save(request, changes)
-            return self._ask(request, changes)
+            return self._ask(request, changes, form.cleaned_data["zone"])
         return self.show_page(
             request,
             "office/bulk_edit.html",
@@ -177,9 +183,12 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return BulkEditForm(initial={"resources": ids}, offered=offered)
 
     def _ask(
-        self, request: HttpRequest, changes: Sequence[tuple[Resource, Mapping[str, Any]]]
+        self,
+        request: HttpRequest,
+        changes: Sequence[tuple[Resource, Mapping[str, Any]]],
+        zone: str,
     ) -> HttpResponse:
-        lines = ["\n".join([row.name, *_preview_lines(row, body)]) for row, body in changes]
+        lines = list(_preview_lines(changes, zone))
         count = sum(bool(body) for _, body in changes)
         return self.ask_confirmation(
             request,
@@ -189,7 +198,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
             button="Save",
             button_style="primary",
             lines=lines,
-            back=request.get_full_path(),
+            goes_back_to_form=True,
             repeated=(*FIELDS, *HOURS),
         )
 
@@ -210,11 +219,24 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return HttpResponseRedirect(self.list_url())
 
 
-def _preview_lines(resource: Resource, body: Mapping[str, Any]) -> list[str]:
-    try:
-        return list(change_lines(resource, body)) or ["No change."]
-    except Refusal as refusal:
-        return [f"Will be refused: {refusal_words(refusal)}"]
+def _preview_lines(
+    changes: Sequence[tuple[Resource, Mapping[str, Any]]], zone: str
+) -> Iterator[str]:
+    """Yield a text for each resource: name, changes and the bookings outside the new hours."""
+    edited: dict[Resource, ConstraintRules] = {}
+    texts: dict[Resource, list[str]] = {}
+    for resource, body in changes:
+        try:
+            texts[resource] = list(change_lines(resource, body)) or ["No change."]
+        except Refusal as refusal:
+            texts[resource] = [f"Will be refused: {refusal_words(refusal)}"]
+            continue
+        if "availability_constraints" in body:
+            edited[resource] = checked(body["availability_constraints"])
+    for resource, outside in find_bookings_outside(edited, zone, timezone.now()).items():
+        texts[resource] += [f"Outside the new hours: {text}" for text in outside]
+    for resource, lines in texts.items():
+        yield "\n".join([resource.name, *lines])
 
 
 def _ids_in_query(request: HttpRequest) -> list[uuid.UUID]:

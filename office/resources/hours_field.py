@@ -6,7 +6,7 @@ from django import forms
 
 from availability.core.constraints import DAY_NAMES
 from office.base.form_fields import TemplateWidget
-from office.base.weekly_hours import HoursError, rules_of_hours
+from office.base.weekly_hours import HoursError, hours_texts, rules_of_hours
 
 WEEK = range(len(DAY_NAMES))
 NEW_HOURS = [*["09:00-17:00"] * 5, "", ""]
@@ -16,6 +16,7 @@ class HoursWidget(TemplateWidget):
     """Seven rows, which the script `hours.js` copies to other days. The value: seven texts."""
 
     template_name = "office/widgets/hours.html"
+    empty_day = "Closed"
     errors: dict[int, str] = {}
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -25,7 +26,7 @@ class HoursWidget(TemplateWidget):
             | {"error": self.errors.get(day, "")}
             for day in WEEK
         ]
-        return super().get_context(name, value, attrs) | {"days": days}
+        return super().get_context(name, value, attrs) | {"days": days, "empty_day": self.empty_day}
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
         return "\n".join(" ".join(str(data.get(f"{name}_{day}") or "").split()) for day in WEEK)
@@ -45,16 +46,32 @@ class HoursField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, strip=False, widget=HoursWidget(), **kwargs)
 
-    def clean(self, value: Any) -> list[dict[str, Any]]:
+    def clean(self, value: Any) -> Any:
         try:
-            return rules_of_hours(split_days(value))
+            return self.read_days(split_days(value))
         except HoursError as error:
             self.widget.errors = error.errors
             days = ", ".join(DAY_NAMES[day] for day in error.errors)
             raise forms.ValidationError(f"Check the hours of {days}.") from error
 
+    def read_days(self, days: list[str]) -> Any:
+        """Return the cleaned value of seven texts. Raises HoursError."""
+        return rules_of_hours(days)
+
     def has_changed(self, initial: Any, data: Any) -> bool:
         return split_days(initial) != split_days(data)
+
+
+class ChangedDaysField(HoursField):
+    """The hours of some days; cleaned: day (0 = Monday) -> hours, empty for a closed day."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.widget.empty_day = "No change"
+
+    def read_days(self, days: list[str]) -> dict[int, str]:
+        texts = hours_texts(days)
+        return {day: texts[day] for day in WEEK if days[day]}
 
 
 def split_days(value: Any) -> list[str]:

@@ -15,7 +15,7 @@ from tests.queries import Queries
 from tests.world import Tenant
 
 PAGE = reverse("admin:availability_resource_bulk_edit")
-HOURS = {f"hours_{day}": "9-12, 13-17" if day < 5 else "" for day in range(7)}
+HOURS = {f"hours_{day}": "9-12, 13-17" if day < 5 else "closed" for day in range(7)}
 NO_HOURS = dict.fromkeys(HOURS, "")
 NEW = "Mon–Fri 09:00-12:00, 13:00-17:00, Sat–Sun closed"
 OFF = {"block_period": {"start": "2030-01-01 00:00:00", "end": "2030-01-02 00:00:00"}}
@@ -84,6 +84,65 @@ def test_what_is_not_given_stays(tenant: Tenant, pair: list[Any], enter: Enter) 
     assert stored(ada) == ("Europe/Berlin", ["x-ray", "late"], names)
     assert stored(bob) == before
     assert nothing.context["title"] == "Change 0 resources?"
+
+
+def test_an_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    question = enter(tenant).post(PAGE, form(*pair, hours_4="9 to 12", hours_5="Closed"))
+
+    assert question.context["lines"] == [
+        "Ada\nHours: Mon–Fri 09:00-17:00, Sat–Sun closed"
+        " → Mon–Thu 09:00-17:00, Fri 09:00-12:00, Sat–Sun closed",
+        "Bob\nHours: Mon–Sun 00:00-24:00"
+        " → Mon–Thu 00:00-24:00, Fri 09:00-12:00, Sat closed, Sun 00:00-24:00",
+    ]
+
+
+def test_the_same_hours_change_nothing(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    question = enter(tenant).post(PAGE, form(pair[0], hours_0="9-17", hours_6="closed"))
+
+    assert question.context["lines"] == ["Ada\nNo change."]
+
+
+@pytest.mark.usefixtures("clock")
+def test_bookings_outside_the_new_hours_are_named(
+    tenant: Tenant, pair: list[Any], enter: Enter
+) -> None:
+    ada, _bob = pair
+    for hour in (9, 10, 11, 12, 15):
+        start, end = f"2026-11-27 {hour:02}:00:00", f"2026-11-27 {hour:02}:30:00"
+        tenant.book(resource_id=ada["id"], start=start, end=end)
+    client = enter(tenant)
+
+    counts = []
+    for rows in ([ada], pair):
+        with Queries(connection) as queries:
+            question = client.post(PAGE, form(*rows, hours_4="15-17"))
+        counts.append(len(queries))
+
+    outside = [
+        f"Fri 27 Nov 2026, {hour}:00 to {hour}:30 Marty McFly" for hour in ("09", "10", "11")
+    ]
+    assert question.context["lines"][0].splitlines()[2:] == [
+        *(f"Outside the new hours: {text}" for text in outside),
+        "Outside the new hours: 1 more booking",
+    ]
+    assert question.context["lines"][1].splitlines()[2:] == []
+    assert counts[0] == counts[1]
+
+
+def test_no_returns_to_the_form_as_it_was(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+    client = enter(tenant)
+    question = client.post(PAGE, form(pair[1], hours_4="9 to 12", added_tags="late"))
+    fields = question.context["fields"]
+    sent = {name: [value for key, value in fields if key == name] for name, _ in fields}
+
+    page = client.post(PAGE, sent | {question.context["back_name"]: "yes"})
+
+    assert page.context["chosen"] == {pair[1]["id"]}
+    assert 'value="9 to 12"' in page.content.decode()
+    assert ">late</textarea>" in page.content.decode()
+    assert page.context["form"].errors == {}
+    assert stored(pair[1])[1] == ["x-ray"]
 
 
 @pytest.mark.parametrize(

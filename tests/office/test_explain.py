@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps_config.models import Account
+from availability.core.constraints import DAY_NAMES
 from availability.models import Calendar, Hold
 from office.explain.data import kind_of
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
@@ -80,17 +81,29 @@ class TestReasons:
         ]
         rule = tenant.app.resources.get().constraints.get(name="allow_hours")
         rule_link = (
-            "Rule: Open from – to (hours): 9, 17",
+            "Rule: Open 09:00-17:00",
             f"/admin/availability/constraint/{rule.pk}/change/",
         )
         assert links == [
             rule_link,
-            ("Booking: Meeting", f"/admin/bookings/booking/{booking['id']}/change/"),
+            ("Booking: Marty McFly – Meeting", f"/admin/bookings/booking/{booking['id']}/change/"),
             ("Event: Lunch", f"/admin/availability/event/{event['id']}/change/"),
             ("Hold", f"/admin/availability/hold/{hold['reservation_id']}/change/"),
             rule_link,
         ]
         assert Hold.objects.count() == 1
+
+    def test_opening_hours_of_several_rules_are_one_link(
+        self, tenant: Tenant, viewer: Client
+    ) -> None:
+        weekly = [{"allow_day_and_time": {"day": day, "start": 8, "end": 12}} for day in DAY_NAMES]
+        zoe = tenant.make_resource("Zoe", timezone=BERLIN, availability_constraints=weekly)
+
+        stretches = ask(viewer, zoe).context["days"][1].stretches
+
+        address = f"/admin/availability/resource/{zoe['id']}/change/#part-hours"
+        links = [reason.links for stretch in stretches for reason in stretch.reasons]
+        assert links == [[("Opening hours", address)]] * 2
 
     def test_the_page_says_what_the_api_says(
         self, tenant: Tenant, ada: Any, viewer: Client
@@ -217,7 +230,7 @@ class TestReasons:
         assert len(queries) == QUERIES, [query["sql"][:150] for query in queries]
 
 
-QUERIES = 16
+QUERIES = 17
 
 
 def test_the_side_bars_page_begins_with_what_was_looked_at_last(
@@ -324,7 +337,7 @@ def test_a_week_as_it_is_seen(
     page.wait_for("!!document.querySelector('.is-laid')")
 
     assert page.evaluate("document.querySelectorAll('.why-stretch').length") == 25
-    reasons = "Overlaps an event.\nBooking: Meeting"
+    reasons = "Overlaps an event.\nBooking: Marty McFly – Meeting"
     if width == 390:
         assert page.texts(".why-stretch[open] .why-reasons") == [reasons]
     else:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from apps_config.models import Account
 from availability.core.constraints import parse_constraints, render_constraint
 from availability.models import Constraint, Resource
-from office.base.rule_rows import COLUMNS, read_rows, row_of_rule
+from office.base.rule_rows import COLUMNS, read_rows, row_of_rule, rule_text
 from tests.accessibility import find_faults, load_axe
 from tests.office.conftest import WORKDAYS, Visit, keep, keep_whole, logged_in, member_of
 from tests.office.staff import form_of
@@ -70,6 +70,32 @@ RULES: list[list[dict[str, Any]]] = [
     ],
     [{"allow_weekdays": {}}, {"allow_day_and_time": {"day": "Saturday", "start": 10, "end": 12}}],
 ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (
+            {"allow_day_and_time": {"day": "Tuesday", "start": 8, "end": "12:30"}},
+            "Open Tuesday 08:00-12:30",
+        ),
+        ({"block_day": {"day": "Thursday"}}, "Closed Thursday"),
+        ({"block_hours": {"start": 12, "end": 13}}, "Closed 12:00-13:00"),
+        ({"allow_weekdays": {}}, "Open Mon–Fri"),
+        (
+            {"allow_period": {"start": "2026-11-20 08:00:00", "end": "2026-12-01"}},
+            "Open only from – to: 2026-11-20 08:00, 2026-12-01 00:00",
+        ),
+        (
+            {"replace_day": {"date": "2026-12-24", "windows": []}},
+            "Special hours on: 24 Dec 2026, closed",
+        ),
+    ],
+)
+def test_a_rule_in_words(rule: dict[str, Any], text: str) -> None:
+    (parsed,) = parse_constraints([rule])
+
+    assert rule_text(render_constraint(parsed)) == text
 
 
 @pytest.mark.usefixtures("clock")
