@@ -13,9 +13,9 @@ from unfold.dataclasses import SearchResult
 
 from availability.models import Project, Resource
 from bookings.models import AppCustomer, Booking, Customer
-from office.app_settings.admin import AppForm
+from office.app_settings.admin import AppAdmin, AppForm
 from office.base.labels import booking_words, state_words
-from office.base.model_admin import OfficeAdmin
+from office.base.model_admin import OfficeAdmin, part_id
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
 from office.navigation import only_app_id, sidebar
@@ -46,8 +46,14 @@ def find_everything(request: HttpRequest, term: str) -> list[SearchResult]:
 def _pages(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
     for group in sidebar(request):
         for item in group["items"]:
-            if _has_words(item["title"], words):
+            if all(_names_page(item, word) for word in words):
                 yield SearchResult(item["title"], "Page", item["link"], item["icon"])
+
+
+def _names_page(item: dict[str, Any], word: str) -> bool:
+    """Return whether the title has the word, or an everyday word for the page begins with it."""
+    keywords = item["keywords"].split() if len(word) >= MIN_LETTERS else []
+    return word in item["title"].lower() or any(one.startswith(word) for one in keywords)
 
 
 def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
@@ -56,6 +62,9 @@ def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
     if app_id is None:
         return
     page = reverse("admin:apps_config_app_change", args=[app_id])
+    for title, _ in AppAdmin.parts:
+        if _has_words(title, words):
+            yield SearchResult(title, "Setting", f"{page}#{part_id(title)}", "settings")
     for name, field in AppForm.base_fields.items():
         if field.label and _has_words(str(field.label), words):
             yield SearchResult(str(field.label), "Setting", f"{page}#id_{name}", "settings")

@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
+from apps_config.models import App
 from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
     BOOKING_LINKS,
@@ -46,6 +47,7 @@ from office.calendars.sync_status import (
     progress_words,
     state_of,
 )
+from office.navigation import only_app_id
 
 MAX_COUNTED = 1000  # a count stops here
 MAX_LISTED = 8
@@ -99,6 +101,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
             _in_need(in_need),
         ],
         "refusals": _refusals(scope, now),
+        "apps_without_emails": _apps_without_emails(scope),
         "is_behind_unknown_proxy": saw_unknown_proxy(scope.rows("app"), now),
         "next_bookings": _next(bookings, now, end),
         "requests": _requests(bookings),
@@ -146,6 +149,13 @@ def _overdue(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     number = _count(deliveries.filter(next_at__lte=now - LATE))
     link = _list("notifications_delivery", trouble="overdue")
     return Figure("deliveries overdue", number, link, number != "0")
+
+
+def _apps_without_emails(scope: Scope) -> list[App]:
+    """Return the account's apps that send no e-mails; staff see those of a single app only."""
+    if scope.is_staff and only_app_id(scope) is None:
+        return []
+    return list(scope.apps().filter(settings__disable_emails=True)[:MAX_LISTED])
 
 
 def _disabled(scope: Scope) -> Figure:

@@ -1,6 +1,7 @@
 """The sidebar: the pages that the account may see."""
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest
@@ -68,13 +69,40 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (
         ),
     ),
 )
+# Everyday words for a page, which the search finds, too.
+PAGE_KEYWORDS: Mapping[str, str] = {
+    "calendar": "appointments week day month new booking",
+    "bookings_booking_changelist": "appointments requests cancel reschedule",
+    "bookings_appcustomer_changelist": "clients patients people export erase privacy",
+    "why": "free times slots not available missing closed",
+    "availability_resource_changelist": (
+        "staff employees people rooms opening hours working time off vacation holidays pictures"
+    ),
+    "availability_schedule_changelist": "shared opening hours working shifts",
+    "availability_project_changelist": (
+        "services appointment types booking page length duration questions payment reminders"
+    ),
+    "availability_calendar_changelist": "google outlook icloud caldav ical sync connect feed",
+    "availability_event_changelist": "busy blocked time off",
+    "notifications_delivery_changelist": "sent e-mails emails reminders calls log failed",
+    "notifications_webhook_changelist": "calls integration",
+    "notifications_emailtemplate_changelist": "emails texts wording reminders confirmation",
+    "notifications_suppression_changelist": "bounces unsubscribed emails",
+    "apps_config_app_changelist": "settings reminders branding logo colour language e-mails emails",
+    "apps_config_credential_changelist": "token secret widget password",
+    "apps_config_membership_changelist": "members users colleagues staff invite invitations roles",
+    "sent_mails": "emails outbox",
+    "apps_config_account_changelist": "users password",
+}
 # Pages for owners of an app and staff only.
-OWNERS = frozenset({"apps_config_credential_changelist", "apps_config_membership_changelist"})
+APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
+OWNERS = frozenset({"apps_config_credential_changelist", TEAM})
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the groups in the theme's format."""
     scope = scope_of(request)
+    only_app = only_app_id(scope)
     hidden = set() if mails_are_files() and request.user.is_superuser else {"sent_mails"}
     is_owner = scope.is_staff or scope.allows(None, Membership.OWNER)
     return [
@@ -83,28 +111,35 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "separator": bool(title),
             "items": [
                 {
-                    "title": words,
+                    "title": words if only_app or page != APPS else "Apps and settings",
                     "icon": icon,
-                    "link": reverse(f"admin:{page}") + "".join(query),
-                    "active": request.path == reverse(f"admin:{page}"),
+                    "link": _page_link(page, only_app) + "".join(query),
+                    "active": request.path == _page_link(page, only_app),
+                    "keywords": PAGE_KEYWORDS.get(page, ""),
                 }
                 for words, icon, page, *query in items
                 if (is_owner or page not in OWNERS) and page not in hidden
             ]
-            + (_settings_of_only_app(scope) if title == "Set-up" else []),
+            + (_settings_of_only_app(only_app) if title == "Set-up" else []),
         }
         for title, staff_only, items in GROUPS
         if scope.is_staff or not staff_only
     ]
 
 
-def _settings_of_only_app(scope: Scope) -> list[dict[str, Any]]:
+def _page_link(page: str, only_app: uuid.UUID | None) -> str:
+    """Return the page's URL; of the team, its app's page if there is a single app."""
+    if page == TEAM and only_app:
+        return reverse("admin:apps_config_membership_of", args=[only_app])
+    return reverse(f"admin:{page}")
+
+
+def _settings_of_only_app(app_id: uuid.UUID | None) -> list[dict[str, Any]]:
     """Return the link to the settings of the account's app, if there is a single one."""
-    app_id = only_app_id(scope)
     if app_id is None:
         return []
     link = reverse("admin:apps_config_app_change", args=[app_id])
-    return [{"title": "Settings", "icon": "settings", "link": link}]
+    return [{"title": "Settings", "icon": "settings", "link": link, "keywords": ""}]
 
 
 def only_app_id(scope: Scope) -> uuid.UUID | None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -33,6 +34,9 @@ ROLE_COLOURS = {
 }
 
 
+MAX_LINKED = 20  # teams
+
+
 class InviteForm(forms.Form):
     email = forms.EmailField(max_length=254)
     role = forms.ChoiceField(choices=list(ROLE_WORDS.items()))
@@ -54,12 +58,19 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
     list_select_related = ("account", "app")
     search_fields = ("account__email", "app__slug")
     fields = ("account", "app", "role")
+    list_before_template = "office/team_links.html"
     change_form_outer_before_template = "office/member_link.html"
     actions = None
 
     @display(description="role", label=ROLE_COLOURS)
     def shown_role(self, member: Membership) -> str:
         return member.role
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        teams = scope_of(request).apps(Membership.OWNER)[:MAX_LINKED]
+        return super().changelist_view(request, {"teams": list(teams)} | (extra_context or {}))
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return [("of/<uuid:app_id>/", self.of_app, "of")]

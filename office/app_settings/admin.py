@@ -43,7 +43,7 @@ from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField
-from office.base.labels import language_names
+from office.base.labels import language_names, sends_emails
 from office.base.model_admin import FormPartsAdmin, HistoryAdmin, ServiceBackedAdmin, without_field
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
@@ -84,10 +84,6 @@ def setting_text(settings: Mapping[str, Any], name: str) -> str:
     if name in NUMBERS:
         return str(value) if type(value) is int else ""
     return value if isinstance(value, str) else ""
-
-
-def sends_emails(settings: Mapping[str, Any]) -> bool:
-    return settings.get("disable_emails") is not True
 
 
 def is_on(settings: Mapping[str, Any], name: str) -> bool:
@@ -335,7 +331,7 @@ class AppForm(CheckedForm, forms.ModelForm):
         for name in SETTINGS:
             if name in self.fields:
                 self.initial[name] = setting_text(kept, name)
-        self.initial[SWITCH] = sends_emails(kept)
+        self.initial[SWITCH] = kept.get("disable_emails") is not True
         self.initial.update({name: is_on(kept, name) for name in FLAGS})
         for name, choices in CHOICES.items():
             if name in self.fields:
@@ -405,7 +401,7 @@ def shown_setting(name: str) -> Callable[..., str]:
     @admin.display(description=AppForm.base_fields[name].label)
     def show(self: "AppAdmin", app: App) -> str:
         if name == SWITCH:
-            return "yes" if sends_emails(app.settings) else "no"
+            return "yes" if sends_emails(app) else "no"
         if name in FLAGS:
             return "yes" if is_on(app.settings, name) else "no"
         return setting_text(app.settings, name)

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.dateformat import format as format_date
 
+from apps_config.models import App
 from bookings.formatting import first_known_zone, is_ambiguous, offset_words
 from bookings.models import Booking
 from common.instants import find_zone
@@ -81,7 +82,7 @@ ACTION_WORDS: Mapping[str, str] = {
     "decline": "Decline",
     "pay": "Mark as paid",
     "complete": "Mark as completed",
-    "cancel": "Cancel",
+    "cancel": "Cancel the booking",
     "cancel_by_customer": "Cancel on the customer's behalf",
     "cancel_by_owner": "Cancel on the owner's behalf",
 }
@@ -98,6 +99,7 @@ MAIL_WORDS: Mapping[str, str] = {
     "updated": "“Booking changed” e-mail",
     "reminder": "Reminder e-mail",
 }
+EMAILS_OFF = "The app's e-mails are off."
 DELIVERY_STATE_WORDS: Mapping[str, str] = {
     "scheduled": "queued",
     "sending": "being sent",
@@ -107,6 +109,10 @@ DELIVERY_STATE_WORDS: Mapping[str, str] = {
     "cancelled": "cancelled",
     "skipped": "skipped",
 }
+
+
+def sends_emails(app: App) -> bool:
+    return app.settings.get("disable_emails") is not True
 
 
 def mail_words(kind: str) -> str:

@@ -326,6 +326,11 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
         obj.__dict__.update(saved.__dict__)
 
 
+def part_id(title: str) -> str:
+    """Return the id of the part with this heading in the page."""
+    return f"part-{slugify(title)}"
+
+
 class FormPartsAdmin(OfficeAdmin[Row]):
     """A long form in parts, with links to them.
 
@@ -351,7 +356,7 @@ class FormPartsAdmin(OfficeAdmin[Row]):
         for title, inline in self.parts:
             yield {
                 "title": title,
-                "id": f"part-{slugify(title)}",
+                "id": part_id(title),
                 "fieldset": fieldsets.get(title),
                 "rows": rows.get(inline) if inline else None,
                 "has_preview": title == self.preview_part,

@@ -6,7 +6,7 @@ from bookings.graphs import CUSTOMER, GRAPHS
 from bookings.models import Booking
 from notifications.mail.permitted_recipients import Recipients
 from notifications.planning import MAILS
-from office.base.labels import mail_words
+from office.base.labels import EMAILS_OFF, mail_words, sends_emails
 
 MAX_NAMED = 10
 
@@ -15,8 +15,8 @@ def mail_lines(booking: Booking, action: str, addressees: Recipients) -> list[st
     """Return lines such as `Ann, ann@example.com: Cancellation e-mail`, including those of a
     group's seats. `addressees`: of the booking's app.
     """
-    if booking.app.settings.get("disable_emails"):
-        return ["No e-mail is sent: the app's e-mails are disabled."]
+    if not sends_emails(booking.app):
+        return [f"No e-mail is sent. {EMAILS_OFF}"]
     state = GRAPHS[booking.graph].steps[booking.state, action]
     lines = [
         f"{receiver}: {mail_words(state)}"

@@ -166,7 +166,10 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        own = {"saved_filter": filter_state(request)} if request.method == "GET" else {}
+        own: dict[str, Any] = {}
+        if request.method == "GET":
+            is_by_creation = self.get_ordering(request) == self.ordering and "o" not in request.GET
+            own = {"saved_filter": filter_state(request), "is_by_creation": is_by_creation}
         return super().changelist_view(request, own | (extra_context or {}))
 
     def get_search_results(

@@ -20,7 +20,14 @@ from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
 from notifications.mail.permitted_recipients import Recipients
-from office.base.labels import ACTION_WORDS, GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
+from office.base.labels import (
+    ACTION_WORDS,
+    GRAPH_WORDS,
+    STATE_COLOURS,
+    booking_words,
+    sends_emails,
+    state_words,
+)
 from office.base.local_time import parse_moment
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
@@ -45,6 +52,7 @@ BUTTONS = {
     "cancel_by_customer": "danger",
     "cancel_by_owner": "danger",
 }
+COMPLETE = "complete"  # shown once the booking has begun
 MOVE_FIELDS = ("start", "end", "resource_id")
 # The values sent; an empty one clears the outcome.
 OUTCOME_BUTTONS = (("attended", "Attended"), ("no_show", "No show"), ("", "Clear"))
@@ -120,8 +128,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                     BUTTONS.get(name, "default"),
                 )
                 for name in actions
-                if name not in NOT_BY_HAND
+                if name not in NOT_BY_HAND and (name != COMPLETE or event.start <= timezone.now())
             ],
+            sends_emails=sends_emails(booking.app),
             outcome=state_words(booking.outcome or ""),
             outcomes=_outcome_buttons(booking) if may_act else [],
             zone=place,

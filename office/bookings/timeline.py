@@ -11,7 +11,6 @@ from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
 from notifications.models import Delivery
-from notifications.outbox.outdated_reasons import outdated_reason
 from office.base.dates import moment_words
 from office.base.history import KEY
 from office.base.labels import (
@@ -23,6 +22,7 @@ from office.base.labels import (
     receiver_words,
     state_words,
 )
+from office.notifications.deliveries import refusal_to_send
 
 # action -> what was done; the first change of a booking creates it.
 DONE_WORDS: Mapping[str, str] = {
@@ -112,6 +112,7 @@ def _key_descriptions(app_id: uuid.UUID, changes: Sequence[StateChange]) -> dict
 def _deliveries(booking: Booking) -> Iterator[TimelineEntry]:
     rows = booking.deliveries.select_related("change", "webhook", "customer").defer("body")
     for delivery in rows.prefetch_related("attempts"):
+        delivery.app = booking.app
         is_to_come = not delivery.is_final
         at = delivery.due_at if is_to_come else delivery.finished_at or delivery.due_at
         yield TimelineEntry(
@@ -123,7 +124,7 @@ def _deliveries(booking: Booking) -> Iterator[TimelineEntry]:
             lines=tuple(_delivery_lines(delivery)),
             delivery=delivery,
             is_to_come=is_to_come,
-            is_retry_safe=delivery.is_final and not outdated_reason(delivery),
+            is_retry_safe=delivery.is_final and not refusal_to_send(delivery),
         )
 
 

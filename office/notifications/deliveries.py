@@ -27,10 +27,12 @@ from office.base.dates import moment_words
 from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
+    EMAILS_OFF,
     booking_words,
     delivery_words,
     json_words,
     receiver_words,
+    sends_emails,
 )
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin, booking_link
 from office.base.model_admin_pages import (
@@ -228,10 +230,10 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         self, request: HttpRequest, deliveries: QuerySet[Delivery]
     ) -> HttpResponse:
         count = deliveries.count()
-        rows = deliveries.select_related("booking", "change", "webhook", "customer")
+        rows = deliveries.select_related("app", "booking", "change", "webhook", "customer")
         lines = []
         for delivery in rows[:NAMED]:
-            reason = outdated_reason(delivery) if delivery.is_final else ""
+            reason = refusal_to_send(delivery)
             line = f"{delivery_words(delivery)} {receiver_words(delivery)}"
             lines.append(f"{line}. Will be refused: {reason}" if reason else line)
         more = [f"and {count - NAMED} more"] if count > NAMED else []
@@ -285,7 +287,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             facts=delivery_facts(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
             may_send=self.may_send(request, delivery),
-            outdated=outdated_reason(delivery) if delivery.is_final else "",
+            outdated=refusal_to_send(delivery),
         )
 
     def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -296,7 +298,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         if request.method == "POST":
             show_sent_again(request, delivery)
             return self.redirect_to_row(delivery)
-        if delivery.is_final and (reason := outdated_reason(delivery)):
+        if reason := refusal_to_send(delivery):
             messages.error(request, f"It can't be sent again. {reason}")
             return self.redirect_to_row(delivery)
         words = "Send again" if delivery.is_final else "Send now"
@@ -311,17 +313,30 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         )
 
 
+def refusal_to_send(delivery: Delivery) -> str:
+    """Return why the sent delivery can't be sent again; "" if it can. Reads its app."""
+    if not delivery.is_final:
+        return ""
+    if delivery.type == Delivery.EMAIL and delivery.booking_id and not sends_emails(delivery.app):
+        return EMAILS_OFF
+    return outdated_reason(delivery)
+
+
 def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
+    name = f"{delivery_words(delivery)} {receiver_words(delivery)}"
+    if reason := refusal_to_send(delivery):
+        messages.error(request, f"{name}: {reason}")
+        return
     try:
         delivery = redeliver(delivery, now=timezone.now())
     except NotFound:
-        messages.error(request, f"{delivery.id} was deleted.")
+        messages.error(request, f"{name}: deleted.")
         return
     except Outdated as refusal:
-        messages.error(request, f"{delivery.id}: {refusal.message}")
+        messages.error(request, f"{name}: {refusal.message}")
         return
     told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
-    messages.success(request, f"{delivery.id} {told}.")
+    messages.success(request, f"{name} {told}.")
 
 
 def search_deliveries(term: str) -> Q:

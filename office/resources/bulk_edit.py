@@ -53,7 +53,8 @@ class BulkEditForm(forms.Form):
     )
     hours = ChangedDaysField(
         label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours.",
+        help_text="For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours;"
+        " of a resource without hours it is closed.",
     )
     # Not `timezone`, which the script fills with the browser's zone on the form of a new resource.
     zone = ZoneField(
@@ -89,10 +90,11 @@ def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
     if tags != resource.tags:
         body["tags"] = tags
     rules = stored_rules(resource)
-    stored = hours_of_rules(rules)
-    days = [given["hours"].get(day, text) for day, text in enumerate(stored)]
-    if days != stored:
-        weekly = weekly_rules(rules)
+    stored, weekly = hours_of_rules(rules), weekly_rules(rules)
+    # The first hours of a resource that is always open are all its hours.
+    kept = stored if weekly or resource.schedule else [""] * len(DAY_NAMES)
+    days = [given["hours"].get(day, text) for day, text in enumerate(kept)]
+    if given["hours"] and days != stored:
         dates = [render_constraint(rule) for rule in rules if rule not in weekly]
         body["availability_constraints"] = [
             *with_always_open_rule(rules_of_hours(days), dates),

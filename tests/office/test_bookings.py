@@ -129,7 +129,7 @@ def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter:
 
     asked = enter(tenant).post(page_of(booking, "act"), {"action": "cancel"})
 
-    assert asked.context["lines"] == ["No e-mail is sent: the app's e-mails are disabled."]
+    assert asked.context["lines"] == ["No e-mail is sent. The app's e-mails are off."]
 
 
 def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
@@ -180,7 +180,9 @@ def test_an_action_that_the_graph_does_not_allow_is_said(
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
-def test_the_buttons_are_what_the_graph_allows(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_the_buttons_are_what_the_graph_allows(
+    tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
+) -> None:
     tentative, confirmed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 11)
     editor, viewer = enter(tenant), enter(tenant, Membership.VIEWER)
 
@@ -188,8 +190,11 @@ def test_the_buttons_are_what_the_graph_allows(tenant: Tenant, ada: Any, enter: 
         return [name for name, _, _ in client.get(page_of(booking)).context["actions"]]
 
     assert buttons(editor, tentative) == ["confirm", "decline", "cancel", "cancel_by_customer"]
-    assert buttons(editor, confirmed) == ["cancel", "cancel_by_customer", "complete"]
+    assert buttons(editor, confirmed) == ["cancel", "cancel_by_customer"]
     assert buttons(viewer, tentative) == []
+    time_machine.move_to(f"{DAY} 10:01Z")
+    owner = enter(tenant, Membership.OWNER)
+    assert buttons(owner, confirmed) == ["cancel", "cancel_by_customer", "complete"]
 
 
 def outcome_buttons(client: Client, booking: Any) -> list[str]:
@@ -377,7 +382,9 @@ def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: 
         ["One e-mail is sent now."],
     )
     assert before == "failed"
-    assert f"{mail.id} will be sent again." in done.content.decode()
+    assert told(done) == [
+        "Confirmation e-mail to the customer, marty@example.com will be sent again."
+    ]
     assert (mail.state, mail.reason, mail.tries) == ("scheduled", "", 0)
 
 
@@ -398,7 +405,30 @@ def test_a_mail_that_no_longer_holds_is_not_offered_again(
     assert delivery_page(mail, "again") not in page + own_page
     assert "It can't be sent again. The booking is cancelled." in own_page
     assert told(asked) == ["It can't be sent again. The booking is cancelled."]
-    assert told(done) == [f"{mail.id}: This message is outdated. The booking is cancelled."]
+    assert told(done) == [
+        "Confirmation e-mail to the customer, marty@example.com: The booking is cancelled."
+    ]
+    assert mail.state == "failed"
+
+
+def test_no_mail_is_sent_again_while_the_app_s_mails_are_off(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    booking = book(tenant, ada)
+    mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": True}})
+    client = enter(tenant)
+
+    page = client.get(page_of(booking)).content.decode()
+    own_page = client.get(delivery_page(mail)).content.decode()
+    done = client.post(delivery_page(mail, "again"), follow=True)
+
+    mail.refresh_from_db()
+    assert delivery_page(mail, "again") not in page + own_page
+    assert "The app's e-mails are off: nobody gets an e-mail." in page
+    assert told(done) == [
+        "Confirmation e-mail to the customer, marty@example.com: The app's e-mails are off."
+    ]
     assert mail.state == "failed"
 
 

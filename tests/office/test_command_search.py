@@ -48,6 +48,18 @@ PERSON = ("Marty McFly", "Customer, marty@example.com")
         ("lovel", [("Dr. Ada Lovelace", "Resource"), ("Lovely check-up", "Project")]),
         ("webhooks", [("Webhooks", "Page")]),
         ("time zone", [("Time zone", "Setting")]),
+        (
+            "remind",
+            [
+                ("Projects", "Page"),
+                ("Deliveries", "Page"),
+                ("E-mail templates", "Page"),
+                ("Apps", "Page"),
+                ("Reminders", "Setting"),
+            ],
+        ),
+        ("opening hours", [("Resources", "Page"), ("Schedules", "Page")]),
+        ("staff", [("Resources", "Page")]),
         ("ma", []),
         ("nobody", []),
         (" ", []),

@@ -97,3 +97,16 @@ def test_another_app_is_not_counted(tenant: Tenant, day: Any, enter: Enter) -> N
     assert (context["next_bookings"], context["requests"]) == ([], [])
     assert [bar.total for bar in context["bookings_chart"]] == [0] * 14
     assert [bar.total for bar in context["deliveries_chart"]] == [0] * 24
+
+
+def test_apps_without_emails_are_named(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant)
+    before = client.get("/admin/").context["apps_without_emails"]
+
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": True}})
+
+    page = client.get("/admin/")
+    link = f"/admin/apps_config/app/{tenant.app.pk}/change/#part-e-mails"
+    assert (before, page.context["apps_without_emails"]) == ([], [tenant.app])
+    assert link in page.content.decode()
+    assert enter(Tenant("globex")).get("/admin/").context["apps_without_emails"] == []

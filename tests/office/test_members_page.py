@@ -277,3 +277,22 @@ def test_too_many_wrong_passwords_lock_for_a_while(tenant: Tenant, settings: Any
     assert (other.status_code, other.url) == (302, "/admin/")
     assert (right.status_code, right.headers["Retry-After"]) == (429, "900")
     assert b"Too many wrong passwords" in right.content
+
+
+def links_to_team(client: Client, path: str) -> list[str]:
+    pattern = r'href="(/admin/apps_config/membership/[^"?]*)"'
+    return list(dict.fromkeys(re.findall(pattern, client.get(path).content.decode())))
+
+
+def test_the_menu_leads_to_the_invitations(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner", "ann@example.com")
+    account = Account.objects.get()
+    one_app = links_to_team(owner, "/admin/apps_config/app/")
+
+    other = Tenant("other")
+    Membership.objects.create(account=account, app=other.app, role="owner")
+    listing = reverse("admin:apps_config_membership_changelist")
+
+    assert one_app == [page_of(tenant)]
+    assert links_to_team(owner, "/admin/apps_config/app/") == [listing]
+    assert set(links_to_team(owner, listing)) >= {listing, page_of(tenant), page_of(other)}

@@ -218,7 +218,7 @@ def test_a_test_call_arrives_and_is_sent_again(
     done = editor.get(delivery_page(delivery)).content.decode()
 
     assert told(answer) == ["A test call is scheduled. This page shows the result."]
-    assert told(again) == [f"{delivery.pk} will be sent again."]
+    assert told(again) == [f"Webhook call: test to {webhook.url} will be sent again."]
     assert [call.id for call in hooks.calls] == [str(delivery.pk)] * 2
     assert ("&lt;b&gt;no&lt;/b&gt;" in failed, "status 500" in failed) == (True, True)
     assert ("status 200" in done, "<b>no</b>" in done) == (True, False)

@@ -93,6 +93,7 @@ addEventListener("DOMContentLoaded", () => {
       if (!button) return;
       const row = blank.cloneNode(true);
       row.removeAttribute("data-blank");
+      row.dataset.untouched = "";
       for (const input of row.querySelectorAll("[data-column]")) input.name = `${editor.dataset.rules}-${next}-${input.dataset.column}`;
       next += 1;
       field(row, "kind").value = button.dataset.add;
@@ -100,10 +101,14 @@ addEventListener("DOMContentLoaded", () => {
       begin(row);
       [...row.querySelectorAll("label:not([hidden]) [data-column]")][button.dataset.add ? 1 : 0].focus();
     });
-    editor.addEventListener("input", drawSoon);
+    editor.addEventListener("input", (event) => {
+      if (event.target.dataset.column !== "kind") delete event.target.closest("[data-rule]")?.dataset.untouched;
+      drawSoon();
+    });
     editor.addEventListener("change", (event) => {
       const row = event.target.closest("[data-rule]");
       if (event.target.dataset.column === "kind") fit(row);
+      else delete row.dataset.untouched;
       if (event.target.dataset.column === "country") offerRegions(row);
       drawSoon();
     });
@@ -121,7 +126,9 @@ addEventListener("DOMContentLoaded", () => {
   }
 
   async function draw() {
-    const chosen = editor ? rows().filter(kindOf) : [];
+    // A new row is no error before its first field is entered.
+    const isUsed = (row) => kindOf(row) && (!("untouched" in row.dataset) || !uses[kindOf(row)].length);
+    const chosen = editor ? rows().filter(isUsed) : [];
     const body = { timezone: zone?.value, shown: shown?.value };
     body[`${picture.dataset.kind}_id`] = picture.dataset.id || null;
     if (schedule) body.under = schedule.value;
