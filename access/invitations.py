@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps_config.models import Account, App, Invitation, Membership
 from common.errors import AlreadyExists, NotFound, Refusal
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit

@@ -41,7 +41,7 @@ from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
 from common.read_replica import note_write, read_on_replica
-from common.updated_since import changed_rows
+from common.updated_at import changed_rows
 
 Row = TypeVar("Row", bound=Model)
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps_config.history import ChangeHistory
 from common.ids import TenantIdField, home_of_id, new_id
-from common.updated_since import UpdatedAtField
+from common.updated_at import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
 

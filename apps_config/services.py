@@ -21,7 +21,7 @@ from apps_config.models import (
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
 LOG_IN_DESCRIPTION = "POST /auth"

@@ -28,7 +28,7 @@ from availability.search_queries import TimeSpan, fetch_busy_events
 from common.errors import Refusal
 from common.instants import LAST_YEAR, format_instant, to_datetime
 from common.sql import id_in_sql, id_param, insert_rows, parse_id, update_rows
-from common.updated_since import remember_start, transaction_start
+from common.updated_at import remember_start, transaction_start
 
 CONFLICTS_NAMED = 10
 ALTERNATIVES = 3

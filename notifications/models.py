@@ -11,7 +11,7 @@ from bookings.models import Booking, Customer, StateChange
 from common.ids import TenantIdField
 from common.observability.log_format import current_request_id
 from common.observability.tracing import current_trace_parent
-from common.updated_since import StampedQuerySet, UpdatedAtField
+from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
 class EmailTemplate(models.Model):

@@ -15,15 +15,15 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
+from bookings.customer_facing_text import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
-from bookings.untrusted_text_filter import customer_text
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery, Plan, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.wakeup import wake_dispatchers_after_commit

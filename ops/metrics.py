@@ -27,7 +27,7 @@ from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.read_replica import read_on_replica, replica_lag
 from common.sql import database_now
-from common.updated_since import oldest_transaction_age
+from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat

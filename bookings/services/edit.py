@@ -17,7 +17,7 @@ from bookings.services.transition_log import Actor, Edit, Transition, new_change
 from common.api.merge_patch import merge_free
 from common.errors import Invalid
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 UPDATE = "update"
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")

@@ -41,7 +41,7 @@ from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
 from common.io_outside_transaction import retry_outside_transaction
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.

@@ -41,7 +41,7 @@ from bookings.services.transition_log import (
 from common.durations import DurationError, elapsed_seconds
 from common.errors import Invalid, is_outage
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 logger = logging.getLogger(__name__)
 

@@ -28,9 +28,9 @@ from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import NewBooking
+from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
 from bookings.services.hold import NewHold, hold_time
-from bookings.services.seats import NewSeat, lock_group_with_free_seat
 from bookings.services.transition_log import Actor
 from common.batching import delete_in_batches
 from common.errors import Invalid, NotFound

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from bookings.action_links import CALENDAR, RESCHEDULE, action_url
 from bookings.branding import Branding, absolute_url, branding_of, readable_on_light
+from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -32,7 +33,6 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
-from bookings.untrusted_text_filter import customer_name, customer_text
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
-from common.updated_since import start_sql
+from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import NotFound, Outdated
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.outdated_reasons import outdated_reason

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, insert_rows, parse_id
-from common.updated_since import start_sql
+from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
     SLOW_SECONDS,

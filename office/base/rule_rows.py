@@ -21,7 +21,7 @@ from availability.core.constraints import (
 )
 from availability.models import Constraint
 from common.durations import elapsed_seconds
-from office.base.weekly_hours import DaySpan, clock, read_spans
+from office.base.opening_hours_text import DaySpan, clock, read_spans
 
 RuleRow = dict[str, str]
 

@@ -31,6 +31,12 @@ from common.errors import Refusal
 from common.instants import format_instant, to_datetime
 from office.base.local_time import days_span, span_text, today_in, validate_zone_name
 from office.base.model_admin_pages import find_row
+from office.base.opening_hours_text import (
+    HoursError,
+    hours_of_rules,
+    merge_hours_and_dates,
+    rules_of_hours,
+)
 from office.base.permissions import (
     SEE,
     editor_caller_of,
@@ -43,12 +49,6 @@ from office.base.permissions import (
     visible_schedules,
 )
 from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
-from office.base.weekly_hours import (
-    HoursError,
-    hours_of_rules,
-    merge_hours_and_dates,
-    rules_of_hours,
-)
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 from office.explain.exceptional_days import find_exceptional_days
 
