@@ -346,7 +346,7 @@ def purge_failed_logins(*, now: datetime) -> Iterator[int]:
     yield from delete_in_batches(old, "id", PURGE_SLICE)
 
 
-def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
+def count_request_with_key(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
     """Count a request by credential; for widget keys also by client address.
 
     Returns (allowed, remaining, seconds until the minute ends); approximate.
@@ -357,6 +357,6 @@ def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int,
     return request_rates.hit(key)
 
 
-def rate_limit_anonymous(request: HttpRequest) -> tuple[bool, int, int]:
-    """Count a request without a key by client address; returns like `rate_limit_request`."""
+def count_request_without_key(request: HttpRequest) -> tuple[bool, int, int]:
+    """Count a request without a key by client address; returns like `count_request_with_key`."""
     return request_rates.hit(client_address(request))

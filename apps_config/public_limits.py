@@ -153,14 +153,14 @@ def _matches(email: str, pattern: Any) -> bool:
 # --- What the dashboard shows ---------------------------------------------------------------------
 def count_refusal(app: App, reason: str, *, now: datetime) -> None:
     """Count a refused public request for the dashboard."""
-    _count_for_a_day(app, f"{REFUSAL_PREFIX}{reason}", now)
+    _count_for_dashboard(app, f"{REFUSAL_PREFIX}{reason}", now)
 
 
 def count_unknown_proxy(app: App, *, now: datetime) -> None:
-    _count_for_a_day(app, UNKNOWN_PROXY, now)
+    _count_for_dashboard(app, UNKNOWN_PROXY, now)
 
 
-def _count_for_a_day(app: App, kind: str, now: datetime) -> None:
+def _count_for_dashboard(app: App, kind: str, now: datetime) -> None:
     ends = to_datetime((int(now.timestamp()) // HOUR + 1) * HOUR) + timedelta(days=1)
     row = {"app": app.id, "kind": kind, "subject": kind, "expires_at": ends}
     with ignore_outage():

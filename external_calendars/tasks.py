@@ -13,7 +13,7 @@ from notifications.outbox.wakeup import publish_wakeup
 EXPAND_SECONDS = 20.0  # of one task
 
 
-# The names of tasks stay as they are: workers of the previous release and files of beat know them.
+# Settings and messages in queues contain the names of the tasks.
 @shared_task(
     name="external_calendars.tasks.look_at_calendars",
     soft_time_limit=MAX_RUN + 10,

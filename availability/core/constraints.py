@@ -580,11 +580,11 @@ def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
         rules_of(blocks, "period", allow=False),
         repeated,
         ordered,
-        len(week) + sum(_windows_of(pattern) for pattern in ordered) + 7 * daily,
+        len(week) + sum(_count_windows(pattern) for pattern in ordered) + 7 * daily,
     )
 
 
-def _windows_of(pattern: ListPattern) -> int:
+def _count_windows(pattern: ListPattern) -> int:
     return len(pattern.week) + (pattern.schedule.windows if pattern.schedule else 0)
 
 

@@ -360,7 +360,7 @@ def _date_causes(
                 reason = _block_rule_reason(source, rule, f"public holiday: {name}")
                 yield reason, subtract(spans, times.beside_dates)
         elif isinstance(rule.details, DayHours):
-            spans = times.of_spans(_closed_hours(rule.details))
+            spans = times.of_spans(_hours_closed_on_day(rule.details))
             text = f"Outside the {source}'s hours of the day"
             yield _rules_reason(source, (rule,), text), subtract(spans, times.opened)
     periods = rules_of(rules, "period", allow=True)
@@ -378,7 +378,7 @@ def _date_causes(
             )
 
 
-def _closed_hours(day: DayHours) -> Intervals:
+def _hours_closed_on_day(day: DayHours) -> Intervals:
     return subtract(replaced_day_readings((day,)), replacement_hours_readings((day,)))
 
 

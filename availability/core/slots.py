@@ -200,7 +200,7 @@ def _all_free(
     return [(start, start + slot_request.length, keys) for start in candidates]
 
 
-def _every_free(
+def _any_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
     found: dict[Any, list[Any]] = defaultdict(list)
@@ -225,7 +225,7 @@ _MODES = {
     "roundrobin_random": _first_free,
     "roundrobin_fair": _first_free,
     "mutual": _all_free,
-    "exclusive": _every_free,
+    "exclusive": _any_free,
 }
 
 

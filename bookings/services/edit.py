@@ -47,11 +47,11 @@ def change_booking(
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
-            write_transitions(_steps(booking, seats, edit, actor, now))
+            write_transitions(_transitions_of_edit(booking, seats, edit, actor, now))
     return booking
 
 
-def _steps(
+def _transitions_of_edit(
     booking: Booking, seats: Sequence[Booking], edit: "_Edit", actor: Actor, now: datetime
 ) -> list[Transition]:
     names = frozenset(edit.names)

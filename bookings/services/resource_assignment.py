@@ -38,7 +38,7 @@ from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from common.errors import Invalid
-from common.sql import parse_id
+from common.sql import to_uuid
 
 # A project's resources are read and checked in growing batches until one is free.
 FIRST_BATCH = 8
@@ -137,7 +137,7 @@ def _ids_in_order(target: BookingTarget) -> Iterator[uuid.UUID]:
     texts: Iterable[str] = (text for text, _ in target.project_zones)
     if target.mode == "roundrobin_random":
         texts = in_random_order(texts)
-    return map(parse_id, texts)
+    return map(to_uuid, texts)
 
 
 def in_random_order(texts: Iterable[str]) -> Iterator[str]:

@@ -309,7 +309,7 @@ def _act_when_due(
         if number == 0 and len(due) == BATCH and on_full_batch:
             on_full_batch()
         done += sum(
-            _act_together(bookings, column, action, now) for bookings in _transaction_batches(due)
+            _act_on_batch(bookings, column, action, now) for bookings in _transaction_batches(due)
         )
     return done
 
@@ -346,7 +346,7 @@ def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
             yield bookings[first : first + MAX_TOGETHER]
 
 
-def _act_together(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
+def _act_on_batch(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
     """Apply `action` in one transaction; if that fails, to each booking in its own."""
     try:
         ids = [booking.id for booking in bookings]
@@ -359,7 +359,7 @@ def _act_together(bookings: Sequence[Booking], column: str, action: str, now: da
         if len(bookings) == 1:
             logger.exception("booking %s can't do %s", bookings[0].id, action)
             return 0
-    return sum(_act_together([booking], column, action, now) for booking in bookings)
+    return sum(_act_on_batch([booking], column, action, now) for booking in bookings)
 
 
 def _act_if_due(

@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
-from common.sql import parse_id, update_rows
+from common.sql import to_uuid, update_rows
 from notifications.models import Delivery, LaneCheck
 
 MAX_LANES = 100  # of one claim
@@ -98,7 +98,7 @@ def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list
     array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
     rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
     return {
-        pk: [parse_id(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
+        pk: [to_uuid(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
         for pk, ids in rows
     }
 

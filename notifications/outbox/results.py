@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from common.sql import database_now, datetime_param, id_in_sql, insert_rows, parse_id
+from common.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
 from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
@@ -153,7 +153,7 @@ def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
             _END.format(start=start, ids=ids, tokens=tokens),
             [datetime_param(now), *start_params, *id_params, *token_params],
         )
-        return {parse_id(found) for (found,) in cursor.fetchall()}
+        return {to_uuid(found) for (found,) in cursor.fetchall()}
 
 
 def _final(state: str, reason: str, now: datetime) -> dict[str, object]:

@@ -58,7 +58,7 @@ MAX_LOOKED_AT = 5000
 NAMED = 10
 
 
-class EditedRules(NamedTuple):
+class EditedRulesOwner(NamedTuple):
     """The owner of the edited rules. A new resource has no row yet, only a zone.
 
     under: the schedule that the form of a resource names.
@@ -71,7 +71,7 @@ class EditedRules(NamedTuple):
     under: Schedule | None = None
 
     @property
-    def owner(self) -> Project | Schedule | Resource | None:
+    def row(self) -> Project | Schedule | Resource | None:
         return self.project or self.schedule or self.resource
 
 
@@ -94,7 +94,7 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     long.
     """
     body = read_json_object(request)
-    edited = _find_edited(request, body)
+    edited = _find_owner(request, body)
     try:
         rules = _edited_rules(body, edited)
     except (ConstraintError, HoursError, RowsError) as error:
@@ -118,7 +118,7 @@ def list_regions(request: HttpRequest) -> dict[str, Any]:
     return {"regions": [{"code": code, "name": name} for code, name in names.items()]}
 
 
-def _edited_rules(body: dict[str, Any], edited: EditedRules) -> ConstraintRules:
+def _edited_rules(body: dict[str, Any], edited: EditedRulesOwner) -> ConstraintRules:
     """Parse the rules of the form. Raises ConstraintError, HoursError or RowsError."""
     if "rows" in body:
         dates = read_rows([row for row in _list(body["rows"]) if isinstance(row, dict)])
@@ -141,8 +141,8 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _saved(edited: EditedRules) -> ConstraintRules:
-    owner = edited.owner
+def _saved(edited: EditedRulesOwner) -> ConstraintRules:
+    owner = edited.row
     if owner is None:
         return ()
     if isinstance(owner, Schedule):
@@ -150,7 +150,7 @@ def _saved(edited: EditedRules) -> ConstraintRules:
     return parse_constraints([row.as_json() for row in owner.constraints.all()])
 
 
-def _combine_with_schedule(edited: EditedRules, rules: ConstraintRules) -> ConstraintRules:
+def _combine_with_schedule(edited: EditedRulesOwner, rules: ConstraintRules) -> ConstraintRules:
     """Return the rules of a resource over those of its schedule; other owners have none."""
     if edited.under is None:
         return rules
@@ -175,7 +175,7 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
+def _find_owner(request: HttpRequest, body: dict[str, Any]) -> EditedRulesOwner:
     if body.get("project_id"):
         project = find_row(visible_projects(request), body["project_id"])
         require(request, project.app_id, SEE)
@@ -194,12 +194,12 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
             .first()
         )
         zone = validate_zone_name("timezone", resource.timezone if resource else "UTC")
-        return EditedRules(resource, project, None, zone)
+        return EditedRulesOwner(resource, project, None, zone)
     if body.get("schedule_id"):
         schedule = find_row(visible_schedules(request), body["schedule_id"])
         require(request, schedule.app_id, SEE)
         first = schedule.resources.filter(deleted_at=None).order_by("name", "id").first()
-        return EditedRules(None, None, schedule, _known_zone(first))
+        return EditedRulesOwner(None, None, schedule, _known_zone(first))
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
         (resource,) = get_visible_resources_or_404(request, [_id(body["resource_id"])])
@@ -208,8 +208,8 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
         if "under" in body:
             rows = visible_schedules(request).filter(app_id=resource.app_id)
             under = find_row(rows, body["under"]) if body["under"] else None
-        return EditedRules(resource, None, None, resource.timezone, under)
-    return EditedRules(None, None, None, validate_zone_name("timezone", zone or "UTC"))
+        return EditedRulesOwner(resource, None, None, resource.timezone, under)
+    return EditedRulesOwner(None, None, None, validate_zone_name("timezone", zone or "UTC"))
 
 
 def _known_zone(resource: Resource | None) -> str:
@@ -226,7 +226,7 @@ def _id(value: object) -> uuid.UUID:
 
 # --- Preview --------------------------------------------------------------------------------------
 def _draw(
-    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+    request: HttpRequest, edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
 ) -> list[dict[str, Any]] | None:
     """Return two weeks from today, as /availability/explain would if the rules were saved."""
     if edited.project and edited.resource is None:
@@ -245,7 +245,7 @@ def _draw(
 
 
 def _edited_query(
-    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+    request: HttpRequest, edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
 ) -> AvailabilityQuery:
     first = today_in(edited.zone, now)
     if edited.resource is None:
@@ -281,7 +281,7 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
 
 
 # --- Bookings outside the rules -------------------------------------------------------------------
-def _say_outside(edited: EditedRules, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
+def _say_outside(edited: EditedRulesOwner, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
     """Return the number of future bookings that the rules would not allow, and the first of
     them.
     """
@@ -306,7 +306,7 @@ def _outside_record(booking: Booking) -> dict[str, str]:
     }
 
 
-def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
+def _bookings_to_come(edited: EditedRulesOwner, now: datetime) -> list[BookedSpan]:
     """Return future bookings by start: blocking ones by their index, others by calendar."""
     if edited.project:
         resources = edited.project.resources.filter(deleted_at=None)
@@ -338,7 +338,7 @@ def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
 
 
 def _spans_outside(
-    spans: Sequence[BookedSpan], rules: ConstraintRules, edited: EditedRules
+    spans: Sequence[BookedSpan], rules: ConstraintRules, edited: EditedRulesOwner
 ) -> list[BookedSpan]:
     """Return the spans not entirely within open time, in their resource's zone."""
     if not spans:
@@ -355,7 +355,7 @@ def _spans_outside(
 
 
 def _rules_by_resource(
-    rules: ConstraintRules, edited: EditedRules
+    rules: ConstraintRules, edited: EditedRulesOwner
 ) -> Callable[[uuid.UUID], ConstraintRules]:
     """Return the function that gives a resource's rules: of a schedule, with its own over them."""
     if edited.schedule is None:
