@@ -109,7 +109,7 @@ def accept_invitation(invitation: Invitation, *, password: str | None, now: date
 
 
 def lock_invitation(invitation: Invitation) -> Invitation:
-    """The open invitation under a lock on the app's members. Raises NotFound."""
+    """Lock the app's members and return the open invitation. Raises NotFound."""
     App.objects.select_for_update(no_key=True).get(id=invitation.app_id)
     row = Invitation.objects.open().select_related("app").filter(pk=invitation.pk).first()
     if row is None:

@@ -127,7 +127,10 @@ def _window_end(kind: str, now: datetime) -> datetime:
 
 
 def count_first_use(app: App, kind: str, subject: str, expires_at: datetime) -> bool:
-    """Whether this is the first use, over all processes, of what expires then."""
+    """Count a use of `subject`; return whether it is the first one, in any process.
+
+    expires_at: until when the subject can be used; the count is stored that long.
+    """
     digest = digest_key(f"{app.id} {kind} {subject}")
     row = {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
     return count_up(RequestCount, [row], by="subject")[digest] == 1

@@ -338,14 +338,14 @@ def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def render_record(booking: Booking) -> str:
-    """The same of a booking that was read with its includes."""
+    """Return the same record of a booking that was read with its includes."""
     record = booking_record(booking, [INCLUDES[name] for name in ALL_INCLUDES], "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- Event notifications --------------------------------------------------------------------------
 def _reminders(transition: Transition) -> Iterator[Delivery]:
-    """Those that the step plans: of a booking that becomes live, or is and was moved."""
+    """Yield the reminders of a booking that becomes live, or is live and was rescheduled."""
     graph, change = GRAPHS[transition.booking.graph], transition.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
     if is_live and (transition.moved_from or not was_live):

@@ -177,7 +177,9 @@ def next_check(kind: str) -> datetime | None:
 
 
 def waiting_lanes(kind: str, now: datetime) -> QuerySet[LaneCheck]:
-    """Checks of lanes in which a delivery may have been due at `now` that no rule holds back."""
+    """Return the checks of lanes with a delivery that may have been due at `now`; without held
+    lanes.
+    """
     is_waiting = Q(next_at__lte=now) | Q(waiting_since__lte=now)
     return LaneCheck.objects.filter(is_waiting, type=kind, is_held=False).order_by()
 

@@ -167,8 +167,9 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
 
 
 def _refused_retries(results: Sequence[tuple[Delivery, SendResult]]) -> set[UUID]:
-    """Failed calls that get no retry: their app has calls to MAX_FAILING_SERVERS others already.
+    """Return the ids of failed calls that get no retry.
 
+    These are calls to a new server if MAX_FAILING_SERVERS servers of the app fail already.
     Otherwise an app could fill the queue and the breakers with servers that do not exist.
     """
     failed = [row for row, outcome in results if outcome.server_failed and row.endpoint]
