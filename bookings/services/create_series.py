@@ -55,7 +55,10 @@ class NewSeries(NewBooking):
 
 @dataclass(frozen=True, slots=True)
 class _ResourceChoice:
-    """Resources to book together, the occurrences there, and the refusal of each (None: free)."""
+    """Resources to book together.
+
+    times: of the occurrences. verdicts: the refusal of each occurrence; None: free.
+    """
 
     resources: Sequence[SearchResource]
     times: Sequence[Times]

@@ -150,7 +150,7 @@ def customer_may_move(booking: Booking) -> bool:
 
 
 def movable_bookings(bookings: Sequence[Booking]) -> list[Booking]:
-    """Return those that `customer_may_move` allows. At most one query."""
+    """Return the bookings that `customer_may_move` allows, with at most one query."""
     found = [booking for booking in bookings if _has_move_link(booking)]
     used_up = _without_moves_left(found)
     return [booking for booking in found if booking not in used_up]
@@ -208,8 +208,8 @@ def _targets(
 ) -> list[tuple[Booking, tuple[datetime, datetime]]]:
     """Return each booking with its new start and end.
 
-    The others move by the wall-clock difference of the named booking. Raises Invalid if a time
-    leaves the supported years.
+    The named booking moves to `start` and `end`, the others by the same wall-clock difference.
+    Raises Invalid if a time leaves the supported years.
     """
     zone_name = named.resource.timezone
     earlier, later = (

@@ -50,7 +50,7 @@ OBJECT_VALUES = (
 class ReadObject(NamedTuple):
     """A parsed object with its occurrences.
 
-    `problem`: why it can't be read; then it has no occurrences, and what is known of its UID stays.
+    problem: why the object can't be read. It then has no occurrences, and its stored UID stays.
     """
 
     object: RemoteObject

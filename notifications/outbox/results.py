@@ -64,7 +64,7 @@ class FinalState(NamedTuple):
 
 
 def release_unsent(rows: Sequence[Delivery]) -> None:
-    """Return claimed rows that were not tried: the attempt is not counted."""
+    """Release claimed rows that were not sent, and do not count the attempt."""
     with_lease(rows).update(
         state=Delivery.SCHEDULED,
         next_at=F("due_at"),
@@ -74,7 +74,7 @@ def release_unsent(rows: Sequence[Delivery]) -> None:
 
 
 def end_unsent(verdicts: Sequence[tuple[Delivery, FinalState]]) -> None:
-    """End claimed rows that are not sent: the attempt is not counted."""
+    """End claimed rows that are not to be sent, and do not count the attempt."""
     now = database_now()
     with transaction.atomic():
         for row, verdict in verdicts:
