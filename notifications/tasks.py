@@ -11,7 +11,7 @@ from notifications import periodic_tasks
 from notifications.outbox import (
     archive,
     beat_heartbeat,
-    poller,  # noqa: F401  # its signals make every worker sweep
+    poller,  # noqa: F401  # its signals make every worker poll
     retention,
 )
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
