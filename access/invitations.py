@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps_config.models import Account, App, Invitation, Membership
 from common.errors import AlreadyExists, NotFound, Refusal
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
@@ -109,7 +109,7 @@ def accept_invitation(invitation: Invitation, *, password: str | None, now: date
 
 
 def lock_invitation(invitation: Invitation) -> Invitation:
-    """The open invitation under a lock on the app's members. Raises NotFound."""
+    """Lock the app's members and return the open invitation. Raises NotFound."""
     App.objects.select_for_update(no_key=True).get(id=invitation.app_id)
     row = Invitation.objects.open().select_related("app").filter(pk=invitation.pk).first()
     if row is None:

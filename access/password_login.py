@@ -10,7 +10,7 @@ from availability.resources_by_email import with_email
 MAX_APPS = 5
 
 
-def find_password_owners(
+def authenticate_with_password(
     *, email: str, password: str, app_slug: str | None
 ) -> list[Account | Resource]:
     """Return the account, or else the resources of open apps, with this address and password.
@@ -21,7 +21,7 @@ def find_password_owners(
     account = find_account(email, app_slug)
     if password_matches(password, account) and account:
         return [account]
-    found: list[Resource | None] = [*find_password_resources(email, app_slug)]
+    found: list[Resource | None] = [*find_resources_with_password(email, app_slug)]
     return [owner for owner in found or [None] if password_matches(password, owner) and owner]
 
 
@@ -38,7 +38,7 @@ def find_account(email: str, app_slug: str | None) -> Account | None:
     return accounts.filter(memberships__app__in=apps).first()
 
 
-def find_password_resources(email: str, app_slug: str | None) -> list[Resource]:
+def find_resources_with_password(email: str, app_slug: str | None) -> list[Resource]:
     resources = with_email(Resource.objects.filter(deleted_at=None, app__archived_at=None), email)
     if app_slug is not None:
         resources = resources.filter(app__slug=app_slug)

@@ -8,7 +8,7 @@ from apps_config.models import App
 from availability.models import Resource
 from availability.resources_by_email import with_email
 from common.ids import least_id
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.password_reset_links import LINK_LASTS, RESET_MAIL

@@ -313,9 +313,10 @@ MAX_FAILED_CODES = 10  # per account and window: one guess of six digits in a mi
 
 
 def count_failed_code(account: Account, *, now: datetime) -> None:
-    """Count a try of a second factor before it is checked. Raises RateLimited above the limit.
+    """Count an attempt at a second factor before it is checked. Raises RateLimited above the limit.
 
-    A key of its own: who guesses codes knows the password, and may change addresses.
+    Attempts are counted by account, not by client address: an attacker who guesses codes knows the
+    password and can change addresses.
     """
     key = _code_key(account, now)
     if count_up(FailedLogin, [key], by="address")[key["address"]] > MAX_FAILED_CODES:
@@ -327,14 +328,16 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
 
 
 def accept_code_once(account: Account, code: str, *, now: datetime) -> bool:
-    """Whether this is the first use of a correct code in this window, over all processes."""
+    """Return whether this is the first use of a correct code in this window, in any process."""
     digest = digest_secret(f"{account.pk} {code}")[:32]
     key = _code_key(account, now) | {"address": f"used code {digest}"}
     return count_up(FailedLogin, [key], by="address")[key["address"]] == 1
 
 
 def _code_key(account: Account, now: datetime) -> dict[str, Any]:
-    """The row of the window. Its minute is the window's end, until when it is not purged."""
+    """Return the key of the window's row. `minute` is the window's end, so no purge deletes the row
+    before.
+    """
     window = int(now.timestamp()) // (60 * CODE_WINDOW)
     return {"address": f"code {account.pk}", "minute": (window + 1) * CODE_WINDOW}
 
@@ -346,7 +349,7 @@ def purge_failed_logins(*, now: datetime) -> Iterator[int]:
     yield from delete_in_batches(old, "id", PURGE_SLICE)
 
 
-def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
+def count_request_with_key(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
     """Count a request by credential; for widget keys also by client address.
 
     Returns (allowed, remaining, seconds until the minute ends); approximate.
@@ -357,6 +360,6 @@ def rate_limit_request(caller: Caller, request: HttpRequest) -> tuple[bool, int,
     return request_rates.hit(key)
 
 
-def rate_limit_anonymous(request: HttpRequest) -> tuple[bool, int, int]:
-    """Count a request without a key by client address; returns like `rate_limit_request`."""
+def count_request_without_key(request: HttpRequest) -> tuple[bool, int, int]:
+    """Count a request without a key by client address; returns like `count_request_with_key`."""
     return request_rates.hit(client_address(request))

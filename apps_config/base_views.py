@@ -17,8 +17,8 @@ from apps_config.authentication import (
     Caller,
     authenticate,
     count_failed_login,
-    rate_limit_anonymous,
-    rate_limit_request,
+    count_request_with_key,
+    count_request_without_key,
 )
 from apps_config.history import change_actor
 from apps_config.idempotency import has_answer, hash_request, read_key, run_once
@@ -41,7 +41,7 @@ from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
 from common.rate_limit import WINDOW, client_address
 from common.read_replica import note_write, read_on_replica
-from common.updated_since import changed_rows
+from common.updated_at import changed_rows
 
 Row = TypeVar("Row", bound=Model)
 
@@ -87,7 +87,7 @@ class PublicView(ApiView):
 
     def admit(self, request: ApiRequest) -> None:
         self.now = timezone.now()
-        allowed, self.rate = count_hit(partial(rate_limit_anonymous, request))
+        allowed, self.rate = count_hit(partial(count_request_without_key, request))
         if self.rate and not allowed:
             raise RateLimited(retry_after=self.rate[2])
         method = "GET" if request.method == "HEAD" else request.method or ""
@@ -235,7 +235,7 @@ class TenantView(ApiView):
             raise
 
     def _count(self, request: ApiRequest) -> None:
-        allowed, self.rate = count_hit(partial(rate_limit_request, self.caller, request))
+        allowed, self.rate = count_hit(partial(count_request_with_key, self.caller, request))
         if self.rate and not allowed:
             raise RateLimited(retry_after=self.rate[2])
 

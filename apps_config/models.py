@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps_config.history import ChangeHistory
 from common.ids import TenantIdField, home_of_id, new_id
-from common.updated_since import UpdatedAtField
+from common.updated_at import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
 
@@ -120,10 +120,10 @@ class App(models.Model):
 
 
 class ParentsAppField(models.ForeignKey):
-    """The app of a row's parent, which the database compares (`common/migration_sql.py`).
+    """The app of a row's parent. The database checks it (`common/migration_sql.py`).
 
-    The parent's own key to the app is enough: no second constraint, and deletions follow the
-    parent. A ForeignKey in migrations.
+    The parent has a foreign key to the app. So this field needs no constraint, and its rows are
+    deleted with their parent. A ForeignKey in migrations.
     """
 
     def __init__(self, to: Any = App, on_delete: Any = models.DO_NOTHING, **kwargs: Any) -> None:

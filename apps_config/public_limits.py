@@ -127,7 +127,10 @@ def _window_end(kind: str, now: datetime) -> datetime:
 
 
 def count_first_use(app: App, kind: str, subject: str, expires_at: datetime) -> bool:
-    """Whether this is the first use, over all processes, of what expires then."""
+    """Count a use of `subject`; return whether it is the first one, in any process.
+
+    expires_at: until when the subject can be used; the count is stored that long.
+    """
     digest = digest_key(f"{app.id} {kind} {subject}")
     row = {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
     return count_up(RequestCount, [row], by="subject")[digest] == 1
@@ -153,14 +156,14 @@ def _matches(email: str, pattern: Any) -> bool:
 # --- What the dashboard shows ---------------------------------------------------------------------
 def count_refusal(app: App, reason: str, *, now: datetime) -> None:
     """Count a refused public request for the dashboard."""
-    _count_for_a_day(app, f"{REFUSAL_PREFIX}{reason}", now)
+    _count_for_dashboard(app, f"{REFUSAL_PREFIX}{reason}", now)
 
 
 def count_unknown_proxy(app: App, *, now: datetime) -> None:
-    _count_for_a_day(app, UNKNOWN_PROXY, now)
+    _count_for_dashboard(app, UNKNOWN_PROXY, now)
 
 
-def _count_for_a_day(app: App, kind: str, now: datetime) -> None:
+def _count_for_dashboard(app: App, kind: str, now: datetime) -> None:
     ends = to_datetime((int(now.timestamp()) // HOUR + 1) * HOUR) + timedelta(days=1)
     row = {"app": app.id, "kind": kind, "subject": kind, "expires_at": ends}
     with ignore_outage():

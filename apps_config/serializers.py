@@ -20,6 +20,7 @@ from apps_config.public_limits import (
 from common.api.fields import (
     ONE_LINE,
     WEB_ADDRESS,
+    BoundedIntegerField,
     EmailField,
     LanguageField,
     ListOf,
@@ -27,7 +28,6 @@ from common.api.fields import (
     ObjectSerializer,
     OneLineField,
     OutboundUrlField,
-    SmallIntField,
     StrictBooleanField,
     TextField,
     UrlField,
@@ -61,7 +61,7 @@ class MethodField(serializers.ChoiceField):
 class WebhookSettingsSerializer(ObjectSerializer):
     url = OutboundUrlField()
     method = MethodField(EventNotification.METHODS, default="post")
-    expected_response_code = SmallIntField(
+    expected_response_code = BoundedIntegerField(
         100, 599, allow_digits=True, required=False, allow_null=True
     )
 
@@ -69,7 +69,7 @@ class WebhookSettingsSerializer(ObjectSerializer):
 class WhenSerializer(ObjectSerializer):
     type = serializers.ChoiceField([EventNotification.BEFORE, EventNotification.AFTER])
     unit = serializers.ChoiceField(list(EventNotification.UNIT_SECONDS))
-    time = SmallIntField(0, YEAR)
+    time = BoundedIntegerField(0, YEAR)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if given["time"] * EventNotification.UNIT_SECONDS[given["unit"]] > YEAR:
@@ -154,8 +154,8 @@ def notifications_field(**kwargs: Any) -> ListOf:
     return ListOf(EventNotificationSerializer(), MAX_NOTIFICATIONS, **kwargs)
 
 
-def limit_field(kind: str, text: str) -> SmallIntField:
-    return SmallIntField(
+def limit_field(kind: str, text: str) -> BoundedIntegerField:
+    return BoundedIntegerField(
         0,
         MAX_LIMIT,
         required=False,
@@ -263,7 +263,7 @@ class AppSettingsSerializer(ObjectSerializer):
         " `challenge`, a solved challenge of GET /v2/challenge. `off` is the default.",
     )
 
-    delivery_cap = SmallIntField(
+    delivery_cap = BoundedIntegerField(
         1,
         MAX_DELIVERY_CAP,
         required=False,

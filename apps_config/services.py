@@ -21,7 +21,7 @@ from apps_config.models import (
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
 LOG_IN_DESCRIPTION = "POST /auth"
@@ -191,7 +191,7 @@ def change_role(membership: Membership, role: str) -> None:
     member.
     """
     with transaction.atomic():
-        locked = _lock_member(membership)
+        locked = _lock_members_and_read(membership)
         if role != Membership.OWNER:
             _keep_an_owner(locked)
         locked.role = role
@@ -201,12 +201,12 @@ def change_role(membership: Membership, role: str) -> None:
 def remove_member(membership: Membership) -> None:
     """Remove a member; the account stays. Raises LastOwner, NotFound."""
     with transaction.atomic():
-        locked = _lock_member(membership)
+        locked = _lock_members_and_read(membership)
         _keep_an_owner(locked)
         locked.delete()
 
 
-def _lock_member(membership: Membership) -> Membership:
+def _lock_members_and_read(membership: Membership) -> Membership:
     """The member's present row, under a lock on the app's members.
 
     Without the lock, two owners who leave at once would each count the other as the remaining

@@ -95,7 +95,7 @@ class AppScopedView(TenantView):
         raise NotFound("App")
 
 
-class AppView(AppScopedView):
+class AppBySlugView(AppScopedView):
     """One app, by its slug."""
 
     owner_methods = frozenset({"DELETE"})

@@ -27,8 +27,8 @@ from availability.search import AvailabilityQuery, ExternalBusy, SearchResource,
 from availability.search_queries import TimeSpan, fetch_busy_events
 from common.errors import Refusal
 from common.instants import LAST_YEAR, format_instant, to_datetime
-from common.sql import id_in_sql, id_param, insert_rows, parse_id, update_rows
-from common.updated_since import remember_start, transaction_start
+from common.sql import id_in_sql, id_param, insert_rows, to_uuid, update_rows
+from common.updated_at import remember_start, transaction_start
 
 CONFLICTS_NAMED = 10
 ALTERNATIVES = 3
@@ -139,7 +139,7 @@ def lock_resources(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, int]:
     statement = _LOCK if connection.vendor == "postgresql" else _FIND
     with connection.cursor() as cursor:
         cursor.execute(statement.format(among=sql), params)
-        return {parse_id(found): capacity for found, capacity in cursor.fetchall()}
+        return {to_uuid(found): capacity for found, capacity in cursor.fetchall()}
 
 
 def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
@@ -158,7 +158,7 @@ def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
         found = cursor.fetchall()
     if found and found[0][0]:
         remember_start(found[0][0])  # every caller writes rows with this stamp
-    capacities = {parse_id(calendar_id): capacity for _, calendar_id, capacity in found}
+    capacities = {to_uuid(calendar_id): capacity for _, calendar_id, capacity in found}
     for calendar in calendars:
         calendar.capacity = capacities.get(calendar.id, 1)
     return len(capacities) == len(ids)

@@ -489,7 +489,7 @@ def _api_time(moment: datetime) -> str:
 
 
 def _without_duplicates(rules: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A week that is always open needs no other hours."""
+    """Return the rules without duplicates. A rule that opens the whole week replaces all others."""
     found = [rule for index, rule in enumerate(rules) if rule not in rules[:index]]
     whole = [rule for rule in found if "allow_hours" in rule]
     return whole or found

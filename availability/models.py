@@ -15,7 +15,7 @@ from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.core.constraints import CONSTRAINT_NAMES
 from common.ids import TenantIdField
-from common.updated_since import UpdatedAtField
+from common.updated_at import UpdatedAtField
 
 
 class ObjectField(models.JSONField):

@@ -19,7 +19,7 @@ from availability.core.periods import MAX_DAYS, Period, PeriodLimit, local_perio
 from availability.models import Event, Hold
 from availability.staleness import STALE_AFTER, stale_before
 from common.instants import to_aware, to_datetime
-from common.sql import datetime_param, id_in_sql, id_param, parse_id
+from common.sql import datetime_param, id_in_sql, id_param, to_uuid
 
 Pairs = list[tuple[int, int]]
 
@@ -177,14 +177,14 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
         _, rules, late = found.setdefault(resource_id, (columns, [], []))
         if late_id is not None and last != (resource_id, late_id):
             late.append(
-                StaleCalendar(parse_id(late_id), late_name, synced_at and to_aware(synced_at))
+                StaleCalendar(to_uuid(late_id), late_name, synced_at and to_aware(synced_at))
             )
             last = resource_id, late_id
         # The rules are repeated for each stale calendar: read them for the first only.
         if rule[0] is not None and len(late) < 2:
             rules.append(tuple(rule))
     return [
-        ResourceRow._make([parse_id(resource_id), *columns[:5], tuple(rules), tuple(late)])
+        ResourceRow._make([to_uuid(resource_id), *columns[:5], tuple(rules), tuple(late)])
         for resource_id, (columns, rules, late) in found.items()
     ]
 
@@ -306,7 +306,7 @@ def fetch_blocked_times(
     found: dict[uuid.UUID, Pairs] = {}
     for resource_id, *values in rows:
         items = _unpack_with_buffers(values[0]) if packs else [values]
-        found.setdefault(parse_id(resource_id), []).extend(
+        found.setdefault(to_uuid(resource_id), []).extend(
             blocked_span(start, end, before, after, buffers) for start, end, before, after in items
         )
     for pairs in found.values():
@@ -359,10 +359,10 @@ def fetch_busy_events(
     for resource_id, _, start, end, type_, identifier, capacity, before, after in rows:
         if start is None:
             continue
-        busy = BusyItem(start, end, type_, parse_id(identifier), capacity)
+        busy = BusyItem(start, end, type_, to_uuid(identifier), capacity)
         if buffers is not None:
             busy = busy._replace(before=before, after=after)
-        found.setdefault(parse_id(resource_id), []).append(busy)
+        found.setdefault(to_uuid(resource_id), []).append(busy)
     return found
 
 

@@ -48,7 +48,7 @@ from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.images import SmallImage
 from common.instants import to_datetime
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 FIRST_CALENDAR = "Bookings"
 

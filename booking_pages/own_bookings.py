@@ -28,7 +28,7 @@ from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
 from common.sql import insert_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL, own_bookings_path

@@ -128,7 +128,7 @@ def needs_approval(graph: Graph) -> bool:
     return not graph.is_paid_later and not graph.is_live(graph.steps[INITIALIZED, graph.start])
 
 
-def outcome_of(graph: Graph, *, is_mailed: bool) -> tuple[str | Promise, str | Promise]:
+def confirmation_of(graph: Graph, *, is_mailed: bool) -> tuple[str | Promise, str | Promise]:
     """Return heading and sentence for a booking that was just made. `is_mailed`: the customer gets
     e-mails.
     """

@@ -31,7 +31,7 @@ from bookings.serializers import (
     NewSeatSerializer,
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
-from bookings.services.seats import OWNER_PATH
+from bookings.services.create_seat import OWNER_PATH
 from common.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule

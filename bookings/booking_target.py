@@ -28,7 +28,7 @@ from availability.search import (
     load_resources,
 )
 from availability.search_queries import fetch_project_zones
-from common.sql import parse_id
+from common.sql import to_uuid
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
 
@@ -102,7 +102,7 @@ class BookingTarget:
 
     @property
     def project_resource_ids(self) -> list[uuid.UUID]:
-        return [parse_id(text) for text, _ in self.project_zones]
+        return [to_uuid(text) for text, _ in self.project_zones]
 
     @cached_property
     def requirements(self) -> Sequence[Requirement]:

@@ -21,10 +21,10 @@ from bookings.booking_target import BookingTarget
 from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
 from bookings.services import NewHold
 from common.api.fields import (
+    BoundedIntegerField,
     IdField,
     InstantField,
     ObjectSerializer,
-    SmallIntField,
     array_as_object,
 )
 from common.errors import Invalid
@@ -36,7 +36,7 @@ KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge"}
 
 
 class HoldTimeSerializer(ObjectSerializer):
-    reservation_time = SmallIntField(
+    reservation_time = BoundedIntegerField(
         1,
         MAX_SECONDS,
         help_text="The length in seconds. The default is the project's `reservation_time`, or 30."

@@ -15,6 +15,7 @@ from bookings.services import ON_CONFLICT, SCOPES
 from common.api.fields import (
     LINES,
     META_KEYS,
+    BoundedIntegerField,
     DurationField,
     EmailField,
     IdField,
@@ -24,7 +25,6 @@ from common.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
-    SmallIntField,
     StrictBooleanField,
     TextField,
     ZoneField,
@@ -124,7 +124,7 @@ class BookingSettingsSerializer(ObjectSerializer):
         " for a widget key.",
         **CLEARABLE,
     )
-    max_seats = SmallIntField(
+    max_seats = BoundedIntegerField(
         1, MAX_SEATS, help_text="Required for a group (graph `group_owner`).", **CLEARABLE
     )
     min_cancel_time = DurationField(

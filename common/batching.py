@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 
 def iterate_batches(rows: QuerySet, size: int) -> Iterator[list[Any]]:

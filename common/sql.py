@@ -27,7 +27,7 @@ def datetime_param(moment: datetime) -> Any:
     return connection.ops.adapt_datetimefield_value(moment)
 
 
-def parse_id(value: Any) -> uuid.UUID:
+def to_uuid(value: Any) -> uuid.UUID:
     return value if isinstance(value, uuid.UUID) else uuid.UUID(value)
 
 

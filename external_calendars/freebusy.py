@@ -17,7 +17,7 @@ from availability.models import Event
 from availability.search_queries import TimeSpan
 from common.ical.parse import UnreadableCalendar, read_occurrences
 from common.instants import to_datetime
-from common.updated_since import TransactionStart
+from common.updated_at import TransactionStart
 from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers import PROVIDERS

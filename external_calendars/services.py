@@ -18,7 +18,7 @@ from availability.event_reservations import lock_resources, lock_resources_of_ca
 from availability.models import Calendar, Event, Resource
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from common.errors import AlreadyExists, Invalid, NotFound
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from external_calendars.credentials import credentials_of, server_address, store_credentials
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed

@@ -4,8 +4,8 @@ from celery import shared_task
 
 from common.sql import database_now
 from external_calendars.sync.advance_window import delete_old_events, expand_further
+from external_calendars.sync.due_calendars import MAX_RUN, sync_due_calendars
 from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
-from external_calendars.sync.worker import MAX_RUN, sync_due_calendars
 from notifications.outbox.poller import NEGLECTED, Poll, polls
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import publish_wakeup
@@ -13,15 +13,20 @@ from notifications.outbox.wakeup import publish_wakeup
 EXPAND_SECONDS = 20.0  # of one task
 
 
-@shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
-def look_at_calendars() -> None:
+# Settings and messages in queues contain the names of the tasks.
+@shared_task(
+    name="external_calendars.tasks.look_at_calendars",
+    soft_time_limit=MAX_RUN + 10,
+    time_limit=MAX_RUN + 20,
+)
+def sync_calendars() -> None:
     """Sync the due calendars; publish a wake-up for the rest."""
     if sync_due_calendars(stopping=is_stopping) and not is_stopping():
         publish_wakeup(SYNC_WAKEUP)
 
 
-@shared_task
-def lay_out_calendars() -> None:
+@shared_task(name="external_calendars.tasks.lay_out_calendars")
+def advance_sync_windows() -> None:
     """Expand recurring events further, and delete old events: once a day."""
     now = database_now()
     ends = time.monotonic() + EXPAND_SECONDS
@@ -30,14 +35,14 @@ def lay_out_calendars() -> None:
             if is_stopping():
                 return
             if time.monotonic() > ends:
-                lay_out_calendars.apply_async(queue="calendar", expires=3600, retry=False)
+                advance_sync_windows.apply_async(queue="calendar", expires=3600, retry=False)
                 return
 
 
-def sweep_calendars() -> None:
+def sync_neglected_calendars() -> None:
     """Sync calendars that have been due for a while without a task claiming them."""
     if due_connections(database_now() - NEGLECTED).exists():
         sync_due_calendars(stopping=is_stopping)
 
 
-polls.register(Poll("calendar", sweep_calendars))
+polls.register(Poll("calendar", sync_neglected_calendars))

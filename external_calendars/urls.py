@@ -3,7 +3,7 @@ from django.urls import path
 from external_calendars.views import calendars, feeds
 
 urlpatterns = [
-    path("calendars", calendars.ConnectableCalendarsView.as_view()),
+    path("calendars", calendars.CreateOrConnectCalendarView.as_view()),
     path("calendars/<uuid:calendar_id>", calendars.ConnectableCalendarView.as_view()),
     path("calendars/<uuid:calendar_id>/test", calendars.TestConnectionView.as_view()),
     path("calendars/<uuid:calendar_id>/sync", calendars.SyncView.as_view()),

@@ -11,7 +11,7 @@ from bookings.models import Booking, Customer, StateChange
 from common.ids import TenantIdField
 from common.observability.log_format import current_request_id
 from common.observability.tracing import current_trace_parent
-from common.updated_since import StampedQuerySet, UpdatedAtField
+from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
 class EmailTemplate(models.Model):
@@ -42,12 +42,12 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
         return self.filter(app=app, deleted_at=None)
 
 
-# What nobody is shown again, and what the workers count.
+# Not in the history: the secrets, and columns that workers write.
 WEBHOOK_SECRETS = ("secret", "previous_secret", "previous_until", "failures", "failing_since")
 
 
 class Webhook(models.Model):
-    """A standing subscription: state changes of its graph and states are called out to its url."""
+    """A subscription: changes that match its graph, states and kinds are sent to its URL."""
 
     METHODS = ("post", "put", "patch")
 
@@ -362,7 +362,7 @@ class Attempt(models.Model):
 
 
 class Plan(models.Model):
-    """How many deliveries a change caused: what `verify_deliveries` counts against."""
+    """The number of deliveries planned for a change, which `verify_deliveries` checks."""
 
     change = models.OneToOneField(
         StateChange,
@@ -379,7 +379,7 @@ class Plan(models.Model):
 
 
 class Endpoint(models.Model):
-    """A server that calls go to and that has failed lately: its breaker. No row: all is well."""
+    """The circuit breaker of a server that failed or was slow lately. Other servers have no row."""
 
     address = models.CharField(max_length=300, primary_key=True, help_text="scheme://host:port")
     failures = models.PositiveIntegerField(default=0, help_text="in a row")
@@ -394,7 +394,7 @@ class Endpoint(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When a process that asks nobody was last seen: `beat`."""
+    """When the last heartbeat of `beat` was recorded."""
 
     BEAT = "beat"
 
@@ -410,7 +410,7 @@ class Heartbeat(models.Model):
 
 
 class TaskRun(models.Model):
-    """When a daily or hourly task was last started, and last ended well (`periodic_tasks`)."""
+    """When a daily or hourly task last started, and last succeeded (`periodic_tasks`)."""
 
     task = models.CharField(max_length=100, primary_key=True)
     started_at = models.DateTimeField(null=True, blank=True)

@@ -32,7 +32,7 @@ def due_time(at: str, now: datetime) -> datetime:
     return time if time <= now else time - period
 
 
-def start_overdue_tasks(now: datetime) -> list[str]:
+def start_overdue_periodic_tasks(now: datetime) -> list[str]:
     """Publish the tasks of PERIODIC_TASKS that have not ended well since they were due, unless one
     was just started; return their names. Concurrent calls start each task once.
     """

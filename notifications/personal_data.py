@@ -1,4 +1,4 @@
-"""The part of people's data that stands in deliveries: handed out and emptied with bookings."""
+"""Export and erase the personal data in deliveries, together with that of their bookings."""
 
 import uuid
 from collections.abc import Collection, Iterator, Sequence
@@ -16,14 +16,14 @@ from notifications.records import whole_delivery_record, with_detail_rows
 
 SLICE = 100
 ERASED = "The customer's data was erased."
-# Words among the facts of a mail or a call, and those that go where nobody is left.
+# Facts with free text. WRITTEN: facts that are removed if no customer of the booking remains.
 TEXTS = ("what", "where", "message", "subject", "url")
 WRITTEN = ("where", "message")
 
 
 # --- Handed out -----------------------------------------------------------------------------------
 def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Json]:
-    """Mails to the person and to the owner, and calls, of the person's bookings."""
+    """Yield the deliveries of the person's bookings, without mails to other customers."""
     for ids in key_batches(booking_ids, SLICE):
         theirs = person.customers().filter(booking__in=ids).values("id")
         rows = Delivery.objects.filter(Q(customer=None) | Q(customer__in=theirs), booking__in=ids)
@@ -32,7 +32,7 @@ def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Ite
 
 
 def _export_record(person: Person, row: Delivery) -> Json:
-    """As in GET /deliveries/:id, with the facts that a mail is composed from."""
+    """Return the record of GET /deliveries/:id, and the facts from which a mail is composed."""
     record = whole_delivery_record(row) | {"content": row.content}
     if record["payload"]:
         record["payload"] = _without_others(person, record["payload"])
@@ -40,7 +40,7 @@ def _export_record(person: Person, row: Delivery) -> Json:
 
 
 def _without_others(person: Person, payload: dict[str, Any]) -> dict[str, Any]:
-    """A booking's record as it was told, of its customers only this one."""
+    """Return the stored record of a booking without its other customers."""
     email = person.email.lower()
     theirs = [
         customer for customer in payload.get("customers", []) if customer["email"].lower() == email
@@ -51,9 +51,10 @@ def _without_others(person: Person, payload: dict[str, Any]) -> dict[str, Any]:
 
 # --- Emptied --------------------------------------------------------------------------------------
 def erase_deliveries(erasure: Erasure) -> int:
-    """Empty bodies, facts and the answers of receivers; cancel what would still carry the person.
+    """Empty bodies, facts and responses; cancel deliveries that would still send personal data.
 
-    One that a worker has in hand loses its lease: what the worker brings back is dropped.
+    If a worker is sending a cancelled delivery, the delivery loses its lease, and the worker's
+    result is dropped.
     """
     rows = Delivery.objects.filter(booking__in=erasure.bookings)
     locked = rows.select_for_update(no_key=True).order_by("id")
@@ -64,7 +65,7 @@ def erase_deliveries(erasure: Erasure) -> int:
 
 
 def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
-    """How many of the rows lost anything."""
+    """Erase the data in the rows; return how many rows changed."""
     carriers = {row.id for row in rows if _is_mail_to(row, erasure)} | _calls(rows, erasure)
     bodies = {row.id for row in rows if row.id in carriers and row.length}
     answers = {row.id for row in rows if row.id in carriers and row.was_answered}
@@ -93,7 +94,11 @@ def _is_mail_to(row: Delivery, erasure: Erasure) -> bool:
 
 
 def _calls(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
-    """Those that tell of the person: a body names every customer, and who else is invited."""
+    """Return the ids of the calls with the person's data.
+
+    These are all calls about the person's bookings, since a body names every customer, and other
+    calls whose body contains the person's data.
+    """
     calls = [row for row in rows if row.type == Delivery.WEBHOOK]
     theirs = {row.id for row in calls if row.booking_id in erasure.customers}
     others = [row.id for row in calls if row.id not in theirs]
@@ -105,16 +110,17 @@ def _calls(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
 
 
 def _would_send_personal_data(row: Delivery, length: int) -> bool:
-    """A mail without an address, and a call whose body is written, or is being written now.
+    """Return whether the open delivery would still send the person's data.
 
-    A call that is still to be rendered goes out in its time: it finds the booking emptied.
+    True for mails, and for calls whose body is stored or being rendered. The body of another call
+    is rendered after the erasure, from the emptied booking.
     """
     written = row.type == Delivery.EMAIL or length or row.state == Delivery.SENDING
     return bool(written) and not row.is_final
 
 
 def _empty_content(row: Delivery, erasure: Erasure) -> bool:
-    """Whether there was anything to empty."""
+    """Empty the personal data in the facts; return whether they changed."""
     before = row.content
     is_bare = row.booking_id in erasure.bare
     has_left = row.type == Delivery.EMAIL and row.is_final and is_bare

@@ -15,15 +15,15 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
+from bookings.customer_facing_text import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
-from bookings.untrusted_text_filter import customer_text
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery, Plan, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
@@ -338,14 +338,14 @@ def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 def render_record(booking: Booking) -> str:
-    """The same of a booking that was read with its includes."""
+    """Return the same record of a booking that was read with its includes."""
     record = booking_record(booking, [INCLUDES[name] for name in ALL_INCLUDES], "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- Event notifications --------------------------------------------------------------------------
 def _reminders(transition: Transition) -> Iterator[Delivery]:
-    """Those that the step plans: of a booking that becomes live, or is and was moved."""
+    """Yield the reminders of a booking that becomes live, or is live and was rescheduled."""
     graph, change = GRAPHS[transition.booking.graph], transition.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
     if is_live and (transition.moved_from or not was_live):

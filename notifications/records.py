@@ -120,20 +120,22 @@ class DeliveryRecord(Record):
 
 
 def with_list_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Newest first, with what `DeliveryRecord` needs and no more: bodies stay where they are."""
+    """Return deliveries, newest first, with the rows that `DeliveryRecord` needs, and without
+    bodies.
+    """
     attempts = Attempt.objects.defer("excerpt").annotate(shown=Left("excerpt", EXCERPT))
     rows = deliveries.defer("body", "content").order_by("-id")
     return rows.prefetch_related(Prefetch("attempts", attempts))
 
 
 def with_detail_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """With what the record of a single delivery needs."""
+    """Return deliveries with the rows that the record of a single delivery needs."""
     attempts = Attempt.objects.annotate(shown=F("excerpt"))
     return deliveries.prefetch_related(Prefetch("attempts", attempts))
 
 
 def whole_delivery_record(delivery: Delivery) -> Json:
-    """With the JSON of a call."""
+    """Return the record with the payload of a call."""
     return DeliveryRecord.of(delivery, include=("payload",))
 
 

@@ -11,7 +11,7 @@ from notifications import periodic_tasks
 from notifications.outbox import (
     archive,
     beat_heartbeat,
-    poller,  # noqa: F401  # its signals make every worker sweep
+    poller,  # noqa: F401  # its signals make every worker poll
     retention,
 )
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
@@ -33,9 +33,10 @@ def mark_beat() -> None:
     beat_heartbeat.record_heartbeat()
 
 
-@shared_task
-def start_overdue_tasks() -> None:
-    periodic_tasks.start_overdue_tasks(database_now())
+# Settings and messages in queues contain the name of the task.
+@shared_task(name="notifications.tasks.start_overdue_tasks")
+def start_overdue_periodic_tasks() -> None:
+    periodic_tasks.start_overdue_periodic_tasks(database_now())
 
 
 @shared_task

@@ -104,7 +104,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         "apps_without_emails": _apps_without_emails(scope),
         "is_behind_unknown_proxy": saw_unknown_proxy(scope.rows("app"), now),
         "next_bookings": _next(bookings, now, end),
-        "requests": _requests(bookings),
+        "requests": _pending_request_lines(bookings),
         "calendars": _calendar_lines(in_need),
         "first_looks": _first_looks(calendars_in_first_sync(calendars, now)),
         **(chart or {}),
@@ -234,7 +234,7 @@ def _next(bookings: Bookings, now: datetime, end: datetime) -> list[dict[str, An
     return _lines(rows.exclude(state__in=CALLED_OFF).order_by("event__start", "id"))
 
 
-def _requests(bookings: Bookings) -> list[dict[str, Any]]:
+def _pending_request_lines(bookings: Bookings) -> list[dict[str, Any]]:
     return _lines(_asked(bookings).order_by("-created_at", "-id"))
 
 

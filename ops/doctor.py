@@ -28,12 +28,12 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps_config.public_limits import saw_unknown_proxy
+from availability.all_day_event_times import find_shifted
 from availability.staleness import is_stale
-from availability.tzdata_rederivation import find_shifted
 from common.database_connections import DIRECT, REPLICA, use_connection
 from common.read_replica import MAX_LAG, replica_lag
 from common.sql import accepts_writes, database_now
-from common.updated_since import MAX_TRANSACTION_AGE, oldest_transaction_age
+from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
 from external_calendars.sync.health_queries import (
     SYNCED_AT,
     connected_calendars,
@@ -397,7 +397,7 @@ def check_all_day_events() -> Finding:
             break
     if shifted:
         seen = f"{shifted:,} of {looked_at:,} do not start and end at midnight"
-        fix = "A time zone has changed its rules: run manage.py rederive_all_day_events."
+        fix = "A time zone has changed its rules: run manage.py recompute_all_day_events."
         return Finding(WARN, seen, fix)
     return Finding(OK, f"{looked_at:,} checked, all start and end at midnight")
 

@@ -27,7 +27,7 @@ from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.read_replica import read_on_replica, replica_lag
 from common.sql import database_now
-from common.updated_since import oldest_transaction_age
+from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
@@ -152,7 +152,10 @@ def _finished(now: datetime) -> Iterator[Sample]:
 
 
 def _attempts(now: datetime) -> Iterator[Sample]:
-    """Count attempts by result; "lost" ones took as long as a lease: their worker had ended."""
+    """Yield the number of attempts by type and result.
+
+    An attempt that took as long as a lease is "lost": its worker has died.
+    """
     outcome = Case(
         When(error="", then=Value("ok")),
         When(seconds__gte=LEASE.total_seconds(), then=Value("lost")),
@@ -168,7 +171,10 @@ def _attempts(now: datetime) -> Iterator[Sample]:
 
 
 def _lags(now: datetime) -> Iterator[Sample]:
-    """Measure due time to first attempt, without redelivered ones: their due time is later."""
+    """Yield quantiles of the seconds from due time to first attempt.
+
+    Redelivered deliveries are left out: their new due time is later than their first attempt.
+    """
     before = Attempt.objects.filter(delivery=OuterRef("delivery"), id__lt=OuterRef("id"))
     firsts = Attempt.objects.filter(
         ~Exists(before), at__gt=now - HOUR, at__gte=F("delivery__due_at")

@@ -8,7 +8,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from apps_config import authentication, public_limits
-from common import updated_since
+from common import updated_at
 from common.rate_limit import RateWindow, RefusedKeys
 from common.sql import datetime_param
 from tests.browser import browser, chromium
@@ -82,9 +82,9 @@ def stamp_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[StampGuard]:
 @pytest.fixture
 def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock stands still at NOW, also that of transactions; `clock.shift(60)` moves it on."""
-    monkeypatch.setattr(updated_since, "start_on_postgresql", timezone.now)
+    monkeypatch.setattr(updated_at, "start_on_postgresql", timezone.now)
     monkeypatch.setattr(
-        updated_since, "start_sql_on_postgresql", lambda: ("%s", [datetime_param(timezone.now())])
+        updated_at, "start_sql_on_postgresql", lambda: ("%s", [datetime_param(timezone.now())])
     )
     time_machine.move_to(NOW, tick=False)
     return time_machine

@@ -19,7 +19,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from common import updated_since
+from common import updated_at
 
 ROOT = Path(__file__).resolve().parent.parent
 # Packages may be installed below the project, in .venv.
@@ -47,7 +47,7 @@ def stamped_tables() -> frozenset[str]:
     return frozenset(
         model._meta.db_table
         for model in models
-        if any(isinstance(field, updated_since.UpdatedAtField) for field in model._meta.fields)
+        if any(isinstance(field, updated_at.UpdatedAtField) for field in model._meta.fields)
     ) | {"bookings_booking"}
 
 
@@ -89,7 +89,7 @@ def fault_of(sql: str, params: Any) -> str:
         return ""
     if all(block._from_testcase for block in connection.atomic_blocks):
         return "a stamp that was read before the transaction began"
-    is_own = connection.vendor != "postgresql" or updated_since.transaction_start() in flat(params)
+    is_own = connection.vendor != "postgresql" or updated_at.transaction_start() in flat(params)
     return "" if is_own else "a stamp that is not the start of the transaction"
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from access.password_login import find_password_owners
+from access.password_login import authenticate_with_password
 from access.serializers import LogInSerializer, NewCredentialSerializer
 from apps_config.authentication import clear_failed_login, count_failed_login
 from apps_config.base_views import PublicView, TenantView
@@ -175,7 +175,7 @@ class AuthView(PublicView):
         given = read_body_as(LogInSerializer, request)
         address = client_address(request)
         count_failed_login(address, now=self.now)
-        people = find_password_owners(**given, app_slug=service_header(request, "App"))
+        people = authenticate_with_password(**given, app_slug=service_header(request, "App"))
         if not people:
             raise Unauthenticated()
         clear_failed_login(address, now=self.now)

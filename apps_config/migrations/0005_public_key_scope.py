@@ -8,7 +8,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 DESCRIPTION = "Hosted pages"
 

@@ -11,8 +11,10 @@ from availability.core.intervals import Intervals, Span, find_overlaps, normalis
 
 
 class Buffers(NamedTuple):
-    """Seconds before and after a booking; between two of them lies at least the larger of the
-    earlier one's `after` and the later one's `before`.
+    """Seconds before and after a booking that stay free.
+
+    The distance between two bookings is at least the larger of the earlier one's `after` and the
+    later one's `before`.
     """
 
     before: int = 0
@@ -29,9 +31,9 @@ NO_BUFFERS = Buffers()
 def blocked_span(
     start: int, end: int, before: int | None, after: int | None, buffers: Buffers
 ) -> Span:
-    """Return where no booking with `buffers` may lie because of one item.
+    """Return the span in which an item allows no booking with `buffers`.
 
-    before, after: of the item; None: it has those of `buffers`.
+    before, after: of the item; None: those of `buffers`.
     """
     before = buffers.before if before is None else before
     after = buffers.after if after is None else after
@@ -45,7 +47,7 @@ class BusyItem(NamedTuple):
     """Busy time in epoch seconds; type: "event", "hold" or "capacity" (see `taken_items`).
 
     capacity: how many such items the resource has room for at once; 1: the item blocks it alone.
-    before, after: the buffers that its booking was made with; None: it has those of whoever asks.
+    before, after: the buffers of the item's own booking; None: those of the booking to be checked.
     """
 
     start: int
@@ -61,11 +63,11 @@ class BusyItem(NamedTuple):
         return self.start, self.end
 
     def blocked_span(self, buffers: Buffers) -> Span:
-        """Return where it keeps out a booking with these buffers."""
+        """Return the span in which the item allows no booking with these buffers."""
         return blocked_span(self.start, self.end, self.before, self.after, buffers)
 
     def resolved_buffers(self, buffers: Buffers) -> Buffers:
-        """Return its own buffers, `buffers` where it has none."""
+        """Return the item's own buffers, with `buffers` in place of missing ones."""
         return Buffers(
             buffers.before if self.before is None else self.before,
             buffers.after if self.after is None else self.after,
@@ -73,27 +75,30 @@ class BusyItem(NamedTuple):
 
 
 def capacity_of(items: Iterable[BusyItem]) -> int:
-    """Return the capacity of the resource of the items; 1 if no item takes one unit only."""
+    """Return the capacity of the items' resource; 1 if each item blocks it alone."""
     return min((item.capacity for item in items if item.capacity > 1), default=1)
 
 
 def full_times(items: Iterable[BusyItem]) -> Intervals:
-    """Return when items that take one unit each take all units of the resource."""
+    """Return the times at which the items that take one unit each take all units."""
     units = [item for item in items if item.capacity > 1]
     return find_overlaps([item.span for item in units], capacity_of(units)) if units else []
 
 
 def blocked_times(items: Sequence[BusyItem], buffers: Buffers) -> Intervals:
-    """Return where no booking with these buffers may lie: what blocks the resource alone and times
-    at which all units are taken, with the buffers of both sides.
+    """Return the times that allow no booking with these buffers.
+
+    These are the times of items that block the resource alone, and the times at which all units are
+    taken, with the buffers of both sides.
     """
     alone = [item.blocked_span(buffers) for item in items if item.capacity == 1]
     return normalise([*alone, *full_times_with_buffers(items, buffers)])
 
 
 def full_times_with_buffers(items: Iterable[BusyItem], buffers: Buffers) -> Intervals:
-    """Return where no booking with these buffers may lie because it would need one unit more than
-    there are. Bookings of one unit keep their distance from each other.
+    """Return the times that allow no booking with these buffers because it would need another unit.
+
+    Bookings of one unit keep their distance from each other.
     """
     units = [item for item in items if item.capacity > 1]
     if not units:
@@ -109,7 +114,7 @@ def full_times_with_buffers(items: Iterable[BusyItem], buffers: Buffers) -> Inte
 
 
 def have_equal_buffers(items: Iterable[BusyItem], buffers: Buffers) -> bool:
-    """Whether all items have these buffers."""
+    """Return whether all items have these buffers."""
     return all(item.resolved_buffers(buffers) == buffers for item in items)
 
 
@@ -120,7 +125,7 @@ MAX_COMPARED = 2_000_000
 def _full_times_with_own_buffers(
     units: Sequence[BusyItem], capacity: int, buffers: Buffers
 ) -> Intervals:
-    """An instant is full if the items that are too close to it need all units between them.
+    """Return the times at which the items that are too close need all units.
 
     Single instants are enough: items that are too close to a booking and can't share units with
     each other block intervals that overlap two by two, and such intervals have an instant in
@@ -154,10 +159,11 @@ def _full_times_with_own_buffers(
 
 
 def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool:
-    """Whether the items need at least `number` units, each unit with the buffers between its items.
+    """Return whether the items need `number` units or more, with buffers between a unit's items.
 
-    In order of start, an item gets the unit whose last item ends latest among those that are far
-    enough: what other units are free for, this one might not be.
+    In order of start, each item gets a unit whose last item ends early enough, and of these the one
+    whose last item ends latest. The others have longer been free and suit later items at least as
+    well.
     """
     running: list[tuple[int, int]] = []
     ended: list[int] = []  # ends of the last items of units whose `after` has passed, sorted

@@ -42,7 +42,7 @@ _CACHED_WINDOWS = (
 
 
 class PeriodBound(NamedTuple):
-    """One end of a period: epoch seconds, written with `offset`; without, a wall-clock reading."""
+    """One end of a period: epoch seconds if written with an `offset`, else a wall-clock reading."""
 
     seconds: int
     offset: int | None = None
@@ -72,7 +72,7 @@ ConstraintRules = tuple[ConstraintRule, ...]
 
 
 class Schedule(NamedTuple):
-    """The rules of the schedule that lies under a resource's own list."""
+    """The rules of a resource's schedule, as part of the resource's list."""
 
     rules: ConstraintRules
 
@@ -81,9 +81,9 @@ SCHEDULE = "schedule"
 
 
 def combine_with_schedule(own: ConstraintRules, schedule: ConstraintRules) -> ConstraintRules:
-    """Return the list of a resource over its schedule.
+    """Return a resource's own rules together with those of its schedule, as one list.
 
-    The own rules that allow or block narrow the schedule's time; those of `OPENING_KINDS` and
+    Own rules that allow or block narrow the schedule's time; those of `OPENING_KINDS` and
     replace_day change it.
     """
     under = ConstraintRule(True, SCHEDULE, (), None, None, SCHEDULE, details=Schedule(schedule))
@@ -91,7 +91,7 @@ def combine_with_schedule(own: ConstraintRules, schedule: ConstraintRules) -> Co
 
 
 def split_schedule(rules: ConstraintRules) -> tuple[ConstraintRules | None, ConstraintRules]:
-    """Return the rules of the list's schedule (None without one) and the list's own."""
+    """Return the rules of the list's schedule (None: it has none) and the list's own rules."""
     if rules and isinstance(rules[0].details, Schedule):
         return rules[0].details.rules, rules[1:]
     return None, rules
@@ -510,11 +510,11 @@ def render_period_bound(bound: PeriodBound) -> str:
 
 
 class ListPattern(NamedTuple):
-    """The effect of one list with rules that the order of a list matters for.
+    """The effect of one list with rules of `_ORDERED_KINDS`, which apply in a fixed order.
 
     The weekly time within `schedule` (None: without one), plus `recurring`, less `holidays`, on
     `days` their hours instead, cut by `allowed` (allow_period), plus `opened` (open_period). The
-    list's other blocks come last: they are among those of the WeeklyPattern.
+    list's other block rules come last: they are in the WeeklyPattern.
     """
 
     week: tuple[Span, ...]
@@ -580,16 +580,19 @@ def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
         rules_of(blocks, "period", allow=False),
         repeated,
         ordered,
-        len(week) + sum(_windows_of(pattern) for pattern in ordered) + 7 * daily,
+        len(week) + sum(_count_windows(pattern) for pattern in ordered) + 7 * daily,
     )
 
 
-def _windows_of(pattern: ListPattern) -> int:
+def _count_windows(pattern: ListPattern) -> int:
     return len(pattern.week) + (pattern.schedule.windows if pattern.schedule else 0)
 
 
 def _independent_lists(rules: ConstraintRules) -> tuple[ConstraintRules, ...]:
-    """Return the list's schedule and its own rules apart if the latter only narrow the former."""
+    """Return the list's schedule and its own rules as two lists, if these only narrow the schedule.
+
+    Otherwise return the list itself.
+    """
     schedule, own = split_schedule(rules)
     if schedule is None or any(rule.kind in _CHANGING_KINDS for rule in own):
         return (rules,)
@@ -614,7 +617,10 @@ def _make_list_pattern(rules: ConstraintRules) -> ListPattern:
 
 
 def is_closed_but_for_openings(rules: ConstraintRules) -> bool:
-    """Return whether the list has rules that open time, but none that allows any, or a schedule."""
+    """Return whether the list has rules that open time, but no allow rules and no schedule.
+
+    Such a list closes all other time.
+    """
     kinds = {rule.kind for rule in rules if rule.allow}
     return not kinds.isdisjoint(OPENING_KINDS) and kinds.isdisjoint(
         (*WEEKLY_KINDS, "period", SCHEDULE)
@@ -724,7 +730,7 @@ _expand_cached = lru_cache(maxsize=64)(_expand)
 
 
 def _ordered_readings(pattern: ListPattern, zone: str, lo: int, hi: int, offset: int) -> Intervals:
-    """Return the readings in [lo, hi) that the list opens, its last blocks aside."""
+    """Return the readings in [lo, hi) that the list opens, before its last block rules."""
     readings = repeat_week(pattern.week, lo, hi)
     if pattern.schedule:
         under = _open_readings(pattern.schedule, zone, lo, hi, offset)

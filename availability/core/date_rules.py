@@ -1,7 +1,7 @@
 """Rules of dates: recurrences, days with their own hours, public holidays.
 
-Their times are wall-clock readings (core/zones.py), as those of the weekly rules: an instant is
-inside a window if its reading is.
+Their times are wall-clock readings (core/zones.py), like those of weekly rules: an instant is
+inside a window if its reading is inside.
 """
 
 from collections.abc import Iterable

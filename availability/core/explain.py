@@ -274,7 +274,10 @@ def _list_causes(
     *,
     has_base: bool = False,
 ) -> Iterator[Cause]:
-    """has_base: the list lies over a schedule, so its rules that open time close no other time."""
+    """Yield the causes of one list.
+
+    has_base: the list is combined with a schedule, so its rules that open time close no other time.
+    """
     yield from _weekly_causes(source, rules, times)
     if not has_base and is_closed_but_for_openings(rules):
         opening = tuple(rule for rule in rules if rule.kind in OPENING_KINDS)
@@ -360,7 +363,7 @@ def _date_causes(
                 reason = _block_rule_reason(source, rule, f"public holiday: {name}")
                 yield reason, subtract(spans, times.beside_dates)
         elif isinstance(rule.details, DayHours):
-            spans = times.of_spans(_closed_hours(rule.details))
+            spans = times.of_spans(_hours_closed_on_day(rule.details))
             text = f"Outside the {source}'s hours of the day"
             yield _rules_reason(source, (rule,), text), subtract(spans, times.opened)
     periods = rules_of(rules, "period", allow=True)
@@ -378,12 +381,12 @@ def _date_causes(
             )
 
 
-def _closed_hours(day: DayHours) -> Intervals:
+def _hours_closed_on_day(day: DayHours) -> Intervals:
     return subtract(replaced_day_readings((day,)), replacement_hours_readings((day,)))
 
 
 def _rules_reason(source: str, rules: ConstraintRules, text: str) -> Reason:
-    """The reason that none of the rules opens the time."""
+    """Return the reason that none of the rules opens the time."""
     return _reason_with_public_text(
         "constraint", source, rules, lambda shown: f"{text}: {_list_text(shown)}."
     )
@@ -400,7 +403,7 @@ def _block_rule_reason(source: str, rule: ConstraintRule, what: str = "") -> Rea
 def _reason_with_public_text(
     type_: str, source: str, rules: ConstraintRules, text: Callable[[ConstraintRules], str]
 ) -> Reason:
-    """Names of rules are the owner's words: the public text leaves them out."""
+    """Return a reason whose public text omits the names of rules: the owner wrote them."""
     plain = tuple(rule._replace(label="") for rule in rules)
     public_text = text(plain) if plain != rules else ""
     return Reason(type_, source, rules, None, text(rules), public_text=public_text)
@@ -451,9 +454,9 @@ _LISTED = 5
 
 
 def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
-    """Return such as "12:00 to 13:00 every day", "Mondays 10:00 to 12:00" or "Monday to Friday".
+    """Return a text such as "12:00 to 13:00 every day" or "Monday to Friday".
 
-    The name of the rule stands first: "Renovation (2026-08-01 00:00:00 to 2026-08-08 00:00:00)".
+    The name of the rule comes first: "Renovation (2026-08-01 00:00:00 to 2026-08-08 00:00:00)".
     """
     words = _effect_text(rule, allowing=allowing)
     return f"{rule.label} ({words})" if rule.label else words

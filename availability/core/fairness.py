@@ -1,4 +1,4 @@
-"""Fair turns: who is furthest behind their share of the bookings."""
+"""Fair turns: which resource is furthest behind its share of the bookings."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 
 class Turn(NamedTuple):
-    """A resource's turn. share: the bookings that are due to it, of all. position: from 1, the next
-    one to get a booking; None: never by turn (weight 0).
+    """A resource's turn.
+
+    share: how many of all bookings are due to the resource. position: 1 for the resource that gets
+    the next booking; None: the resource has no turns (weight 0).
     """
 
     weight: int
@@ -20,10 +22,10 @@ class Turn(NamedTuple):
 def find_turns(
     keys: Sequence[uuid.UUID], weights: Mapping[uuid.UUID, int], counts: Mapping[uuid.UUID, int]
 ) -> dict[uuid.UUID, Turn]:
-    """Return the turns of the resources, the next first, those without turn last.
+    """Return the turns of the resources by position, then the resources without turns.
 
-    weights: 1 if absent. counts: bookings of each. Equal ones keep the order of `keys`. Exact: the
-    shares are fractions.
+    weights: 1 if absent. counts: bookings of each. Resources with equal claims keep the order of
+    `keys`. The shares are exact fractions.
     """
     weight_of = {key: weights.get(key, 1) for key in keys}
     by_turn = [key for key in keys if weight_of[key]]

@@ -1,4 +1,4 @@
-"""Choose a different resource for each thing that a booking requires."""
+"""Choose different resources for the requirements of a booking."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -16,7 +16,7 @@ from availability.core.slots import (
 
 
 class Requirement(NamedTuple):
-    """`number` of these resources, best first."""
+    """A booking needs `number` of the resources `ids`, best first."""
 
     name: str
     ids: tuple[Any, ...]
@@ -24,7 +24,10 @@ class Requirement(NamedTuple):
 
 
 class FixedChoice(NamedTuple):
-    """Resources that must be chosen: by the name of their requirement, or for any (`anywhere`)."""
+    """Resources that must be chosen.
+
+    named: name of a requirement -> a resource for it. anywhere: a resource for any requirement.
+    """
 
     named: Mapping[str, Any] = {}
     anywhere: Any = None
@@ -38,9 +41,9 @@ def choose(
     free: Collection[Hashable],
     fixed: FixedChoice = NOTHING_FIXED,
 ) -> list[Any] | None:
-    """Return a different free resource for each requirement (`number` of them), in their order.
+    """Return different free resources, `number` for each requirement, in the requirements' order.
 
-    None if there is no such choice. A bipartite matching by augmenting paths (Kuhn).
+    None if no such choice exists. A bipartite matching by augmenting paths (Kuhn).
     """
     free = set(free)
     places = _required_places(requirements, fixed.named)
@@ -58,7 +61,7 @@ def choose(
 def _required_places(
     requirements: Sequence[Requirement], named: Mapping[str, Any]
 ) -> list[tuple[Any, ...]]:
-    """Return the resources of each place; the first place of a name may be fixed."""
+    """Return the possible resources of each place; `named` fixes a requirement's first place."""
     places: list[tuple[Any, ...]] = []
     for requirement in requirements:
         first = requirement.ids
@@ -105,12 +108,11 @@ def find_matched_slots(
     fixed: FixedChoice = NOTHING_FIXED,
     limit: int = MAX_SLOTS,
 ) -> list[Slot]:
-    """Return the slots for which a choice of free resources exists, with the choice.
+    """Return the slots in which free resources meet all requirements, with the chosen resources.
 
-    The keys of the timelines have an `id`. Slots start when one of the first requirement's
-    resources has a slot; these resources are free for their own slots only. Raises TooManySlots for
-    more than `limit` pairs of slot and resource. The matching is done once for each set of free
-    resources.
+    Timeline keys have an `id`. Slots start where a resource of the first requirement has a slot;
+    only slots of its own can use such a resource. Raises TooManySlots if the slots together have
+    more than `limit` resources. The matching is computed once for each set of free resources.
     """
     length = slot_request.length
     if length is None:

@@ -81,7 +81,10 @@ def _clip_past(gaps: Intervals, slot_request: SlotRequest) -> Intervals:
 
 
 def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: int = 1) -> Intervals:
-    """Return gaps of at least `at_least` seconds, also past ones: slots count from their start."""
+    """Return gaps of at least `at_least` seconds.
+
+    Past gaps are included, because slots count from the start of their gap.
+    """
     windows = clip(
         open_windows(timeline.rules, timeline.zone, *_padded(slot_request)),
         slot_request.start,
@@ -119,10 +122,10 @@ def find_slots(
 
 
 class FirstFreeSlots:
-    """Slots with the first free timeline, for timelines that are added in order of preference.
+    """Find slots with the first free timeline; timelines are added in order of preference.
 
     `can_add` needs no busy time. Resources with the same opening hours share their starts, so a few
-    of them usually offer every start: the busy time of the others need not even be read.
+    of them usually offer every start: then the busy time of the others is not read.
     """
 
     def __init__(self, slot_request: SlotRequest, limit: int = MAX_SLOTS) -> None:
@@ -136,7 +139,10 @@ class FirstFreeSlots:
 
     @property
     def has_fixed_starts(self) -> bool:
-        """Whether slots start on a grid. Without increments, their starts depend on busy time."""
+        """Return whether slots start on a grid.
+
+        Without increments, their starts depend on busy time.
+        """
         return None not in (self._request.length, self._request.increment)
 
     def can_add(self, timeline: ResourceTimeline) -> bool:
@@ -200,7 +206,7 @@ def _all_free(
     return [(start, start + slot_request.length, keys) for start in candidates]
 
 
-def _every_free(
+def _any_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
     found: dict[Any, list[Any]] = defaultdict(list)
@@ -225,7 +231,7 @@ _MODES = {
     "roundrobin_random": _first_free,
     "roundrobin_fair": _first_free,
     "mutual": _all_free,
-    "exclusive": _every_free,
+    "exclusive": _any_free,
 }
 
 
@@ -308,7 +314,7 @@ def _on_grid(
 def starts_on_grid(
     rules: Sequence[tuple[tuple[ConstraintRules, ...], str]], start: int, increment: int
 ) -> bool:
-    """Whether slots of these timelines (rules, zone) may start at `start`, as `find_slots` says."""
+    """Return whether `find_slots` may start slots of these timelines (rules, zone) at `start`."""
     lo, hi = (start // DAY - 2) * DAY, (start // DAY + 3) * DAY
     pieces = _start_ranges(tuple(dict.fromkeys(rules)), rules[0][1], increment, lo, hi)
     return any(start in range(first, stop, increment) for first, stop in pieces)

@@ -11,11 +11,11 @@ from rest_framework import serializers
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
 from availability.parameters import MAX_RANGE
 from common.api.fields import (
+    BoundedIntegerField,
     IdField,
     ListOf,
     ObjectSerializer,
     OneLineField,
-    SmallIntField,
     array_as_object,
 )
 from common.durations import DurationError, resolve_time
@@ -84,7 +84,7 @@ class RequirementSerializer(ObjectSerializer):
 
     name = OneLineField(100)
     any_of = AnyOfField()
-    count = SmallIntField(1, 100, **OPTIONAL)
+    count = BoundedIntegerField(1, 100, **OPTIONAL)
 
 
 class RequiresField(ListOf):
@@ -122,7 +122,7 @@ class WeightsField(serializers.Field):
         "invalid": "Must be an object.",
         "keys": f"Must have at most {MAX_RESOURCES} keys.",
     }
-    _key, _weight = IdField(), SmallIntField(0, MAX_WEIGHT)
+    _key, _weight = IdField(), BoundedIntegerField(0, MAX_WEIGHT)
 
     def to_internal_value(self, data: Any) -> dict[str, int]:
         data = array_as_object(data)

@@ -31,6 +31,7 @@ from availability.serializers.fields import (
 )
 from common.api.fields import (
     META_KEYS,
+    BoundedIntegerField,
     DurationField,
     IdField,
     LanguageField,
@@ -39,7 +40,6 @@ from common.api.fields import (
     ObjectSerializer,
     OneLineField,
     OriginField,
-    SmallIntField,
     StrictBooleanField,
     TextField,
     UrlField,
@@ -196,28 +196,28 @@ class ProjectSettingsSerializer(ObjectSerializer):
     pending_blocks = StrictBooleanField(help_text="Tentative bookings block time.", **CLEARABLE)
     min_cancel_time = DurationField(**CLEARABLE)
     min_reschedule_time = DurationField(**CLEARABLE)
-    max_reschedules = SmallIntField(0, 1000, **CLEARABLE)
-    max_per_day = SmallIntField(1, 1000, **CLEARABLE)
-    max_per_week = SmallIntField(
+    max_reschedules = BoundedIntegerField(0, 1000, **CLEARABLE)
+    max_per_day = BoundedIntegerField(1, 1000, **CLEARABLE)
+    max_per_week = BoundedIntegerField(
         1,
         MAX_PER_PERIOD,
         help_text="Bookings of a resource per ISO week in its time zone.",
         **CLEARABLE,
     )
-    max_per_month = SmallIntField(
+    max_per_month = BoundedIntegerField(
         1,
         MAX_PER_PERIOD,
         help_text="Bookings of a resource per calendar month in its time zone.",
         **CLEARABLE,
     )
-    max_per_customer_per_day = SmallIntField(
+    max_per_customer_per_day = BoundedIntegerField(
         1,
         1000,
         help_text="Bookings of an e-mail address per local day of the resource. One more: 409"
         " `policy`.",
         **CLEARABLE,
     )
-    max_open_per_customer = SmallIntField(
+    max_open_per_customer = BoundedIntegerField(
         1,
         1000,
         help_text="Bookings of an e-mail address that have not ended. One more: 409 `policy`.",
@@ -233,7 +233,7 @@ class ProjectSettingsSerializer(ObjectSerializer):
         help_text="Whether the project has a hosted page. Null: the app's `publish_projects`.",
         **CLEARABLE,
     )
-    public_customers = SmallIntField(
+    public_customers = BoundedIntegerField(
         1,
         MAX_PUBLIC_CUSTOMERS,
         help_text="The number of customers that a booking with a widget key can have; 1 by"
@@ -280,7 +280,7 @@ class CustomerFieldSerializer(ObjectSerializer):
     prefilled = serializers.JSONField(**OPTIONAL)
     enum = ListOf(OneLineField(200), 200, **OPTIONAL)
     split_name = StrictBooleanField(**OPTIONAL)
-    position = SmallIntField(
+    position = BoundedIntegerField(
         0,
         MAX_POSITION,
         help_text="The order of the fields. Fields without a position: name and contact data come"
@@ -338,7 +338,7 @@ class ProjectSerializer(ObjectSerializer):
         help_text="An alias of `event_notifications`, which takes precedence.",
         **CLEARABLE,
     )
-    reservation_time = SmallIntField(
+    reservation_time = BoundedIntegerField(
         1, 3600, help_text="The length of a hold in seconds. Null: 30.", **CLEARABLE
     )
     meta = MetaField(**OPTIONAL)

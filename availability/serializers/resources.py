@@ -4,13 +4,13 @@ from typing import Any
 
 from availability.serializers.fields import CLEARABLE, OPTIONAL, ConstraintsField
 from common.api.fields import (
+    BoundedIntegerField,
     EmailField,
     IdField,
     ListOf,
     MetaField,
     ObjectSerializer,
     OneLineField,
-    SmallIntField,
     StringField,
     TextField,
     UrlField,
@@ -34,7 +34,7 @@ class ResourceSerializer(ObjectSerializer):
     email = EmailField(**CLEARABLE)
     image = UrlField(allow_blank=True, **CLEARABLE)
     tags = ListOf(OneLineField(200), 50, **OPTIONAL)
-    capacity = SmallIntField(
+    capacity = BoundedIntegerField(
         1,
         MAX_CAPACITY,
         help_text="So many bookings may overlap: 12 for a pool of twelve. A number below what is"

@@ -8,11 +8,11 @@ from django.utils.functional import Promise
 
 from booking_pages.views.rate_limited import RateLimitedPageView
 from bookings.action_links import CALENDAR
+from bookings.customer_facing_text import customer_text
 from bookings.formatting import activate_language_of, clean_lines, languages_of, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import ActionNotAllowed
-from bookings.untrusted_text_filter import customer_text
 from bookings.views.email_links import LinkPageView, booking_page_path
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest

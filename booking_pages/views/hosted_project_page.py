@@ -46,8 +46,8 @@ from booking_pages.texts import (
     SCRIPT,
     SUCCESS,
     UNAVAILABLE,
+    confirmation_of,
     needs_approval,
-    outcome_of,
 )
 from booking_pages.views.rate_limited import RateLimitedPageView
 from bookings.booking_input import DEFAULT_GRAPH
@@ -138,7 +138,7 @@ class BookPageView(RateLimitedPageView):
         resources = [person] if person else resources
         rules = with_fair_turns(policy_query(project, resources, now=self.now), project)
         lengths = lengths_to_choose(rules.terms, graph)
-        rules = with_length(rules, wanted_length(request.GET, lengths))
+        rules = with_length(rules, read_length_parameter(request.GET, lengths))
         zone_name = page_zone(project, rules)
         payment = payment_link(project, graph)
         verifies = needs_verification(project)
@@ -147,7 +147,7 @@ class BookPageView(RateLimitedPageView):
         contact = contact_address(project.app)
         offer, wanted = OfferedSlots([], 0, 0), None
         if is_bookable:
-            wanted = wanted_day(request.GET)
+            wanted = read_day_parameter(request.GET)
             offer = (
                 find_group_sessions(project, now=self.now)
                 if graph.is_seat
@@ -189,7 +189,9 @@ class BookPageView(RateLimitedPageView):
                 "shows_ends": rules.terms.length is None,
                 "offer": offer._asdict(),
                 "hold": 0 if graph.is_seat else page_hold_seconds(project),
-                "outcome": [str(sentence) for sentence in outcome_of(graph, is_mailed=is_mailed)],
+                "outcome": [
+                    str(sentence) for sentence in confirmation_of(graph, is_mailed=is_mailed)
+                ],
                 "success": project_words(project, "success_message")
                 or success_texts(graph, is_mailed=is_mailed),
                 "payment": payment,
@@ -319,7 +321,7 @@ def lengths_to_choose(terms: SlotParameters, graph: Graph) -> Sequence[int]:
     return terms.lengths if len(terms.lengths) > 1 and not graph.is_seat else ()
 
 
-def wanted_length(asked: Mapping[str, str], lengths: Sequence[int]) -> int | None:
+def read_length_parameter(asked: Mapping[str, str], lengths: Sequence[int]) -> int | None:
     """Return the length in the address (`length=30 minutes`) if it can be chosen."""
     try:
         wanted = elapsed_seconds(asked.get("length", ""))
@@ -475,7 +477,7 @@ def submit_text(graph: Graph) -> str:
     return gettext("Request") if needs_approval(graph) else gettext("Book")
 
 
-def wanted_day(asked: Mapping[str, str]) -> date | None:
+def read_day_parameter(asked: Mapping[str, str]) -> date | None:
     """Return the day in the address: `date` (or `day`), else the first of `month` (`2026-12`)."""
     days = (asked.get("date", ""), asked.get("day", ""), asked.get("month", "") + "-01")
     return next((day for text in days if (day := parse_day_parameter(text))), None)

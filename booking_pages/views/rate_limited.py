@@ -4,7 +4,7 @@ from functools import partial
 
 from django.http.response import HttpResponseBase
 
-from apps_config.authentication import rate_limit_anonymous
+from apps_config.authentication import count_request_without_key
 from apps_config.base_views import Rate, add_rate_headers, count_hit
 from bookings.public_page_view import PageView
 from common.api.views import ApiRequest
@@ -17,7 +17,7 @@ class RateLimitedPageView(PageView):
     rate: Rate | None = None
 
     def admit(self, request: ApiRequest) -> None:
-        allowed, self.rate = count_hit(partial(rate_limit_anonymous, request))
+        allowed, self.rate = count_hit(partial(count_request_without_key, request))
         if self.rate and not allowed:
             raise RateLimited(retry_after=self.rate[2])
 

@@ -21,7 +21,7 @@ from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
 from common.batching import key_batches, update_json_columns
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 BATCH = 100  # bookings
 NOTHING = Redactor(())

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from availability.records import EventRecord
+from bookings.customer_facing_text import customer_text
 from bookings.models import Booking
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
-from bookings.untrusted_text_filter import customer_text
 from common.api.renderers import render_json
 from common.batching import iterate_batches, key_batches
 from common.errors import NotFound

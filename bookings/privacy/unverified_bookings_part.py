@@ -1,4 +1,4 @@
-"""Personal data of bookings that wait for the code of an e-mail, or were abandoned."""
+"""Personal data of unverified bookings: those that wait for an e-mailed code, or were abandoned."""
 
 import uuid
 from collections.abc import Collection, Iterator
@@ -15,14 +15,17 @@ SLICE = 100
 
 
 def unverified_of(person: Person) -> Iterator[UnverifiedBooking]:
-    """Those whose body contains the address; they are few: a day's that were not completed."""
+    """Yield the unverified bookings that contain the person's address.
+
+    Reads all unverified bookings of the app. There are few: they are deleted after a day.
+    """
     rows = UnverifiedBooking.objects.filter(app=person.app, ended_at=None)
     for found in iterate_batches(rows, SLICE):
         yield from (row for row in found if person.marks.are_in([row.email, row.body]))
 
 
 def export_unverified(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Record]:
-    """As the customer typed it."""
+    """Yield the unverified bookings as the customer typed them."""
     for row in unverified_of(person):
         yield {
             "reservation_id": str(row.id),
@@ -33,7 +36,7 @@ def export_unverified(person: Person, booking_ids: Collection[uuid.UUID]) -> Ite
 
 
 def erase_unverified(person: Person, now: datetime) -> int:
-    """End the holds and empty the rows; the number of rows."""
+    """End the holds and empty the rows; return the number of rows."""
     ids = [row.id for row in unverified_of(person)]
     for row_id in ids:
         end_hold(person.app, row_id, now=now)

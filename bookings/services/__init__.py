@@ -9,6 +9,7 @@ from datetime import datetime
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.create import NewBooking, create_booking
+from bookings.services.create_seat import NewSeat, create_seat, held_seats_column
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
 from bookings.services.edit import change_booking
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
@@ -21,7 +22,6 @@ from bookings.services.reschedule import (
     reschedule_booking,
     reschedule_once,
 )
-from bookings.services.seats import NewSeat, create_seat, held_seats_column
 from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
 from bookings.services.transitions import (
     apply_action,

@@ -57,9 +57,9 @@ def run_bulk(
     """Run the changes; return their results in order.
 
     Each change is a transaction of its own; with `all_or_none` one failure rolls back all. A
-    database outage fails one change like any other refusal, since earlier changes are committed. It
-    fails the whole request, which can be retried, with `all_or_none` or if an enclosing transaction
-    stores the answer for an Idempotency-Key (`honours_idempotency_key`).
+    database outage is a refusal of the change like any other, since earlier changes are committed.
+    With `all_or_none`, or if an enclosing transaction stores the answer for an Idempotency-Key
+    (`honours_idempotency_key`), an outage fails the whole request, which can be retried.
     """
     if not all_or_none:
         return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
@@ -116,7 +116,7 @@ def _try(change: BulkChange, outage_fails_all: bool) -> BulkResult:
 
 @contextmanager
 def create_bulk(app: App, *, wanted: bool, now: datetime) -> Iterator[Bulk | None]:
-    """Yield the Bulk that relates the bookings of a request if `wanted`; delete it if unused."""
+    """If `wanted`, yield a Bulk for the bookings of a request; delete it if it stays unused."""
     bulk = Bulk.objects.create(app=app, created_at=now) if wanted else None
     try:
         yield bulk

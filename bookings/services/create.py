@@ -22,7 +22,7 @@ from bookings.services.transition_log import (
     write_first_transitions,
 )
 from common.sql import insert_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,10 @@ class NewSeries(NewBooking):
 
 @dataclass(frozen=True, slots=True)
 class _ResourceChoice:
-    """Resources to book together, the occurrences there, and the refusal of each (None: free)."""
+    """Resources to book together.
+
+    times: of the occurrences. verdicts: the refusal of each occurrence; None: free.
+    """
 
     resources: Sequence[SearchResource]
     times: Sequence[Times]
@@ -128,8 +131,8 @@ def _resource_choices(
 ) -> Iterable[_ResourceChoice]:
     """Return the choices of resources, best first; checked without a lock.
 
-    Those after the first batch with a free one are read when the iteration reaches them, but at
-    once for a live check.
+    The resources are read in batches: at once until a batch contains a free resource, the others
+    when the iteration reaches them. For a live check, all are read at once.
     """
     resources = list(candidates.resources)
     if not resources:

@@ -1,7 +1,8 @@
 """Limits of one customer's bookings in a project, counted by e-mail address.
 
-Counted after the rows of the bookings are written and before the transaction ends. The triggers of
-AppCustomer lock the row of each address, so transactions of one customer count one after the other.
+The bookings are counted after their rows are written and before the transaction ends. The triggers
+of AppCustomer lock the row of each address, so transactions of one customer count one after the
+other.
 """
 
 import uuid

@@ -17,7 +17,7 @@ from bookings.services.transition_log import Actor, Edit, Transition, new_change
 from common.api.merge_patch import merge_free
 from common.errors import Invalid
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 UPDATE = "update"
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
@@ -47,11 +47,11 @@ def change_booking(
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
-            write_transitions(_steps(booking, seats, edit, actor, now))
+            write_transitions(_transitions_of_edit(booking, seats, edit, actor, now))
     return booking
 
 
-def _steps(
+def _transitions_of_edit(
     booking: Booking, seats: Sequence[Booking], edit: "_Edit", actor: Actor, now: datetime
 ) -> list[Transition]:
     names = frozenset(edit.names)

@@ -32,7 +32,7 @@ class ActionNotAllowed(Refusal):
 
 
 class PolicyViolated(Refusal):
-    """A policy of the project does not allow this to customers, or no longer."""
+    """A policy of the project does not allow customers to do this, or no longer allows it."""
 
     code = "policy"
 

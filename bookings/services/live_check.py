@@ -24,7 +24,7 @@ Question = tuple[uuid.UUID, TimeSpan, bool]
 
 
 def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
-    """Return whether the project wants the check and the booking blocks time and can't overlap."""
+    """Return whether the project wants the check and the booking may not overlap busy time."""
     return time_request.is_guarded and target.asks_outside
 
 

@@ -41,7 +41,7 @@ from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
 from common.io_outside_transaction import retry_outside_transaction
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.
@@ -150,7 +150,7 @@ def customer_may_move(booking: Booking) -> bool:
 
 
 def movable_bookings(bookings: Sequence[Booking]) -> list[Booking]:
-    """Return those that `customer_may_move` allows. At most one query."""
+    """Return the bookings that `customer_may_move` allows, with at most one query."""
     found = [booking for booking in bookings if _has_move_link(booking)]
     used_up = _without_moves_left(found)
     return [booking for booking in found if booking not in used_up]
@@ -208,8 +208,8 @@ def _targets(
 ) -> list[tuple[Booking, tuple[datetime, datetime]]]:
     """Return each booking with its new start and end.
 
-    The others move by the wall-clock difference of the named booking. Raises Invalid if a time
-    leaves the supported years.
+    The named booking moves to `start` and `end`, the others by the same wall-clock difference.
+    Raises Invalid if a time leaves the supported years.
     """
     zone_name = named.resource.timezone
     earlier, later = (

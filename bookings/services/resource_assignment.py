@@ -38,7 +38,7 @@ from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from common.errors import Invalid
-from common.sql import parse_id
+from common.sql import to_uuid
 
 # A project's resources are read and checked in growing batches until one is free.
 FIRST_BATCH = 8
@@ -60,9 +60,10 @@ class Candidate(NamedTuple):
 def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterable[Candidate]:
     """Return the candidates for the time request in the order to try them, at least one.
 
-    Calendars that leave no choice are not checked here. Of a project's resources, those after the
-    first batch with a free one are read when the iteration reaches them, but at once for a live
-    check. Raises SlotTaken or NotAvailable, with alternatives, if none of them is free.
+    If the target leaves no choice (a calendar, holds, mode mutual), its calendars are not checked
+    here. The resources of a project are read in batches: at once until a batch contains a free
+    resource, the others when the iteration reaches them. For a live check, all are read at once.
+    Raises SlotTaken or NotAvailable, with alternatives, if no resource is free.
     """
     enforced = time_request.rules is not None
     if target.calendar:
@@ -84,7 +85,7 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
 
 
 def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
-    """Yield the free resources of the project. Raises SlotTaken or NotAvailable without any."""
+    """Yield the free resources of the project. Raises SlotTaken or NotAvailable if none is free."""
     enforced = time_request.rules is not None
     upcoming, size, some_free = _ids_in_order(target), FIRST_BATCH, False
     while resource_ids := list(islice(upcoming, size)):
@@ -106,9 +107,9 @@ MAX_MATCHES = 20
 
 
 def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
-    """Yield a choice of free resources for the requirements, found anew at each step.
+    """Yield choices of free resources for the requirements; each is found when it is needed.
 
-    Raises SlotTaken or NotAvailable if there is none at first.
+    Raises SlotTaken or NotAvailable if there is no first choice.
     """
     enforced = time_request.rules is not None
     for number in range(MAX_MATCHES):
@@ -137,11 +138,11 @@ def _ids_in_order(target: BookingTarget) -> Iterator[uuid.UUID]:
     texts: Iterable[str] = (text for text, _ in target.project_zones)
     if target.mode == "roundrobin_random":
         texts = in_random_order(texts)
-    return map(parse_id, texts)
+    return map(to_uuid, texts)
 
 
 def in_random_order(texts: Iterable[str]) -> Iterator[str]:
-    """Yield all in random order; only what is consumed is shuffled."""
+    """Yield all texts in random order; only the yielded ones are shuffled."""
     left = list(texts)
     while left:
         position = random.randrange(len(left))
@@ -227,7 +228,7 @@ def _lock_first_matched(
     candidate: Candidate | None,
     upcoming: Iterator[Candidate],
 ) -> Candidate:
-    """Lock the first choice that is still free. The next is chosen after the refusal of one."""
+    """Lock the first choice that is still free; find the next choice after each refusal."""
     while candidate:
         try:
             with transaction.atomic():

@@ -41,7 +41,7 @@ from bookings.services.transition_log import (
 from common.durations import DurationError, elapsed_seconds
 from common.errors import Invalid, is_outage
 from common.sql import update_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 
 logger = logging.getLogger(__name__)
 
@@ -151,9 +151,8 @@ def take_times(
 ) -> None:
     """Check the time requests of events in order and write their times: all or none.
 
-    The caller holds the locks of the resources, whose capacities it gives. Raises SlotTaken or
-    NotAvailable. Appends the
-    refused request and its target (without refusal: the first) to `wanted`.
+    capacities: of the resources, whose locks the caller holds. Raises SlotTaken or NotAvailable.
+    Appends the refused request and its target to `wanted`; without a refusal, the first.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
     claims = [(time_request, target.query_of(time_request)) for _, time_request, target in times]
@@ -172,7 +171,7 @@ def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
 
 
 def _related_seats(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
-    """Return the seats of the groups among `bookings`, with the action each can follow with."""
+    """Return the seats of the groups among `bookings` that follow the action, with their action."""
     owners = [booking for booking in bookings if GRAPHS[booking.graph].seats_follow.get(action)]
     follows: dict[uuid.UUID | None, str] = {
         owner.id: GRAPHS[owner.graph].seats_follow[action] for owner in owners
@@ -258,7 +257,7 @@ def _request_of(booking: Booking, target: BookingTarget) -> TimeRequest:
 def check_notice(booking: Booking, policy: str, now: datetime) -> None:
     """Raise PolicyViolated if less than the minimum notice is left before the start.
 
-    The limit is that of a seat's group, else of the project.
+    The minimum of a seat's group takes precedence over that of the project.
     """
     own = booking.owner_booking.policies if booking.owner_booking else {}
     of_project = booking.project.settings if booking.project else {}
@@ -299,17 +298,17 @@ def time_out_unpaid(*, now: datetime, on_full_batch: Callable[[], object] | None
 def _act_when_due(
     column: str, action: str, now: datetime, on_full_batch: Callable[[], object] | None
 ) -> int:
-    """Apply `action` to bookings that are due by `column`.
+    """Apply `action` to bookings that are due by `column`; return their number.
 
-    Concurrent runs share the work: each leaves out what another one has locked. A booking that
-    fails does not stop the others: it stays due, and each run tries it once.
+    Concurrent runs share the work: each run omits the bookings that another run has locked. A
+    booking that fails does not stop the others. It stays due, and each run tries it once.
     """
     done = 0
     for number, due in enumerate(_due_bookings(column, now)):
         if number == 0 and len(due) == BATCH and on_full_batch:
             on_full_batch()
         done += sum(
-            _act_together(bookings, column, action, now) for bookings in _transaction_batches(due)
+            _act_on_batch(bookings, column, action, now) for bookings in _transaction_batches(due)
         )
     return done
 
@@ -330,8 +329,9 @@ def _due_bookings(column: str, now: datetime) -> Iterator[list[Booking]]:
 def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
     """Yield the bookings of one transaction each.
 
-    They are of one app. A group is alone, because its seats are locked after it. Bookings of a
-    series are apart, because together they would get one mail.
+    The bookings of a transaction are of one app. A group has a transaction of its own, because its
+    seats are locked after it. Bookings of a series have separate transactions, because in one
+    transaction they would get one mail together.
     """
     together: dict[tuple[Any, ...], list[Booking]] = {}
     occurrences: Counter[uuid.UUID] = Counter()
@@ -346,7 +346,7 @@ def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
             yield bookings[first : first + MAX_TOGETHER]
 
 
-def _act_together(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
+def _act_on_batch(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
     """Apply `action` in one transaction; if that fails, to each booking in its own."""
     try:
         ids = [booking.id for booking in bookings]
@@ -359,7 +359,7 @@ def _act_together(bookings: Sequence[Booking], column: str, action: str, now: da
         if len(bookings) == 1:
             logger.exception("booking %s can't do %s", bookings[0].id, action)
             return 0
-    return sum(_act_together([booking], column, action, now) for booking in bookings)
+    return sum(_act_on_batch([booking], column, action, now) for booking in bookings)
 
 
 def _act_if_due(

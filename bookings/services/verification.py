@@ -1,7 +1,7 @@
 """Verify the customer's e-mail address before a public page's booking is made.
 
-The time is held (of a group: a seat), and a mail brings a code. The code is derived from the row's
-id and stored nowhere.
+The time (of a group: a seat) is held, and an e-mail contains a code. The code is derived from the
+row's id and stored nowhere.
 """
 
 import hmac
@@ -28,9 +28,9 @@ from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.create import NewBooking
+from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
 from bookings.services.hold import NewHold, hold_time
-from bookings.services.seats import NewSeat, lock_group_with_free_seat
 from bookings.services.transition_log import Actor
 from common.batching import delete_in_batches
 from common.errors import Invalid, NotFound
@@ -69,8 +69,9 @@ def hold_until_verified(
 ) -> UnverifiedBooking:
     """Hold the time or seat of the booking for 15 minutes and mail a code to its first customer.
 
-    `body`: what was asked, with `zone` for wall times: verification parses it again. Raises what a
-    booking or a hold raises; LimitReached after three codes in an hour; PolicyViolated.
+    body: of the request; it is parsed again after the verification. zone: of the wall times in the
+    body. Raises what `hold_time`, `extend_hold` and `lock_group_with_free_seat` raise; LimitReached
+    for a fourth code in an hour; PolicyViolated for a limit of the customer's bookings.
     """
     email = new.customers[0]["email"].lower()
     project = target.project
@@ -99,7 +100,7 @@ def hold_until_verified(
 def _hold(
     new: NewBooking | NewSeat, target: BookingTarget, client_address: str, now: datetime
 ) -> uuid.UUID:
-    """Hold the time; returns the hold's id. A seat needs no hold: its row counts."""
+    """Hold the time; return the hold's id. A seat needs no hold: its row is counted."""
     if isinstance(new, NewSeat):
         lock_group_with_free_seat(new, target, now)
         return new_tenant_id(target.app.id)
@@ -117,16 +118,16 @@ def _hold(
 
 
 def code_of(row_id: uuid.UUID) -> str:
-    """The six digits that the mail brings."""
+    """Return the code of six digits."""
     digest = salted_hmac("bookings.verification", str(row_id), algorithm="sha256").digest()
     return f"{int.from_bytes(digest[:8]) % 10**CODE_DIGITS:0{CODE_DIGITS}}"
 
 
 def check_code(app: App, row_id: uuid.UUID, code: str, *, now: datetime) -> None:
-    """Compare the code. Call it outside of a transaction, so that a rollback keeps the count.
+    """Compare the code. Call this outside a transaction, so that no rollback undoes the count.
 
-    Each attempt is counted before it is compared, so that many at once are no more than five.
-    Raises WrongCode, the fifth time with the end of the hold; HoldExpired; NotFound.
+    Each attempt is counted before the code is compared, so concurrent requests get no more than
+    five attempts. Raises WrongCode (the fifth also ends the hold), HoldExpired, NotFound.
     """
     rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
     lasting = _lasting(rows, now).filter(codes_tried__lt=MAX_CODES_TRIED)
@@ -149,7 +150,7 @@ def _lasting(rows: QuerySet[UnverifiedBooking], now: datetime) -> QuerySet[Unver
 
 
 def find_unverified(app: App, row_id: uuid.UUID, *, now: datetime) -> UnverifiedBooking:
-    """The row, if it still holds its time or seat. Raises NotFound, HoldExpired."""
+    """Return the row if it still holds its time or seat. Raises NotFound, HoldExpired."""
     row = UnverifiedBooking.objects.filter(app=app, id=row_id).first()
     if row is None:
         raise NotFound("Hold")
@@ -168,9 +169,9 @@ def make_verified(
     actor: Actor,
     now: datetime,
 ) -> Booking:
-    """Make the booking of a verified address by `make`, which uses up the hold, and empty the row.
+    """Create the booking of a verified address with `make`, which uses up the hold; empty the row.
 
-    Raises HoldExpired if another request was first; else what `make` raises.
+    Raises HoldExpired if another request was first; otherwise what `make` raises.
     """
     with transaction.atomic():
         if not empty_rows(UnverifiedBooking.objects.filter(id=row.id, ended_at=None), now=now):
@@ -179,7 +180,7 @@ def make_verified(
 
 
 def end_hold(app: App, row_id: uuid.UUID, *, now: datetime) -> bool:
-    """End the wait for a code and release its time or seat; whether there was one."""
+    """Stop waiting for the code and release the time or seat; return whether it was held."""
     with transaction.atomic():
         rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
         if not empty_rows(_lasting(rows, now), now=now):
@@ -192,11 +193,11 @@ def end_hold(app: App, row_id: uuid.UUID, *, now: datetime) -> bool:
 
 
 def empty_rows(rows: QuerySet[UnverifiedBooking], *, now: datetime) -> int:
-    """End the rows and remove what the customers have typed; the number of rows."""
+    """End the rows and remove the customers' input; return the number of rows."""
     return rows.update(ended_at=now, email="", body={})
 
 
 def purge_unverified(*, now: datetime) -> Iterator[int]:
-    """Delete rows that expired a day ago, as their holds; yields the size of each batch."""
+    """Delete rows a day after they expire, like holds; yield the size of each batch."""
     expired = UnverifiedBooking.objects.filter(expires_at__lte=now - KEPT_FOR)
     yield from delete_in_batches(expired, "expires_at", PURGE_SLICE)

@@ -20,6 +20,7 @@ from drf_spectacular.utils import OpenApiResponse
 from availability.event_reservations import NotAvailable
 from availability.models import Event
 from bookings.action_links import BadLink, read_expiry
+from bookings.customer_facing_text import customer_text
 from bookings.formatting import (
     days_words,
     first_known_zone,
@@ -32,7 +33,6 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
-from bookings.untrusted_text_filter import customer_text
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
 from common.api.json_parser import read_body
 from common.api.views import ApiRequest

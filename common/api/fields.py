@@ -250,7 +250,7 @@ def duration_schema(least: int, most: int) -> dict[str, Any]:
     }
 
 
-class SmallIntField(serializers.IntegerField):
+class BoundedIntegerField(serializers.IntegerField):
     """An integer within bounds; `"30"` only with `allow_digits`; never 3.0 or true."""
 
     default_error_messages = {"invalid": "Must be an integer."}

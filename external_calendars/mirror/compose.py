@@ -77,7 +77,7 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     changed |= _say(event, entry)
     if not changed:
         return None
-    sequence = _sequence(event) + (was_at != _span(event))
+    sequence = _read_sequence(event) + (was_at != _span(event))
     _put(event, "SEQUENCE", max(sequence, entry.sequence))
     _put(event, "DTSTAMP", entry.stamp)
     event.pop("LAST-MODIFIED", None)
@@ -86,7 +86,7 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
 
 def replace_event(text: str, entry: MirroredEvent) -> str:
     """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
-    there = _sequence(_find_master(_read(text), entry.uid))
+    there = _read_sequence(_find_master(_read(text), entry.uid))
     return compose_event(replace(entry, sequence=max(there, entry.sequence)))
 
 
@@ -149,7 +149,7 @@ def _in_utc(value: datetime | date) -> datetime | date:
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
 
 
-def _sequence(event: Component) -> int:
+def _read_sequence(event: Component) -> int:
     try:
         return int(event.get("SEQUENCE", 0))
     except (TypeError, ValueError):

@@ -18,9 +18,9 @@ from django.db.models import Count
 from apps_config.models import App
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Calendar, Event
+from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
-from bookings.untrusted_text_filter import customer_name, customer_text
 from common.ical.parse import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of

@@ -10,7 +10,7 @@ from external_calendars.providers.webdav_xml import (
     CALENDARSERVER,
     DAV,
     Multistatus,
-    depth_header,
+    xml_request_headers,
 )
 
 BATCH_BYTES = 8 << 20  # of an answer with the objects' texts
@@ -96,7 +96,7 @@ class CalDavCollection:
         self, method: str, body: bytes, levels: int, most: int = ANSWER_BYTES
     ) -> FetchResult:
         return self.visit.ask(
-            method, self.url, headers=depth_header(levels), body=body, most_bytes=most
+            method, self.url, headers=xml_request_headers(levels), body=body, most_bytes=most
         )
 
 
@@ -106,7 +106,7 @@ def etag_at(visit: HttpSession, url: str) -> str:
     Raises ProviderError, also if the object does not exist: a gateway that answers 200 to
     everything has confirmed the write.
     """
-    answer = visit.ask("PROPFIND", url, headers=depth_header(0), body=ETAGS)
+    answer = visit.ask("PROPFIND", url, headers=xml_request_headers(0), body=ETAGS)
     is_gone = answer.status in (404, 410)
     members = [] if is_gone else require_multistatus(answer).members
     there = [member for member in members if member.status in (None, 200)]

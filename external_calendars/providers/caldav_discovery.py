@@ -15,7 +15,12 @@ from external_calendars.providers import webdav_xml
 from external_calendars.providers.base import DiscoveredCalendar, ProviderError
 from external_calendars.providers.http_session import HttpSession, require_multistatus
 from external_calendars.providers.urls import join_url, origin_of, to_collection_url, url_path
-from external_calendars.providers.webdav_xml import CALDAV, DAV, MultistatusMember, depth_header
+from external_calendars.providers.webdav_xml import (
+    CALDAV,
+    DAV,
+    MultistatusMember,
+    xml_request_headers,
+)
 
 WELL_KNOWN = "/.well-known/caldav"
 MAX_HOMES = 5
@@ -108,7 +113,7 @@ def speaks_no_dav(provider_error: ProviderError) -> bool:
 def describe_url(visit: HttpSession, url: str) -> DiscoveredUrl:
     """Return the resource at `url`, following redirects. Raises ProviderError."""
     url, answer = visit.follow(
-        "PROPFIND", url, headers=depth_header(0), body=ABOUT, lead=visit.led_on_signed
+        "PROPFIND", url, headers=xml_request_headers(0), body=ABOUT, lead=visit.led_on_signed
     )
     place = next(parse_places(url, answer), None)
     if place is None:
@@ -156,7 +161,9 @@ def calendars_around(visit: HttpSession, start: DiscoveredUrl) -> list[Discovere
 
 
 def list_calendars(visit: HttpSession, home: str) -> list[DiscoveredUrl]:
-    answer = visit.ask("PROPFIND", to_collection_url(home), headers=depth_header(1), body=ABOUT)
+    answer = visit.ask(
+        "PROPFIND", to_collection_url(home), headers=xml_request_headers(1), body=ABOUT
+    )
     return [place for place in parse_places(home, answer) if place.holds_events]
 
 
@@ -169,7 +176,7 @@ def default_schedule_calendar(visit: HttpSession, start: DiscoveredUrl) -> str:
             inboxes = start.member.hrefs(INBOX)
         if inboxes:
             inbox = visit.led_on_signed(start.url, inboxes[0])
-            answer = visit.ask("PROPFIND", inbox, headers=depth_header(0), body=ABOUT_INBOX)
+            answer = visit.ask("PROPFIND", inbox, headers=xml_request_headers(0), body=ABOUT_INBOX)
             for place in parse_places(inbox, answer):
                 for href in place.member.hrefs(DEFAULT_CALENDAR):
                     return to_collection_url(join_url(inbox, href))

@@ -72,7 +72,7 @@ def propfind(names: Iterable[str]) -> bytes:
     return f"{DECLARATION}<propfind {NAMESPACES}><prop>{prop_xml(names)}</prop></propfind>".encode()
 
 
-def depth_header(levels: int) -> dict[str, str]:
+def xml_request_headers(levels: int) -> dict[str, str]:
     """Return the headers of a request with an XML body."""
     return {"Depth": str(levels), "Content-Type": "application/xml; charset=utf-8"}
 

@@ -26,7 +26,7 @@ def connected_calendars() -> QuerySet[Calendar]:
 def in_first_sync(now: datetime) -> Q:
     """Match calendars in their first sync: not synced yet, but not faulty.
 
-    A first sync that takes longer than the time after which a calendar is stale is excluded.
+    If the first sync takes so long that the calendar is stale, the calendar is excluded.
     """
     return Q(
         synced_at=None,

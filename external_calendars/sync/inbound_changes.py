@@ -78,7 +78,7 @@ def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
 
 
 def _written(calendar: Calendar, now: datetime) -> QuerySet[WrittenEvent]:
-    """Return the rows of bookings that have not ended: later changes are only tidying up."""
+    """Return the mirrored events that have not ended; changes to others are ignored."""
     return WrittenEvent.objects.filter(
         calendar=calendar, state__in=EXISTS_THERE, event__end__gt=now
     )
@@ -146,8 +146,8 @@ class _InboundChange:
     def _is_being_written(self, booking: Booking) -> bool:
         """Return whether a write of this event is open.
 
-        The provider may already have it while its result is not stored here: the difference would
-        be our own change, and would be followed as a person's.
+        The provider may already have the write while its result is not stored here. The difference
+        would then be followed as if a person had made it.
         """
         ours = {"event_id": str(self.row.event_id), "calendar_id": str(self.calendar.id)}
         rows = Delivery.objects.open().filter(booking=booking, type=Delivery.CALENDAR)

@@ -52,7 +52,7 @@ def due_connections(now: datetime) -> QuerySet[Connection]:
 def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> list[Connection]:
     """Claim up to `limit` due connections, the longest due first, each with its own lease.
 
-    With `calendar_id`: only that one, due or not, unless a worker holds its lease.
+    With `calendar_id`: only this connection, due or not, unless a worker holds its lease.
     """
     with transaction.atomic():
         now = database_now()

@@ -1,8 +1,8 @@
 """One sync of one connected calendar: fetch changes and store them.
 
 Network requests never happen inside a transaction. Stored objects stay: after an interrupted sync
-the next one fetches only objects with an unknown etag. The mark (sync token) moves and the calendar
-counts as synced only when everything is stored.
+the next one fetches only objects with an unknown etag. The new sync token is stored, and the
+calendar counts as synced, only after everything is stored.
 """
 
 import logging

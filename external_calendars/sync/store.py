@@ -12,7 +12,7 @@ from django.utils import timezone
 from availability.models import Event
 from common.ical.parse import LAST, CalendarOccurrence, UnreadableCalendar, read_object
 from common.sql import insert_rows
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import RemoteObject
 
@@ -50,7 +50,7 @@ OBJECT_VALUES = (
 class ReadObject(NamedTuple):
     """A parsed object with its occurrences.
 
-    `problem`: why it can't be read; then it has no occurrences, and what is known of its UID stays.
+    problem: why the object can't be read. It then has no occurrences, and its stored UID stays.
     """
 
     object: RemoteObject

@@ -50,7 +50,7 @@ def refuse_key(request: ApiRequest) -> None:
         raise Invalid.at("Idempotency-Key", "Not supported when connecting a calendar.")
 
 
-class ConnectableCalendarsView(calendars.CalendarsView):
+class CreateOrConnectCalendarView(calendars.CalendarsView):
     @describe_endpoint(
         summary="Create or connect a calendar",
         description="With a `provider` other than `service`, the service connects the calendar: it"

@@ -75,7 +75,7 @@ def _record(
 
 
 def addresses_of(delivery: Delivery) -> list[str]:
-    """The addresses that the e-mail goes to at present."""
+    """Return the addresses to which the e-mail goes at present."""
     if delivery.kind == VERIFICATION_CODE:
         rows = UnverifiedBooking.objects.filter(id=delivery.content.get("reservation_id"))
         return list(rows.values_list("email", flat=True))
@@ -95,7 +95,7 @@ def addresses_of(delivery: Delivery) -> list[str]:
 
 # --- The message ----------------------------------------------------------------------------------
 def read_bounce(content: bytes) -> Bounce:
-    """The failed recipients of a delivery status notification, and the ids in its returned part."""
+    """Return the failed recipients of a delivery status notification and the id of its e-mail."""
     message = message_from_bytes(content, policy=policy.compat32)
     parts = list(message.walk())
     failed = [

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from bookings.action_links import CALENDAR, RESCHEDULE, action_url
 from bookings.branding import Branding, absolute_url, branding_of, readable_on_light
+from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -32,7 +33,6 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
-from bookings.untrusted_text_filter import customer_name, customer_text
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url
@@ -430,7 +430,11 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
 
 
 def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
-    """The links that add the booking to a calendar; none where it is not agreed on, or entered."""
+    """Return the links that add the booking to a calendar.
+
+    Empty if the booking is not agreed on or is over, if the mail is about a whole series, or if the
+    recipient's calendar gets the booking anyway.
+    """
     booking = letter.booking
     takes_place = letter.slug in CHOICES and GRAPHS[booking.graph].is_live(booking.state)
     if not takes_place or letter.is_entered or "until" in letter.facts:
@@ -478,11 +482,11 @@ def action_labels() -> dict[str, str]:
 
 # --- Invitations ----------------------------------------------------------------------------------
 def method_of(letter: Letter) -> str | None:
-    """What the mail does to the recipient's calendar: REQUEST, CANCEL or nothing; several entries
-    are published instead of requested.
+    """Return the iTIP method of the mail's calendar entries; None: the mail has no entries.
 
-    A booking that was never agreed on is in nobody's calendar: moving it invites no one, and there
-    is nothing to take back. A seat that its owner loses leaves the group where it is.
+    REQUEST and CANCEL change the recipient's calendar; several new entries are published (PUBLISH).
+    A booking that was never agreed on has no entry in a calendar, so nothing is sent when it is
+    rescheduled or ends. When a seat ends, the owner keeps the entry of the group.
     """
     if letter.is_entered:
         return None
@@ -505,7 +509,9 @@ def method_of(letter: Letter) -> str | None:
 
 
 def entry_of(booking: Booking, recipient: str) -> uuid.UUID:
-    """Whose entry in the recipient's calendar tells of a booking: an owner has one for a group."""
+    """Return the id of the booking's entry in the recipient's calendar; an owner has one entry per
+    group.
+    """
     return (recipient == OWNER and booking.owner_booking_id) or booking.id
 
 

@@ -234,12 +234,12 @@ def _paragraph(text: str, *, margin: str) -> str:
 
 
 def fill_placeholders(template: str, values: Mapping[str, str]) -> str:
-    """The template with the value of each placeholder, of an unknown one with nothing.
+    """Return the template with each placeholder replaced by its value, an unknown one by nothing.
 
-    Raises ValueError where it would grow past all measure: a template has room for thousands of
-    placeholders, and a value may be long.
+    Raises ValueError if the result might have more than MAX_FILLED characters: a template can
+    contain thousands of placeholders, and values can be long.
 
-    >>> fill("{{ a }} {{b}} {% c %} {{ d.e }} {", {"a": "{{ b }}"})
+    >>> fill_placeholders("{{ a }} {{b}} {% c %} {{ d.e }} {", {"a": "{{ b }}"})
     '{{ b }}  {% c %} {{ d.e }} {'
     """
     names = PLACEHOLDER.findall(template)
@@ -249,7 +249,7 @@ def fill_placeholders(template: str, values: Mapping[str, str]) -> str:
 
 
 def find_faults(template: str, *, is_subject: bool = False) -> list[str]:
-    """A sentence for each placeholder that a template can't have."""
+    """Return a sentence for each placeholder that a template can't have."""
     names = dict.fromkeys(match[1] for match in PLACEHOLDER.finditer(template))
     faults = [f"{{{{ {name:.80} }}}} is not a placeholder." for name in names - PLACEHOLDERS.keys()]
     if is_subject:

@@ -72,18 +72,20 @@ def ascii_address(address: str) -> str:
 
 
 def header_text(text: str) -> str:
-    """The text as it may stand in a header. What looks like an encoded word would be decoded by
-    who reads it; a blank of no width keeps it text."""
+    """Return the text for a header.
+
+    Readers would decode a text that looks like an encoded word: a zero-width space prevents that.
+    """
     return text.replace("=?", "=\u200b?")
 
 
 def new_message(
     words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
 ) -> EmailMultiAlternatives:
-    """A message to exactly these recipients. Raises ValueError where one is no address.
+    """Return a message to exactly these recipients. Raises ValueError if one is not an address.
 
-    The headers that stand for the delivery are the same on each try: who gets a mail twice, because
-    a worker died behind the server's answer, can tell.
+    All attempts have the same Message-ID and X-Delivery-Id, so a recipient can recognise a mail
+    that arrives twice because a worker died after the server's answer.
     """
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged

@@ -91,7 +91,7 @@ def _event(given: Invitation, occurrence: InvitationEntry) -> Event:
 
 
 def _alarm(text: str) -> Alarm:
-    """A reminder of the recipient's own calendar, in programs that take one from an invitation."""
+    """Return a reminder for calendar programs that take one from an invitation."""
     alarm = Alarm()
     alarm.add("ACTION", "DISPLAY")
     alarm.add("DESCRIPTION", text)
@@ -100,17 +100,17 @@ def _alarm(text: str) -> Alarm:
 
 
 def entry_uid(entry_id: uuid.UUID) -> str:
-    """The UID of a booking's entry (`Booking.entry_id`), wherever it stands."""
+    """Return the UID of a booking's entry (`Booking.entry_id`), the same in every calendar."""
     return f"{entry_id}@{service_host()}"
 
 
 def ical_time(value: datetime | date) -> datetime | date:
-    """As it is written: an instant in UTC, a date as it is."""
+    """Return the value to write: an instant in UTC, a date unchanged."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def ical_address(guest: Guest, **parameters: str) -> vCalAddress:
-    """The value of an ORGANIZER or ATTENDEE."""
+    """Return the value of an ORGANIZER or ATTENDEE."""
     address = vCalAddress(f"mailto:{guest.address}")
     if guest.name:
         address.params["CN"] = vText(guest.name)

@@ -26,9 +26,9 @@ EXAMPLE_ID = uuid.UUID("0193a4c2-0000-7000-8000-000000000030")
 
 
 def change_override(app: App, slug: str, given: Mapping[str, str | None]) -> EmailTemplate | None:
-    """Replace the parts that are given; all of them None: back to the service's words.
+    """Replace the given parts of the override; a part of None deletes the override.
 
-    A part that was never given stays blank, and so goes on to follow the service's.
+    Parts that were never given stay blank: the service's texts apply.
     """
     if not given:
         return EmailTemplate.objects.filter(app=app, slug=slug).first()
@@ -40,7 +40,7 @@ def change_override(app: App, slug: str, given: Mapping[str, str | None]) -> Ema
 
 
 def template_record(app: App, slug: str, own: EmailTemplate | None) -> dict[str, Any]:
-    """The words that hold now, in the app's language."""
+    """Return the record of the texts that apply at present, in the app's language."""
     with activate_language_of(app):
         words = merge_override(own, default_mail_words(slug))
     return {
@@ -54,9 +54,10 @@ def template_record(app: App, slug: str, own: EmailTemplate | None) -> dict[str,
 def preview_mail(
     app: App, slug: str, given: Mapping[str, str], booking: Booking | None, *, now: datetime
 ) -> MailWords:
-    """What a mail of that kind would say, with the parts that are given instead of the app's.
+    """Return a mail of this kind with the given parts in place of the app's.
 
-    Its links lead nowhere: who may look at templates may not therefore act for an owner.
+    The links have no valid signature: a person who can see templates must not be able to act for an
+    owner.
     """
     own = EmailTemplate.objects.filter(app=app, slug=slug).first()
     template = EmailTemplate(app=app, slug=slug)
@@ -80,7 +81,9 @@ def letter_for_booking(booking: Booking, slug: str, template: EmailTemplate) -> 
 
 
 def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) -> Letter:
-    """A made-up booking of next Monday at nine, with something in every place."""
+    """Return a letter about a made-up booking next Monday at nine, with a value for every
+    placeholder.
+    """
     zone_name = first_known_zone(app.default_timezone)
     today = local_date(now, zone_name)
     monday = today + timedelta(days=7 - today.weekday())

@@ -47,7 +47,7 @@ class ArchiveBusy(Exception):
 
 
 class ArchiveIncomplete(Exception):
-    """A file does not have the lines that were written to it: nothing of it was deleted."""
+    """A file lacks lines that were written to it. None of its deliveries was deleted."""
 
 
 def purge_outdated(before: datetime, *, batch: int | None = None) -> Iterator[int]:
@@ -58,9 +58,10 @@ def purge_outdated(before: datetime, *, batch: int | None = None) -> Iterator[in
 
 
 def archive_outdated(before: datetime, folder: Path, *, batch: int | None = None) -> Iterator[int]:
-    """Write deliveries that are outdated `before` to files, then delete them; yield the numbers.
+    """Write deliveries that are outdated `before` to files, then delete them.
 
-    Can be interrupted at any time and repeated. Raises ArchiveBusy, ArchiveIncomplete, OSError.
+    Yields the number of deleted deliveries of each batch. Can be interrupted at any time and
+    repeated. Raises ArchiveBusy, ArchiveIncomplete, OSError.
     """
     batch = batch or retention.BATCH
     with _sole_use(folder):

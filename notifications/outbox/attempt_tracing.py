@@ -14,8 +14,8 @@ logger = logging.getLogger(__name__)
 def send_and_log(row: Delivery, send: Callable[[], SendResult]) -> SendResult:
     """Return the result of the attempt; a bug in it is a failed attempt.
 
-    The log lines have the id of the request that caused the delivery, and its trace goes on. Runs
-    in a thread without database access.
+    The log lines contain the id of the request that caused the delivery, and the span belongs to
+    that request's trace. Runs in a thread without database access.
     """
     named = {"delivery": row.id, "type": row.type, "app": row.app_id}
     if row.request_id:

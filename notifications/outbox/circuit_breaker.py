@@ -33,7 +33,7 @@ def endpoint_of(url: str) -> str:
 
 
 def call_cap(endpoint: Endpoint | None, now: datetime) -> int:
-    """Return the cap of concurrent calls: none while the breaker is open, then one probe."""
+    """Return the cap of concurrent calls: 0 while the breaker is open, then 1 for a probe."""
     if endpoint is None:
         return settings.DELIVERY_ENDPOINT_CAP
     if endpoint.open_until and endpoint.open_until > now:
@@ -44,7 +44,7 @@ def call_cap(endpoint: Endpoint | None, now: datetime) -> int:
 
 
 def has_max_failing_servers(app_id: UUID) -> bool:
-    """Return whether MAX_FAILING_SERVERS servers fail that the app's open calls go to."""
+    """Return whether the app has open calls to MAX_FAILING_SERVERS failing servers."""
     failing = Endpoint.objects.filter(address=OuterRef("endpoint"), failures__gt=0)
     lanes = LaneCheck.objects.filter(Exists(failing), app_id=app_id, type=Delivery.WEBHOOK)
     servers = lanes.order_by("endpoint").values("endpoint").distinct()

@@ -69,9 +69,9 @@ class Dispatcher:
         """Send until nothing is due; return the number of attempts.
 
         1. Claim due rows, a few for each thread, under a lease of 40 seconds and within the caps of
-           server and app (`queue.claim_due`).
+           server and app (`leases.claim_due`).
         2. Prepare each: is it still relevant, who is the recipient, what is the content? Irrelevant
-           ones end unsent (`senders.prepare_batch`, `results.end_unsent`).
+           ones end unsent (`prepare_batch`, `results.end_unsent`).
         3. Pass the others to threads, which use the network and no database. A thread sends only
            while enough of the lease is left; otherwise the row is released without an attempt.
         4. Record the results under the rows' leases (`results.record_results`). A row with a lost

@@ -1,8 +1,8 @@
 """Lanes of the outbox: the deliveries of one type, app and server.
 
 `LaneCheck` says when a dispatcher has to check a lane. A claim takes the checks that are due, and
-only the deliveries of their lanes. So a lane whose deliveries have to wait costs one row, however
-many they are: its next check is at the end of the breaker's pause, or when there is capacity again.
+reads only the deliveries of their lanes. So a lane costs one row, however many of its deliveries
+wait: its next check is at the end of the breaker's pause, or when there is capacity again.
 """
 
 import json
@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
-from common.sql import parse_id, update_rows
+from common.sql import to_uuid, update_rows
 from notifications.models import Delivery, LaneCheck
 
 MAX_LANES = 100  # of one claim
@@ -32,7 +32,7 @@ Open = QuerySet[Delivery]
 
 
 class LaneState(NamedTuple):
-    """What a claim leaves in a lane, as times at which deliveries were or will be due."""
+    """The state of a lane after a claim: due times of its deliveries, and its next check."""
 
     check: LaneCheck
     waiting_since: datetime | None  # the oldest delivery that is due
@@ -44,8 +44,8 @@ class LaneState(NamedTuple):
 def take_lanes(kind: str, limit: int, now: datetime) -> list[LaneCheck]:
     """Lock due checks of at most `limit` lanes, one for each lane, the longest due first.
 
-    Until the end of the transaction, no other claim has a lane of the same app, or of the same
-    server: so the caps are exact. A claim never waits for another; it leaves its lanes out.
+    Until the end of the transaction, no other claim can take a lane of the same app or server, so
+    the caps are exact. A claim never waits for another claim: it omits that claim's lanes.
     """
     due = LaneCheck.objects.filter(type=kind, next_at__lte=now).order_by("next_at", "id")
     if connection.vendor == "postgresql":
@@ -70,7 +70,7 @@ WHERE pg_try_advisory_xact_lock(hashtextextended(key, 7301))
 
 
 def _with_turn(kind: str, lanes: Iterable[tuple[UUID, str]]) -> list[tuple[UUID, str]]:
-    """The lanes whose app and server no other claim has, in order. SQLite has one writer."""
+    """Return, in order, the lanes whose app and server no other claim has; on SQLite all lanes."""
     wanted = list(lanes)
     if connection.vendor != "postgresql" or not wanted:
         return wanted
@@ -98,7 +98,7 @@ def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list
     array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
     rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
     return {
-        pk: [parse_id(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
+        pk: [to_uuid(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
         for pk, ids in rows
     }
 
@@ -118,7 +118,10 @@ def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
 def read_states(
     lanes: Sequence[LaneCheck], waiting: Open, free: Open, now: datetime
 ) -> Iterator[LaneState]:
-    """Read what is left in the lanes. `waiting`: due deliveries; `free`: those to be claimed."""
+    """Yield the states of the lanes after the claim.
+
+    waiting: due deliveries. free: due deliveries that no rule of order holds back.
+    """
     later = Delivery.objects.filter(type=lanes[0].type, next_at__gt=now)
     others = LaneCheck.objects.filter(
         type=lanes[0].type, app=OuterRef("app"), endpoint=OuterRef("endpoint")
@@ -143,7 +146,7 @@ def _first_of(rows: Any) -> Any:
 
 
 def write_checks(lanes: Sequence[LaneCheck], ended: Collection[LaneCheck]) -> None:
-    """Store the next checks, and delete those of lanes in which nothing is open."""
+    """Store the next checks; delete the checks of `ended` lanes, which have no open deliveries."""
     if ended:
         LaneCheck.objects.filter(pk__in=[check.pk for check in ended]).delete()
     update_rows(
@@ -152,7 +155,7 @@ def write_checks(lanes: Sequence[LaneCheck], ended: Collection[LaneCheck]) -> No
 
 
 def recheck_lanes(rows: Sequence[Delivery], now: datetime) -> None:
-    """Make lanes due in which deliveries wait, after results of `rows` have freed capacity."""
+    """Make lanes with waiting deliveries due, after results of `rows` have freed capacity."""
     if rows:
         _waiting(
             now,
@@ -162,7 +165,7 @@ def recheck_lanes(rows: Sequence[Delivery], now: datetime) -> None:
 
 
 def recheck_server(endpoint: str, now: datetime) -> None:
-    """Make the lanes of all apps due in which deliveries wait for this server."""
+    """Make due, for all apps, the lanes with deliveries that wait for this server."""
     _waiting(now, Q(endpoint=endpoint)).update(next_at=now)
 
 
@@ -177,11 +180,13 @@ def next_check(kind: str) -> datetime | None:
 
 
 def waiting_lanes(kind: str, now: datetime) -> QuerySet[LaneCheck]:
-    """Checks of lanes in which a delivery may have been due at `now` that no rule holds back."""
+    """Return the checks of lanes with a delivery that may have been due at `now`; without held
+    lanes.
+    """
     is_waiting = Q(next_at__lte=now) | Q(waiting_since__lte=now)
     return LaneCheck.objects.filter(is_waiting, type=kind, is_held=False).order_by()
 
 
 def in_lane(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Deliveries of the lane of an outer query over LaneCheck."""
+    """Return the deliveries in the lane of an outer query over LaneCheck."""
     return rows.filter(app=OuterRef("app"), endpoint=OuterRef("endpoint"))

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
-from common.updated_since import start_sql
+from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (
@@ -64,7 +64,7 @@ def claim_due(kind: str, limit: int) -> list[Delivery]:
 def _claim_rows(
     kind: str, limit: int, lanes: Sequence[LaneCheck], free: "_Capacity", now: datetime
 ) -> list[Delivery]:
-    """Lock the first due rows of each lane, as many of each; return those to be sent."""
+    """Lock the first due rows of each lane, the same number from each; return the rows to send."""
     open_lanes = [lane for lane in lanes if free.has_room(lane.app_id, lane.endpoint)]
     if not open_lanes:
         return []
@@ -169,10 +169,10 @@ def waits_for_earlier_mail() -> Q:
 
 
 def writes_held_by_order(now: datetime) -> Q:
-    """Match calendar writes that wait for another one of the same booking to the same server.
+    """Match calendar writes that wait for another write of the same booking to the same server.
 
-    Either an earlier one is open, or any is being sent (it may be a redelivery): its worker has
-    read the booking already.
+    They wait for open earlier writes, and for any write that is being sent, such as a redelivery:
+    its worker may have read the booking before the last change.
     """
     in_hand = Q(state=Delivery.SENDING, next_at__gt=now)
     others = Delivery.objects.filter(
@@ -186,7 +186,7 @@ def writes_held_by_order(now: datetime) -> Q:
 
 
 def _due(kind: str, now: datetime) -> QuerySet[Delivery]:
-    """Due deliveries that wait for no earlier one."""
+    """Return due deliveries that wait for no earlier delivery."""
     rows = Delivery.objects.filter(type=kind, next_at__lte=now)
     if kind == Delivery.EMAIL:
         rows = rows.exclude(waits_for_earlier_mail())

@@ -16,7 +16,8 @@ PROBE = timedelta(minutes=1)
 def is_held(now: datetime) -> Q:
     """Match due deliveries whose breaker is open or that wait for an earlier delivery.
 
-    The earlier one is due itself or waits for its retry: no overdue delivery is hidden by it.
+    The earlier delivery is overdue itself or waits for its retry, so a missing worker is always
+    noticed.
     """
     paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=now - PROBE)
     calls = Q(type__in=(Delivery.WEBHOOK, Delivery.CALENDAR))

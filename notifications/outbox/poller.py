@@ -101,7 +101,7 @@ def _stop_polling(**_: Any) -> None:
 
 
 @signals.worker_shutdown.connect
-def _wait_for_poll(**_: Any) -> None:
+def _join_poll_threads(**_: Any) -> None:
     """Wait until running work is recorded; an attempt takes no longer than its lease."""
     for thread in _poll_threads:
         thread.join(LEASE.total_seconds())

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import NotFound, Outdated
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.outdated_reasons import outdated_reason
@@ -18,9 +18,10 @@ from notifications.webhooks.services import EXPIRES_AFTER
 def redeliver(delivery: Delivery, *, now: datetime) -> Delivery:
     """Schedule a delivery again for now, with its own id and a new set of attempts.
 
-    It expires like a new one; a reminder expires when it is of no use any more. Raises NotFound if
-    retention has deleted it, Outdated if it is final and its content no longer holds. Open
-    deliveries are sent anyway: in order, each mail before the one that revokes it.
+    It expires like a new delivery; a reminder expires when it is no longer useful. Raises NotFound
+    if retention has deleted it, Outdated if it is final and its content no longer holds. Open
+    deliveries are sent even if they are outdated: mails are sent in order, so the mail that
+    corrects one follows it.
     """
     with transaction.atomic():
         rows = Delivery.objects.select_for_update(of=("self",), no_key=True)

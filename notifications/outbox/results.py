@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from common.sql import database_now, datetime_param, id_in_sql, insert_rows, parse_id
-from common.updated_since import start_sql
+from common.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
+from common.updated_at import start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
     SLOW_SECONDS,
@@ -64,7 +64,7 @@ class FinalState(NamedTuple):
 
 
 def release_unsent(rows: Sequence[Delivery]) -> None:
-    """Return claimed rows that were not tried: the attempt is not counted."""
+    """Release claimed rows that were not sent, and do not count the attempt."""
     with_lease(rows).update(
         state=Delivery.SCHEDULED,
         next_at=F("due_at"),
@@ -74,7 +74,7 @@ def release_unsent(rows: Sequence[Delivery]) -> None:
 
 
 def end_unsent(verdicts: Sequence[tuple[Delivery, FinalState]]) -> None:
-    """End claimed rows that are not sent: the attempt is not counted."""
+    """End claimed rows that are not to be sent, and do not count the attempt."""
     now = database_now()
     with transaction.atomic():
         for row, verdict in verdicts:
@@ -153,7 +153,7 @@ def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
             _END.format(start=start, ids=ids, tokens=tokens),
             [datetime_param(now), *start_params, *id_params, *token_params],
         )
-        return {parse_id(found) for (found,) in cursor.fetchall()}
+        return {to_uuid(found) for (found,) in cursor.fetchall()}
 
 
 def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
@@ -167,8 +167,9 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
 
 
 def _refused_retries(results: Sequence[tuple[Delivery, SendResult]]) -> set[UUID]:
-    """Failed calls that get no retry: their app has calls to MAX_FAILING_SERVERS others already.
+    """Return the ids of failed calls that get no retry.
 
+    These are calls to a new server if MAX_FAILING_SERVERS servers of the app fail already.
     Otherwise an app could fill the queue and the breakers with servers that do not exist.
     """
     failed = [row for row, outcome in results if outcome.server_failed and row.endpoint]

@@ -53,7 +53,7 @@ def delete_outdated(before: datetime, *, batch: int | None = None) -> Iterator[i
 
 
 def delete_archived(ids: Collection[UUID], before: datetime) -> int:
-    """Delete those of the deliveries that are outdated; return their number."""
+    """Delete the deliveries with these ids that are outdated; return their number."""
     return len(_delete_batch(outdated_deliveries(before).filter(id__in=ids)))
 
 

@@ -60,7 +60,7 @@ class DeliveryScopedView(TenantView):
         )
 
     def _tally(self, webhook: Webhook | None) -> Tally | None:
-        """Return the tally of the deliveries that match the query; None if none counts them."""
+        """Return the tally that counts the deliveries of the query; None if there is none."""
         values = self.query.values
         if values.keys() & {"booking", "state", "updated_since"}:
             return None

@@ -9,10 +9,10 @@ from apps_config.serializers import MethodField, case_insensitive_pattern
 from availability.serializers.fields import CLEARABLE, OPTIONAL
 from bookings.graphs import GRAPHS, STATES
 from common.api.fields import (
+    BoundedIntegerField,
     ListOf,
     ObjectSerializer,
     OutboundUrlField,
-    SmallIntField,
     StrictBooleanField,
     TextField,
 )
@@ -46,7 +46,7 @@ class CallMethodField(MethodField):
         "description": "The only status that counts as success; null: any 2xx.",
     }
 )
-class StatusCodeField(SmallIntField):
+class StatusCodeField(BoundedIntegerField):
     """An HTTP status as an integer or as digits."""
 
     def __init__(self, **kwargs: Any) -> None:

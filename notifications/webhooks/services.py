@@ -18,7 +18,7 @@ from bookings.models import Booking
 from bookings.records import WHOLE_BOOKING_EXAMPLE
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
-from common.updated_since import transaction_start
+from common.updated_at import transaction_start
 from notifications.models import Delivery, Webhook
 from notifications.outbox.circuit_breaker import (
     MAX_FAILING_SERVERS,

@@ -78,7 +78,7 @@ def read_mail(path: Path) -> SentMail:
     return SentMail(path.name, written_at, message)
 
 
-def find_mail(name: str) -> SentMail:
+def find_mail_file(name: str) -> SentMail:
     """Return the mail of a file that the list shows. Raises Http404."""
     for path in mail_files():
         if path.name == name:
@@ -111,7 +111,7 @@ def show_sent_mails(request: HttpRequest) -> HttpResponse:
 
 def show_sent_mail(request: HttpRequest, name: str) -> HttpResponse:
     require_access(request)
-    mail = find_mail(name)
+    mail = find_mail_file(name)
     return show_page(
         request,
         "office/sent_mail.html",
@@ -127,7 +127,7 @@ def show_sent_mail(request: HttpRequest, name: str) -> HttpResponse:
 def show_sent_html(request: HttpRequest, name: str) -> HttpResponse:
     """The HTML part, for the frame of the page: sandboxed, also when it is opened by itself."""
     require_access(request)
-    response = HttpResponse(find_mail(name).part("text/html"))
+    response = HttpResponse(find_mail_file(name).part("text/html"))
     response["Content-Security-Policy"] = PREVIEW_POLICY
     response["X-Frame-Options"] = "SAMEORIGIN"
     patch_vary_headers(response, ["Cookie"])

@@ -21,7 +21,7 @@ from availability.core.constraints import (
 )
 from availability.models import Constraint
 from common.durations import elapsed_seconds
-from office.base.weekly_hours import DaySpan, clock, read_spans
+from office.base.opening_hours_text import DaySpan, clock, read_spans
 
 RuleRow = dict[str, str]
 
@@ -124,18 +124,18 @@ def row_of_rule(rule: Mapping[str, Any]) -> RuleRow:
     row |= {"kind": name, "label": values.get("name", "")}
     row["subdivision"] = values.get("subdivision", "")
     row["categories"] = ",".join(values.get("categories", ()))
-    if name in _FILL:
-        row |= _FILL[name](values)
+    if name in _ROW_OF_KIND:
+        row |= _ROW_OF_KIND[name](values)
     return row
 
 
-def _fill_period(values: Mapping[str, Any]) -> RuleRow:
+def _row_of_period(values: Mapping[str, Any]) -> RuleRow:
     return {key: _input_value(values[key]) for key in _TIMES}
 
 
-def _fill_block(values: Mapping[str, Any]) -> RuleRow:
-    """Whole days are dates; the last day is part of the period."""
-    row = _fill_period(values)
+def _row_of_block_period(values: Mapping[str, Any]) -> RuleRow:
+    """Return a closed period as a first and last date if it covers whole days."""
+    row = _row_of_period(values)
     start, end = (_wall_time(row[key]) for key in _TIMES)
     if start and end and start.time() == end.time() == datetime.min.time():
         last = end.date() - _DAY
@@ -145,9 +145,9 @@ def _fill_block(values: Mapping[str, Any]) -> RuleRow:
     return row
 
 
-def _fill_opening(values: Mapping[str, Any]) -> RuleRow:
-    """Hours of one day have a date."""
-    row = _fill_period(values)
+def _row_of_open_period(values: Mapping[str, Any]) -> RuleRow:
+    """Return a period of at most a day as a date and hours, without seconds."""
+    row = _row_of_period(values)
     start, end = (_wall_time(row[key]) for key in _TIMES)
     if not start or not end or start.second or end.second:
         return row
@@ -159,13 +159,13 @@ def _fill_opening(values: Mapping[str, Any]) -> RuleRow:
     return {"kind": "extra_hours", "start": "", "end": "", **dates}
 
 
-def _fill_day(values: Mapping[str, Any]) -> RuleRow:
+def _row_of_replaced_day(values: Mapping[str, Any]) -> RuleRow:
     windows = [(_minutes(each["start"]), _minutes(each["end"])) for each in values["windows"]]
     hours = ", ".join(f"{clock(start)}-{clock(end)}" for start, end in windows)
     return {"date": values["date"], "hours": hours}
 
 
-def _fill_recurring(values: Mapping[str, Any]) -> RuleRow:
+def _row_of_recurring(values: Mapping[str, Any]) -> RuleRow:
     start = datetime.fromisoformat(values["start"])
     end = start + timedelta(seconds=elapsed_seconds(values["duration"], least=0, most=10**6))
     repeats, last = _read_rrule(values["rrule"], start.date())
@@ -173,13 +173,13 @@ def _fill_recurring(values: Mapping[str, Any]) -> RuleRow:
     return {**times, "repeats": repeats, "last_date": last}
 
 
-_FILL: Mapping[str, Callable[[Mapping[str, Any]], RuleRow]] = {
-    "allow_period": _fill_period,
-    "block_period": _fill_block,
-    "open_period": _fill_opening,
-    "replace_day": _fill_day,
-    "open_recurring": _fill_recurring,
-    "block_recurring": _fill_recurring,
+_ROW_OF_KIND: Mapping[str, Callable[[Mapping[str, Any]], RuleRow]] = {
+    "allow_period": _row_of_period,
+    "block_period": _row_of_block_period,
+    "open_period": _row_of_open_period,
+    "replace_day": _row_of_replaced_day,
+    "open_recurring": _row_of_recurring,
+    "block_recurring": _row_of_recurring,
 }
 
 

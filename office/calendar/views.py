@@ -52,7 +52,7 @@ from office.base.permissions import (
 from office.base.scope import scope_of
 from office.bookings.free_times import MAX_RESOURCES, find_other_calendar, find_times_to_book
 from office.bookings.tabs import CALLED_OFF
-from office.calendar.feed import MAX_DAYS, CalendarRange, read_calendar_data
+from office.calendar.grid_data import MAX_DAYS, CalendarRange, read_calendar_data
 
 SUNDAY = 7
 MAX_LENGTH = 366 * 24 * 3600

@@ -50,7 +50,7 @@ def kind_of(reasons: Iterable[Reason]) -> str:
 
 
 class ExplainedReason(NamedTuple):
-    """A reason as text. `source`: the owner of the rule; `links`: (text, URL)."""
+    """A reason for people. source: the kind and name of the rule's owner. links: (text, URL)."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ class ExplainedReason(NamedTuple):
 
 
 class ExplainedSpan(NamedTuple):
-    """A part of a local day. `begins`, `lasts`: minutes from the start of the day."""
+    """A part of a local day. begins: minutes after the start of the day. lasts: in minutes."""
 
     kind: str
     word: str

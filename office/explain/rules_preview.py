@@ -31,6 +31,12 @@ from common.errors import Refusal
 from common.instants import format_instant, to_datetime
 from office.base.local_time import days_span, span_text, today_in, validate_zone_name
 from office.base.model_admin_pages import find_row
+from office.base.opening_hours_text import (
+    HoursError,
+    hours_of_rules,
+    merge_hours_and_dates,
+    rules_of_hours,
+)
 from office.base.permissions import (
     SEE,
     editor_caller_of,
@@ -43,12 +49,6 @@ from office.base.permissions import (
     visible_schedules,
 )
 from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
-from office.base.weekly_hours import (
-    HoursError,
-    hours_of_rules,
-    merge_hours_and_dates,
-    rules_of_hours,
-)
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 from office.explain.exceptional_days import find_exceptional_days
 
@@ -59,7 +59,7 @@ NAMED = 10
 NAMED_IN_BULK = 3  # of each resource
 
 
-class EditedRules(NamedTuple):
+class EditedRulesOwner(NamedTuple):
     """The owner of the edited rules. A new resource has no row yet, only a zone.
 
     under: the schedule that the form of a resource names.
@@ -72,7 +72,7 @@ class EditedRules(NamedTuple):
     under: Schedule | None = None
 
     @property
-    def owner(self) -> Project | Schedule | Resource | None:
+    def row(self) -> Project | Schedule | Resource | None:
         return self.project or self.schedule or self.resource
 
 
@@ -95,7 +95,7 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     long.
     """
     body = read_json_object(request)
-    edited = _find_edited(request, body)
+    edited = _find_owner(request, body)
     try:
         rules = _edited_rules(body, edited)
     except (ConstraintError, HoursError, RowsError) as error:
@@ -119,7 +119,7 @@ def list_regions(request: HttpRequest) -> dict[str, Any]:
     return {"regions": [{"code": code, "name": name} for code, name in names.items()]}
 
 
-def _edited_rules(body: dict[str, Any], edited: EditedRules) -> ConstraintRules:
+def _edited_rules(body: dict[str, Any], edited: EditedRulesOwner) -> ConstraintRules:
     """Parse the rules of the form. Raises ConstraintError, HoursError or RowsError."""
     if "rows" in body:
         dates = read_rows([row for row in _list(body["rows"]) if isinstance(row, dict)])
@@ -142,8 +142,8 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _saved(edited: EditedRules) -> ConstraintRules:
-    owner = edited.owner
+def _saved(edited: EditedRulesOwner) -> ConstraintRules:
+    owner = edited.row
     if owner is None:
         return ()
     if isinstance(owner, Schedule):
@@ -151,7 +151,7 @@ def _saved(edited: EditedRules) -> ConstraintRules:
     return parse_constraints([row.as_json() for row in owner.constraints.all()])
 
 
-def _combine_with_schedule(edited: EditedRules, rules: ConstraintRules) -> ConstraintRules:
+def _combine_with_schedule(edited: EditedRulesOwner, rules: ConstraintRules) -> ConstraintRules:
     """Return the rules of a resource over those of its schedule; other owners have none."""
     if edited.under is None:
         return rules
@@ -176,7 +176,7 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
+def _find_owner(request: HttpRequest, body: dict[str, Any]) -> EditedRulesOwner:
     if body.get("project_id"):
         project = find_row(visible_projects(request), body["project_id"])
         require(request, project.app_id, SEE)
@@ -195,12 +195,12 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
             .first()
         )
         zone = validate_zone_name("timezone", resource.timezone if resource else "UTC")
-        return EditedRules(resource, project, None, zone)
+        return EditedRulesOwner(resource, project, None, zone)
     if body.get("schedule_id"):
         schedule = find_row(visible_schedules(request), body["schedule_id"])
         require(request, schedule.app_id, SEE)
         first = schedule.resources.filter(deleted_at=None).order_by("name", "id").first()
-        return EditedRules(None, None, schedule, _known_zone(first))
+        return EditedRulesOwner(None, None, schedule, _known_zone(first))
     zone = str(body.get("timezone") or "")
     if body.get("resource_id"):
         (resource,) = get_visible_resources_or_404(request, [_id(body["resource_id"])])
@@ -209,8 +209,8 @@ def _find_edited(request: HttpRequest, body: dict[str, Any]) -> EditedRules:
         if "under" in body:
             rows = visible_schedules(request).filter(app_id=resource.app_id)
             under = find_row(rows, body["under"]) if body["under"] else None
-        return EditedRules(resource, None, None, resource.timezone, under)
-    return EditedRules(None, None, None, validate_zone_name("timezone", zone or "UTC"))
+        return EditedRulesOwner(resource, None, None, resource.timezone, under)
+    return EditedRulesOwner(None, None, None, validate_zone_name("timezone", zone or "UTC"))
 
 
 def _known_zone(resource: Resource | None) -> str:
@@ -227,7 +227,7 @@ def _id(value: object) -> uuid.UUID:
 
 # --- Preview --------------------------------------------------------------------------------------
 def _draw(
-    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+    request: HttpRequest, edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
 ) -> list[dict[str, Any]] | None:
     """Return two weeks from today, as /availability/explain would if the rules were saved."""
     if edited.project and edited.resource is None:
@@ -246,7 +246,7 @@ def _draw(
 
 
 def _edited_query(
-    request: HttpRequest, edited: EditedRules, rules: ConstraintRules, now: datetime
+    request: HttpRequest, edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
 ) -> AvailabilityQuery:
     first = today_in(edited.zone, now)
     if edited.resource is None:
@@ -282,7 +282,7 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
 
 
 # --- Bookings outside the rules -------------------------------------------------------------------
-def _say_outside(edited: EditedRules, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
+def _say_outside(edited: EditedRulesOwner, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
     """Return the number of future bookings that the rules would not allow, and the first of
     them.
     """
@@ -342,7 +342,7 @@ def find_bookings_outside(
     return found
 
 
-def _bookings_to_come(edited: EditedRules, now: datetime) -> list[BookedSpan]:
+def _bookings_to_come(edited: EditedRulesOwner, now: datetime) -> list[BookedSpan]:
     if edited.project:
         resources = edited.project.resources.filter(deleted_at=None)
     elif edited.schedule:
@@ -396,7 +396,7 @@ def _spans_outside(
 
 
 def _rules_by_resource(
-    rules: ConstraintRules, edited: EditedRules
+    rules: ConstraintRules, edited: EditedRulesOwner
 ) -> Callable[[uuid.UUID], ConstraintRules]:
     """Return the function that gives a resource's rules: of a schedule, with its own over them."""
     if edited.schedule is None:

@@ -77,10 +77,10 @@ from office.base.model_admin import (
     without_field,
 )
 from office.base.model_admin_pages import Row
+from office.base.opening_hours_text import hours_of_rules
 from office.base.permissions import visible_resources
 from office.base.rule_rows import rule_text, rule_words
 from office.base.scope import is_allowed, read_once, scope_of
-from office.base.weekly_hours import hours_of_rules
 from office.calendars.sync_status import provider_words
 from office.resources.bulk_edit import BulkEditPages
 from office.resources.project_form import DEFAULT_GRAPH, NewProjectForm, ProjectForm

@@ -26,14 +26,14 @@ from common.zone_names import current_zone_name
 from office.base.form_fields import LinesField, ZoneField
 from office.base.model_admin import OfficeAdmin, refusal_words
 from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed
-from office.base.permissions import visible_resources
-from office.base.scope import is_allowed
-from office.base.weekly_hours import (
+from office.base.opening_hours_text import (
     hours_of_rules,
     rules_of_hours,
     weekly_rules,
     with_always_open_rule,
 )
+from office.base.permissions import visible_resources
+from office.base.scope import is_allowed
 from office.explain.rules_preview import find_bookings_outside
 from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules

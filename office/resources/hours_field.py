@@ -6,7 +6,7 @@ from django import forms
 
 from availability.core.constraints import DAY_NAMES
 from office.base.form_fields import TemplateWidget
-from office.base.weekly_hours import HoursError, hours_texts, rules_of_hours
+from office.base.opening_hours_text import HoursError, hours_texts, rules_of_hours
 
 WEEK = range(len(DAY_NAMES))
 NEW_HOURS = [*["09:00-17:00"] * 5, "", ""]

@@ -27,8 +27,8 @@ from common.errors import Invalid
 from common.images import square_picture
 from office.base.api_forms import ApiForm, choice_field
 from office.base.form_fields import IMAGE_HINT, ImageFileField, LinesField, ZoneField, json_field
+from office.base.opening_hours_text import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.base.rule_rows import DATE_KINDS
-from office.base.weekly_hours import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.resources.hours_field import NEW_HOURS, HoursField
 from office.resources.rules_field import RulesField, rows_of, rules_of
 

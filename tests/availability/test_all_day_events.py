@@ -60,7 +60,7 @@ def times_of(event: str) -> tuple[datetime, datetime]:
 
 def run(*args: str) -> list[str]:
     out = StringIO()
-    call_command("rederive_all_day_events", *args, stdout=out)
+    call_command("recompute_all_day_events", *args, stdout=out)
     return out.getvalue().splitlines()
 
 
@@ -80,7 +80,7 @@ def test_new_rules_of_a_zone(tenant: Tenant, new_rules: Callable[[], None]) -> N
     assert finding == Finding(
         "WARN",
         "1 of 2 do not start and end at midnight",
-        "A time zone has changed its rules: run manage.py rederive_all_day_events.",
+        "A time zone has changed its rules: run manage.py recompute_all_day_events.",
     )
     assert (counted[-1], kept) == ("1 to be recomputed.", BY_OLD_RULES)
     assert said[-2:] == ["2 events checked.", "1 recomputed."]
@@ -88,6 +88,16 @@ def test_new_rules_of_a_zone(tenant: Tenant, new_rules: Callable[[], None]) -> N
     assert times_of(past) == before
     assert check_all_day_events().level == "ok"
     assert run()[-1] == "0 recomputed."
+
+
+def test_the_former_name_of_the_command(tenant: Tenant, new_rules: Callable[[], None]) -> None:
+    make_days(tenant)
+    new_rules()
+    out = StringIO()
+
+    call_command("rederive_all_day_events", "--dry-run", stdout=out)
+
+    assert out.getvalue().splitlines()[-1] == "1 to be recomputed."
 
 
 def test_a_time_is_free_by_the_new_rules(tenant: Tenant, new_rules: Callable[[], None]) -> None:

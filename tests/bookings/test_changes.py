@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from availability.models import Resource
 from bookings.models import Booking
-from common import updated_since
+from common import updated_at
 from tests.bookings.booking_drafts import MARTY
 from tests.world import Tenant
 
@@ -155,7 +155,7 @@ def test_changes_are_listed_up_to_the_oldest_open_transaction(tenant: Tenant) ->
 
     def stay_open() -> None:
         with transaction.atomic():
-            starts.append(updated_since.transaction_start())
+            starts.append(updated_at.transaction_start())
             began.set()
             go_on.wait(20)
         connection.close()
@@ -166,7 +166,7 @@ def test_changes_are_listed_up_to_the_oldest_open_transaction(tenant: Tenant) ->
     second = tenant.post("/bookings", body(resource, day + timedelta(hours=1))).data
     held = tenant.get("/bookings?updated_since=2000-01-01")
     unfiltered = tenant.get("/bookings")
-    age = updated_since.oldest_transaction_age()
+    age = updated_at.oldest_transaction_age()
     go_on.set()
     thread.join()
     after = tenant.get("/bookings?updated_since=2000-01-01")
@@ -179,7 +179,7 @@ def test_changes_are_listed_up_to_the_oldest_open_transaction(tenant: Tenant) ->
     assert "Service-Complete-Until" not in unfiltered.headers
     assert timedelta(0) < age < timedelta(seconds=20)
     assert [row["id"] for row in after.data] == [second["id"], first["id"]]
-    assert updated_since.oldest_transaction_age() == timedelta(0)
+    assert updated_at.oldest_transaction_age() == timedelta(0)
 
 
 def test_what_one_transaction_writes_has_its_start(tenant: Tenant) -> None:
@@ -200,7 +200,7 @@ def test_a_rollback_forgets_the_start_of_its_transaction(tenant: Tenant) -> None
     starts = []
     for _ in range(2):
         with transaction.atomic():
-            starts += [updated_since.transaction_start(), updated_since.transaction_start()]
+            starts += [updated_at.transaction_start(), updated_at.transaction_start()]
             transaction.set_rollback(True)
 
     first, again, second, _ = starts

@@ -5,6 +5,7 @@ import pytest
 from rest_framework.serializers import ValidationError
 
 from common.api.fields import (
+    BoundedIntegerField,
     DurationField,
     EmailField,
     IdField,
@@ -13,7 +14,6 @@ from common.api.fields import (
     MetaField,
     ObjectSerializer,
     OneLineField,
-    SmallIntField,
     StrictBooleanField,
     TextField,
     UrlField,
@@ -23,8 +23,8 @@ from common.errors import flatten_errors
 
 ONE_LINE = OneLineField(max_length=5)
 TEXT = TextField(max_length=20)
-SMALL = SmallIntField(0, 100)
-DIGITS = SmallIntField(0, 100, allow_digits=True)
+SMALL = BoundedIntegerField(0, 100)
+DIGITS = BoundedIntegerField(0, 100, allow_digits=True)
 LENGTH = DurationField(least=60, most=3600)
 BREAKS = "May not contain control characters or line breaks."
 NO_EMAIL = "Must be an e-mail address."
@@ -52,7 +52,7 @@ NO_ZONE = "Must be a time zone such as Europe/Berlin."
         (StrictBooleanField(), False, False),
         (MetaField(), {"a": [None]}, {"a": [None]}),
         (MetaField(), [], {}),
-        (ListOf(SmallIntField(0, 100), 2), [1, 2], [1, 2]),
+        (ListOf(BoundedIntegerField(0, 100), 2), [1, 2], [1, 2]),
         (IdField(), "0190A5B8-0000-7000-8000-00000000000F",
          uuid.UUID("0190a5b8-0000-7000-8000-00000000000f")),
     ],
@@ -103,8 +103,8 @@ def test_accepted(field, sent, value):
         (MetaField(), [1], ["Must be an object."]),
         (MetaField(), {str(n): n for n in range(51)}, ["Must have at most 50 keys."]),
         (MetaField(), {"a": "x" * 16 * 1024}, ["Must be at most 16 kB."]),
-        (ListOf(SmallIntField(0, 100), 2), [1, 2, "x"], ["Must have at most 2 items."]),
-        (ListOf(SmallIntField(0, 100), 2), {"0": 1}, ["Must be a list."]),
+        (ListOf(BoundedIntegerField(0, 100), 2), [1, 2, "x"], ["Must have at most 2 items."]),
+        (ListOf(BoundedIntegerField(0, 100), 2), {"0": 1}, ["Must be a list."]),
         *[(IdField(), v, ["Must be a UUID."])
           for v in (5, "5", "0190a5b80000700080000000000000ff", "x" * 36,
                     "{0190a5b8-0000-7000-8000-00000000000f}",
@@ -119,7 +119,7 @@ def test_refused(field, sent, messages):
 
 
 class Reminder(ObjectSerializer):
-    minutes = SmallIntField(0, 60)
+    minutes = BoundedIntegerField(0, 60)
 
 
 class Event(ObjectSerializer):

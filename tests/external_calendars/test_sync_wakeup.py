@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_names_of_tasks() -> None:
     assert (SYNC_WAKEUP.task, dispatcher_wakeup("email").task) == (
-        tasks.look_at_calendars.name,
+        tasks.sync_calendars.name,
         pump.name,
     )
 

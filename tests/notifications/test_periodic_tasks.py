@@ -12,7 +12,7 @@ from django.db import connection
 
 from notifications import periodic_tasks
 from notifications.models import TaskRun
-from notifications.periodic_tasks import RETRY_AFTER, due_time, start_overdue_tasks
+from notifications.periodic_tasks import RETRY_AFTER, due_time, start_overdue_periodic_tasks
 from scheduling.celery import app
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -54,38 +54,44 @@ def test_when_a_task_is_due(at: str, now: str, due: str) -> None:
 
 
 def test_a_task_that_never_ran_is_started_in_its_queue(published: list) -> None:
-    assert start_overdue_tasks(NOW) == [DAILY, HOURLY]
+    assert start_overdue_periodic_tasks(NOW) == [DAILY, HOURLY]
     assert published == [(DAILY, "celery"), (HOURLY, "calendar")]
 
 
 def test_a_second_beat_starts_nothing(published: list) -> None:
-    assert [start_overdue_tasks(NOW), start_overdue_tasks(NOW)] == [[DAILY, HOURLY], []]
+    assert [start_overdue_periodic_tasks(NOW), start_overdue_periodic_tasks(NOW)] == [
+        [DAILY, HOURLY],
+        [],
+    ]
 
 
 def test_each_is_started_when_it_is_due_again(published: list) -> None:
-    start_overdue_tasks(NOW)
+    start_overdue_periodic_tasks(NOW)
     succeed(NOW)
 
-    soon = [start_overdue_tasks(NOW + timedelta(minutes=minutes)) for minutes in (36, 37)]
+    soon = [start_overdue_periodic_tasks(NOW + timedelta(minutes=minutes)) for minutes in (36, 37)]
     succeed(NOW + HOUR)
-    next_day = start_overdue_tasks(NOW + timedelta(days=1))
+    next_day = start_overdue_periodic_tasks(NOW + timedelta(days=1))
 
     assert (soon, next_day) == ([[], [HOURLY]], [DAILY, HOURLY])
 
 
 def test_what_was_missed_for_days_is_started_once(published: list) -> None:
-    start_overdue_tasks(NOW)
+    start_overdue_periodic_tasks(NOW)
     succeed(NOW)
     late = NOW + timedelta(days=5)
 
-    assert [start_overdue_tasks(late), start_overdue_tasks(late)] == [[DAILY, HOURLY], []]
+    assert [start_overdue_periodic_tasks(late), start_overdue_periodic_tasks(late)] == [
+        [DAILY, HOURLY],
+        [],
+    ]
 
 
 def test_a_task_that_did_not_succeed_is_started_again(published: list) -> None:
-    start_overdue_tasks(NOW)
+    start_overdue_periodic_tasks(NOW)
     TaskRun.objects.filter(task=HOURLY).update(succeeded_at=NOW + HOUR)
 
-    again = [start_overdue_tasks(NOW + wait) for wait in (RETRY_AFTER, RETRY_AFTER * 1.01)]
+    again = [start_overdue_periodic_tasks(NOW + wait) for wait in (RETRY_AFTER, RETRY_AFTER * 1.01)]
 
     assert again == [[], [DAILY]]
 
@@ -96,9 +102,9 @@ def test_a_broker_that_is_down_delays_to_the_next_tick(
     with monkeypatch.context() as patched:
         patched.setattr(current_app, "send_task", _refuse)
         with pytest.raises(ConnectionError):
-            start_overdue_tasks(NOW)
+            start_overdue_periodic_tasks(NOW)
 
-    assert start_overdue_tasks(NOW) == [DAILY, HOURLY]
+    assert start_overdue_periodic_tasks(NOW) == [DAILY, HOURLY]
 
 
 def _refuse(*args: Any, **options: Any) -> None:
@@ -109,7 +115,7 @@ def test_success_is_recorded_and_failure_is_not(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app.loader.import_default_modules()
-    start_overdue_tasks(NOW)
+    start_overdue_periodic_tasks(NOW)
     app.tasks[DAILY].apply()
     monkeypatch.setattr("availability.hold_lifecycle.purge_lapsed", _refuse)
     app.tasks[HOURLY].apply()
@@ -131,7 +137,7 @@ def test_every_periodic_task_exists() -> None:
 def start_twice_at_once() -> list[list[str]]:
     def start() -> list[str]:
         try:
-            return start_overdue_tasks(NOW)
+            return start_overdue_periodic_tasks(NOW)
         finally:
             connection.close()
 

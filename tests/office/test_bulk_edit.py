@@ -92,8 +92,7 @@ def test_an_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: En
     assert question.context["lines"] == [
         "Ada\nHours: Mon–Fri 09:00-17:00, Sat–Sun closed"
         " → Mon–Thu 09:00-17:00, Fri 09:00-12:00, Sat–Sun closed",
-        "Bob\nHours: Mon–Sun 00:00-24:00"
-        " → Mon–Thu closed, Fri 09:00-12:00, Sat–Sun closed",
+        "Bob\nHours: Mon–Sun 00:00-24:00 → Mon–Thu closed, Fri 09:00-12:00, Sat–Sun closed",
     ]
 
 

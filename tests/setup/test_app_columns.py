@@ -17,7 +17,7 @@ from django.db.migrations.loader import MigrationLoader
 from bookings.models import Booking, BookingTally, StateChange
 from common.ids import home_of_id
 from common.migration_sql import FillColumns
-from common.sql import id_param, parse_id
+from common.sql import id_param, to_uuid
 from notifications.models import Attempt, Delivery, Plan
 from tests.world import Tenant
 
@@ -137,7 +137,7 @@ def test_the_previous_release_writes_no_app(child: Child, booking: Booking) -> N
         **new_key(child),
     )
 
-    assert parse_id(row["app_id"]) == booking.app_id
+    assert to_uuid(row["app_id"]) == booking.app_id
 
 
 @pytest.mark.parametrize("table", PARENTS)
@@ -166,7 +166,7 @@ def test_the_previous_release_writes_no_uuid(model: Any, booking: Booking) -> No
 
     rows = [insert_copy(table, without=("app_id", "id", "uuid")) for _ in range(3)]
 
-    made = [parse_id(row["uuid"]) for row in rows]
+    made = [to_uuid(row["uuid"]) for row in rows]
     assert made == sorted(made)
     assert [(found.version, found.variant, home_of_id(found)) for found in made] == [
         (8, uuid.RFC_4122, HOME)

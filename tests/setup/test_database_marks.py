@@ -62,7 +62,7 @@ SQL_BY_HAND = {
         "bookings/test_random_operations",
     ),
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
-    "common/updated_since.py": ("bookings/test_changes", "ops/test_doctor"),
+    "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
     "common/database_connections.py": (),
     "common/read_replica.py": (),

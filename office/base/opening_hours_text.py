@@ -30,7 +30,7 @@ DaySpan = tuple[int, int]
 
 
 class HoursError(ValueError):
-    """Texts that are no hours. errors: day (0 = Monday) -> sentence."""
+    """Texts that are not hours. errors: day (0 = Monday) -> sentence."""
 
     def __init__(self, errors: dict[int, str]) -> None:
         super().__init__(errors)
@@ -42,8 +42,9 @@ def weekly_rules(rules: ConstraintRules) -> ConstraintRules:
 
 
 def hours_of_rules(rules: ConstraintRules) -> list[str]:
-    """Return the open hours of each day by the weekly rules; without any, every day is open, except
-    if the list has rules for extra hours.
+    """Return the open hours of each day by the weekly rules.
+
+    Without weekly rules every day is open, or closed if the list has rules for extra hours.
     """
     if is_closed_but_for_openings(rules):
         return [""] * len(DAY_NAMES)
@@ -95,9 +96,10 @@ def _read_week(days: Sequence[str]) -> list[list[DaySpan]]:
 def with_always_open_rule(
     weekly: list[dict[str, Any]], others: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the weekly rules of a week that is always open, beside the other rules.
+    """Return the weekly rules, with a rule that is always open if the other rules need one.
 
-    Without a rule that allows time, rules for extra hours would close all other time.
+    weekly: [] for a week that is always open. Without a rule that allows time, rules for extra
+    hours would close all other time.
     """
     is_open = not weekly and not any("allow_period" in rule for rule in others)
     if is_open and any(kind in rule for rule in others for kind in OPENING_KINDS):

@@ -1,7 +1,7 @@
-"""Rederive all-day events after a change of a zone's rules.
+"""Recompute the instants of all-day events after a change of a zone's rules.
 
 An all-day event stores its dates and, for searches, the instants of their local midnights. When
-tzdata changes the rules of a zone, those instants are wrong until they are derived again.
+tzdata changes the rules of a zone, those instants are wrong until they are recomputed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ SLICE = 500
 
 
 def all_day_events(now: datetime) -> QuerySet[Event]:
-    """All-day events of own calendars that have not ended.
+    """Return the all-day events of own calendars that have not ended.
 
-    Those of connected calendars are derived again by the next sync.
+    The next sync recomputes the all-day events of connected calendars.
     """
     return Event.objects.filter(
         all_day=True,
@@ -36,28 +36,28 @@ def all_day_events(now: datetime) -> QuerySet[Event]:
 
 
 def find_shifted(now: datetime) -> Iterator[tuple[int, list[Event]]]:
-    """Yield per batch the number of events read and those whose instants are not the local
-    midnights of their dates.
+    """Yield, for each batch, the number of events read and the events whose instants are not the
+    local midnights of their dates.
     """
     for events in iterate_batches(all_day_events(now), SLICE):
         yield len(events), [event for event in events if _is_shifted(event)]
 
 
-def rederive_events(now: datetime) -> Iterator[tuple[int, list[Event]]]:
-    """Like `find_shifted`, and set those events to the local midnights of their dates.
+def recompute_events(now: datetime) -> Iterator[tuple[int, list[Event]]]:
+    """Set events to the local midnights of their dates; yield like `find_shifted`.
 
     One transaction per batch, under the locks of the resources. Can be interrupted and run again.
     """
     for count, shifted in find_shifted(now):
-        yield count, _derive(shifted, now)
+        yield count, _recompute(shifted, now)
 
 
-def _derive(events: Sequence[Event], now: datetime) -> list[Event]:
+def _recompute(events: Sequence[Event], now: datetime) -> list[Event]:
     if not events:
         return []
     with transaction.atomic():
         lock_resources({event.resource_id for event in events})
-        # Read them again under the lock: a concurrent change has derived its event already.
+        # Read the events again under the lock: a concurrent change may have recomputed its event.
         rows = all_day_events(now).filter(id__in=[event.id for event in events])
         changed = [event for event in rows if _is_shifted(event)]
         for event in changed:
@@ -71,8 +71,8 @@ def _is_shifted(event: Event) -> bool:
 
 
 def _instants_of(event: Event) -> tuple[datetime, datetime]:
-    """The local midnights of the event's dates; its present instants if the zone skips the days or
-    is unknown.
+    """Return the local midnights of the event's dates; its present instants if the zone skips the
+    days or is unknown.
     """
     try:
         return local_midnights(*event.dates, event.resource.timezone)

@@ -1,7 +1,8 @@
 """The texts of a booking that customers read, in mails, calendar entries and pages.
 
-A public caller can enter anybody's address. What such a booking sends there contains no text of
-the caller but the customer's name, shortened. The owner and the API read everything.
+A public caller can enter anybody's e-mail address. The texts sent to that address therefore contain
+nothing that the caller wrote, except the customer's name, shortened. The owner and the API get all
+texts.
 """
 
 from bookings.formatting import to_one_line
@@ -12,9 +13,10 @@ MAX_NAME = 60
 
 
 def customer_text(booking: Booking, name: str) -> str:
-    """`what`, `where` or `description` of the booking's event as customers read it.
+    """Return `what`, `where` or `description` of the booking's event as customers read it.
 
-    Reads event, project and app. Without a title of the owner: the name of the project or app.
+    If a public caller wrote the text, it is empty; `what` is then the name of the project or app.
+    Reads event, project and app.
     """
     if name not in (booking.untrusted_texts or ()):
         return getattr(booking.event, name)
@@ -27,7 +29,10 @@ def fallback_title(booking: Booking) -> str:
 
 
 def customer_name(booking: Booking, customer: Customer) -> str:
-    """The customer's name as customers read it; "" for a public booking if it may be a link."""
+    """Return the customer's name as customers read it.
+
+    Of a public booking: shortened, or "" if it may be a link.
+    """
     name = to_one_line(customer.name)
     if not booking.is_public:
         return name

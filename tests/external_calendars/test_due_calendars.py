@@ -11,9 +11,9 @@ from availability.models import Calendar, Event
 from external_calendars import tasks
 from external_calendars.models import Connection
 from external_calendars.providers.base import ProviderError
-from external_calendars.sync import worker
+from external_calendars.sync import due_calendars
+from external_calendars.sync.due_calendars import sync_due_calendars
 from external_calendars.sync.leases import SYNC_WAKEUP
-from external_calendars.sync.worker import sync_due_calendars
 from notifications.outbox import poller
 from tests.external_calendars.icalendars import one
 from tests.external_calendars.memory import Memory, connect, memory
@@ -96,11 +96,11 @@ def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
     tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = connect(tenant.make_resource()["id"])
-    monkeypatch.setattr(worker, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(due_calendars, "MAX_SECONDS", 0.0)
     assert sync_due_calendars() == 0
     stop = threading.Event()
     busy.before_batch = stop.set
-    monkeypatch.setattr(worker, "MAX_SECONDS", 20.0)
+    monkeypatch.setattr(due_calendars, "MAX_SECONDS", 20.0)
 
     assert sync_due_calendars(stopping=stop.is_set) == 1
 
@@ -118,16 +118,16 @@ def test_the_task_and_the_sweep(
     monkeypatch.setattr(tasks, "publish_wakeup", sent.append)
     there = connect(tenant.make_resource()["id"])
 
-    tasks.look_at_calendars()
-    tasks.look_at_calendars()
+    tasks.sync_calendars()
+    tasks.sync_calendars()
 
     assert sent == [SYNC_WAKEUP]
-    assert list(poller.polls) == [poller.Poll("calendar", tasks.sweep_calendars)]
+    assert list(poller.polls) == [poller.Poll("calendar", tasks.sync_neglected_calendars)]
     busy.put("/31", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="31"))
-    tasks.sweep_calendars()
+    tasks.sync_neglected_calendars()
     assert Event.objects.count() == 30
     Connection.objects.filter(pk=there.pk).update(next_at="2026-01-01T00:00:00Z")
-    tasks.sweep_calendars()
+    tasks.sync_neglected_calendars()
     assert Event.objects.count() == 31
 
 

@@ -1,8 +1,8 @@
 """Sync all due calendars, several at once in threads.
 
-A sync mostly waits for its server, so each has a thread and its own database connection, closed at
-the end. Any number of rounds may run at once on any number of machines: a calendar's lease decides
-which worker syncs it.
+Each sync has its own thread and database connection, because it mostly waits for its server. Any
+number of rounds may run at once on any number of machines: a calendar's lease decides which worker
+syncs it.
 """
 
 import contextlib
