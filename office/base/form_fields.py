@@ -204,7 +204,7 @@ def zone_of_city(text: str) -> str | None:
 
 
 class LinesField(ShownField, forms.CharField):
-    """A list of texts, one per line; the script `chips.js` shows them as chips."""
+    """A list of texts, one per line; the script `forms.js` shows them as chips."""
 
     hidden_widget = forms.HiddenInput
 

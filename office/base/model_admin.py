@@ -347,7 +347,14 @@ class FormPartsAdmin(OfficeAdmin[Row]):
     ) -> HttpResponse:
         if context.get("original"):
             context["parts"] = list(self._parts(context))
+            notes = self.part_notes(context["original"])
+            for part in context["parts"]:
+                part["note"] = notes.get(part["title"], "")
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def part_notes(self, row: Row) -> Mapping[str, str]:
+        """Return heading -> a sentence under the part's fields."""
+        return {}
 
     def _parts(self, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield each part of the page with its fieldset and its rows."""

@@ -23,7 +23,7 @@ from notifications.mail.template_editing import (
     preview_mail,
     template_record,
 )
-from notifications.models import EmailTemplate
+from notifications.models import Delivery, EmailTemplate
 from office.base.labels import mail_words
 from office.base.model_admin import HistoryAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
@@ -127,6 +127,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             title=kind_label(slug),
             app=app,
             slug=slug,
+            is_reminder=slug.startswith(Delivery.REMINDER),
             record=record,
             parts=[self._part(request, name, record, faults) for name in PARTS],
             placeholders=[

@@ -1,7 +1,7 @@
 """Admins of resources, projects, events, holds and rules."""
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -536,7 +536,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     )
     form = ProjectForm
     add_form = NewProjectForm
-    list_display = ("name", "kind", "slug", "app", "created", "deleted")
+    list_display = ("name", "kind", "booking_page", "app", "created", "deleted")
     list_filter = (DeletedFilter, ("app", AppFilter))
     sortable_by = ("name", "created")
     list_select_related = ("app",)
@@ -641,6 +641,13 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         graph = str(project.booking.get("graph") or DEFAULT_GRAPH)  # a stored one may be anything
         return GRAPH_WORDS.get(graph, graph)
 
+    @display(description="booking page")
+    def booking_page(self, project: Project) -> str:
+        if not project.is_published or project.deleted_at:
+            return "not published"
+        page = '<a class="office-link" href="{}" target="_blank" rel="noopener">/book/{}</a>'
+        return format_html(page, page_url(project), project.slug)
+
     @display(description="Rules")
     def rules(self, project: Project) -> str:
         return rule_lines(stored_rules(project))
@@ -696,6 +703,18 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             order = ("project_resources__position", "project_resources__id")
             context["pictured"] = rows.filter(project_resources__project=project).order_by(*order)
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def part_notes(self, row: Project) -> Mapping[str, str]:
+        """Name the app's reminders beside the project's own."""
+        link = f"{reverse('admin:apps_config_app_change', args=[row.app_id])}#part-reminders"
+        texts = "; ".join(map(str, row.app.event_notifications.order_by("position", "id")))
+        return {
+            "Reminders": format_html(
+                'The <a href="{}">app\'s reminders</a>, for projects without their own: {}.',
+                link,
+                texts or "none",
+            )
+        }
 
     def save_row(
         self, request: HttpRequest, row: Project, form: ProjectForm, *, is_new: bool

@@ -49,6 +49,17 @@ def test_all_kinds_are_listed(tenant: Tenant) -> None:
     assert [page_of(tenant.app, slug) in page for slug in SLUGS] == [True] * len(SLUGS)
 
 
+def test_a_reminder_s_template_links_to_when_it_is_sent(tenant: Tenant) -> None:
+    viewer = member(tenant.app, "viewer")
+    link = f"{reverse('admin:apps_config_app_change', args=[tenant.app.pk])}#part-reminders"
+
+    slugs = [
+        slug for slug in SLUGS if link in viewer.get(page_of(tenant.app, slug)).content.decode()
+    ]
+
+    assert slugs == ["reminder_customer", "reminder_owner"]
+
+
 def test_only_changed_parts_are_saved_and_the_way_back_is_there(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))

@@ -1,6 +1,7 @@
 """Resources and projects in the back office: saved by the services, refused as the API refuses."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -490,3 +491,47 @@ def test_a_viewer_sees_what_the_public_may(tenant: Tenant, project: Any, enter: 
     page = enter(tenant, "viewer").get(page_of(project, "project")).content.decode()
 
     assert all(words in page for words in ("settings say (default)", "The link from an e-mail"))
+
+
+def test_a_project_names_the_reminders_of_its_app(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+
+    def note() -> str:
+        parts = client.get(path).context["parts"]
+        return re.sub("<[^>]*>", "", next(p["note"] for p in parts if p["title"] == "Reminders"))
+
+    without = note()
+    tenant.put(
+        f"/apps/{tenant.app.slug}",
+        {
+            "event_notifications": [
+                {
+                    "type": "email",
+                    "settings": {"recipient": "customer"},
+                    "when": {"type": "before", "unit": "hours", "time": 24},
+                }
+            ]
+        },
+    )
+
+    words = "The app's reminders, for projects without their own: "
+    assert without == f"{words}none."
+    assert note() == f"{words}24 hours before the start, e-mail to the customer."
+
+
+def test_the_list_links_to_published_booking_pages(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    client = enter(tenant)
+
+    def shown() -> str:
+        page = client.get("/admin/availability/project/").content.decode()
+        (cell,) = re.findall(r'class="[^"]*field-booking_page[^"]*"[^>]*>(.*?)</td>', page, re.S)
+        return re.sub("<[^>]*>", "", cell).strip()
+
+    before = shown()
+    tenant.put(f"/projects/{project['id']}", {"settings": {"published": False}})
+
+    assert (before, shown()) == (f"/book/{project['slug']}", "not published")

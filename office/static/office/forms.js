@@ -100,7 +100,7 @@ addEventListener("DOMContentLoaded", () => {
     input.className = "office-input";
     input.autocomplete = "off";
     input.id = `${area.id}_new`;
-    input.placeholder = "Add a tag and press Enter";
+    input.placeholder = "Type and press Enter";
     const label = document.querySelector(`label[for="${area.id}"]`);
     label?.setAttribute("for", input.id);
     const tags = () => area.value.split("\n").filter(Boolean);
@@ -119,7 +119,7 @@ addEventListener("DOMContentLoaded", () => {
         ...tags().map((text) => {
           const chip = document.createElement("span");
           chip.className = "office-tag";
-          const remove = window.officeRows.makeButton("✕", `Remove the tag ${text}`, () => {
+          const remove = window.officeRows.makeButton("✕", `Remove ${text}`, () => {
             store(tags().filter((other) => other !== text));
             input.focus();
           });
