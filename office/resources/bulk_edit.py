@@ -113,7 +113,9 @@ def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
 
 
 def hours_words(days: Sequence[str]) -> str:
-    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`."""
+    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`; `always open`."""
+    if set(days) == {"00:00-24:00"}:
+        return "always open"
     spans = []
     for text, group in groupby(enumerate(days), key=lambda day: day[1]):
         numbers = [number for number, _ in group]

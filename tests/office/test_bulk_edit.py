@@ -55,7 +55,7 @@ def test_changes_are_shown_before_they_are_saved(
     answer = client.post(PAGE, sent, follow=True)
 
     others = "Time zone: Europe/Berlin → Asia/Tokyo\nTags: x-ray → late"
-    old = ("Mon–Fri 09:00-17:00, Sat–Sun closed", "Mon–Sun 00:00-24:00")
+    old = ("Mon–Fri 09:00-17:00, Sat–Sun closed", "always open")
     assert question.context["title"] == "Change 2 resources?"
     assert question.context["lines"] == [
         f"Ada\nHours: {old[0]} → {NEW}\n{others}",
@@ -92,7 +92,7 @@ def test_an_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: En
     assert question.context["lines"] == [
         "Ada\nHours: Mon–Fri 09:00-17:00, Sat–Sun closed"
         " → Mon–Thu 09:00-17:00, Fri 09:00-12:00, Sat–Sun closed",
-        "Bob\nHours: Mon–Sun 00:00-24:00 → Mon–Thu closed, Fri 09:00-12:00, Sat–Sun closed",
+        "Bob\nHours: always open → Mon–Thu closed, Fri 09:00-12:00, Sat–Sun closed",
     ]
 
 
