@@ -24,7 +24,7 @@ KIND_WORDS: Mapping[str, str] = {
     "date": "Date",
     "url": "Web address",
 }
-NAME_KINDS: Mapping[str, str] = {"string": "One field", SPLIT_NAME: "First and last name"}
+NAME_KINDS: Mapping[str, str] = {"string": "Full name", SPLIT_NAME: "First and last name"}
 EMAIL_KINDS: Mapping[str, str] = {"email": "E-mail address"}
 ROW = ("key", "title", "kind", "required", "options")
 YES = "yes"

@@ -192,9 +192,10 @@ def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, c
 
     told = send_again(staff, customer, call)
 
-    assert sorted(told) == sorted(
-        [f"{customer.pk} will be sent again.", f"{call.pk} is being sent."]
-    )
+    assert sorted(told) == [
+        "Confirmation e-mail to the customer, ann0@example.com will be sent again.",
+        "Webhook call: confirmed to https://example.com/hook/0 is being sent.",
+    ]
     states = [
         (delivery.state, delivery.next_at, delivery.tries) for delivery in Delivery.objects.all()
     ]
