@@ -112,7 +112,7 @@ DELIVERY_STATE_WORDS: Mapping[str, str] = {
 
 
 def sends_emails(app: App) -> bool:
-    return app.settings.get("disable_emails") is not True
+    return not app.settings.get("disable_emails")
 
 
 def mail_words(kind: str) -> str:

@@ -393,7 +393,8 @@ def rule_text(rule: Mapping[str, Any]) -> str:
 def _weekly_text(row: RuleRow, kind: Kind) -> str:
     opening = "Open" if kind.constraint.startswith("allow_") else "Closed"
     hours = "-".join(clock(_minutes(row[column])) for column in _TIMES if column in kind.columns)
-    return " ".join(filter(None, (opening, row["day"], hours)))
+    text = " ".join(filter(None, (opening, row["day"], hours)))
+    return ", ".join(filter(None, (text, row["label"])))
 
 
 def _column_text(row: RuleRow, column: str) -> str:

@@ -2,11 +2,10 @@
 
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
@@ -85,8 +84,8 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             when = days_words(*event.dates, place)
         else:
             when = span_words(event.start, event.end, place)
-        # What a refused form had, so that nothing has to be entered again.
-        kept = {name: request.GET.get(name, "") for name in MOVE_FIELDS}
+        # A refused form is shown with what it had.
+        kept = {name: request.POST.get(name, "") for name in (*MOVE_FIELDS, "message")}
         may_move = may_act and not booking.completed and booking.owner_booking_id is None
         actions = GRAPHS[booking.graph].actions(booking.state) if may_act else ()
         seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
@@ -137,6 +136,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             start_value=kept["start"] or _field_value(event.start, place),
             end_value=kept["end"] or _field_value(event.end, place),
             resource_value=kept["resource_id"] or str(booking.resource_id),
+            move_message=kept["message"],
             media=self.media,
         )
 
@@ -217,7 +217,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
 
     @method_decorator(require_POST)
     def move(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Reschedule to `start` and `end`, local times of the resource or instants."""
+        """Reschedule to `start` and `end`, local times of the resource or instants. A refused form
+        is shown again.
+        """
         booking = self.find_to_change(request, object_id)
         place = first_known_zone(booking.resource.timezone)
         # One of the offered times, or the fields' values.
@@ -228,7 +230,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
                 messages.error(request, "The end must be after the start.")
-                return self._repeat_move(booking, fields)
+                return self.show_booking(request, object_id)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
                 app=booking.app,
@@ -247,12 +249,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             messages.error(request, f"Invalid time: {error}")
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
-        return self._repeat_move(booking, fields)
-
-    def _repeat_move(self, booking: Booking, fields: list[str]) -> HttpResponse:
-        """Return to the form with the values that were refused."""
-        kept = {name: text[:64] for name, text in zip(MOVE_FIELDS, fields, strict=True) if text}
-        return HttpResponseRedirect(f"{self.url_of(booking)}?{urlencode(kept)}#move")
+        return self.show_booking(request, object_id)
 
     def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return read_free_times(request, self.find_to_change(request, object_id))

@@ -317,9 +317,11 @@ def _outside_record(booking: Booking) -> dict[str, str]:
 
 def find_bookings_outside(
     edited: Mapping[Resource, ConstraintRules], zone: str, now: datetime
-) -> dict[Resource, list[str]]:
+) -> tuple[dict[Resource, list[str]], bool]:
     """Return the future bookings outside the resources' own new rules: the first three as texts,
-    the others as a number. zone: the resources' new zone, or empty.
+    the others as a number; and whether all were read: at most the next MAX_LOOKED_AT are.
+
+    zone: the resources' new zone, or empty.
     """
     rules_of = {}
     for resource, rules in edited.items():
@@ -339,7 +341,7 @@ def find_bookings_outside(
         found[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
         if more := len(of_one) - len(found[resource]):
             found[resource].append(f"{more} more {'booking' if more == 1 else 'bookings'}")
-    return found
+    return found, len(spans) < MAX_LOOKED_AT
 
 
 def _bookings_to_come(edited: EditedRulesOwner, now: datetime) -> list[BookedSpan]:

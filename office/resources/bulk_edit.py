@@ -34,7 +34,7 @@ from office.base.opening_hours_text import (
 )
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
-from office.explain.rules_preview import find_bookings_outside
+from office.explain.rules_preview import MAX_LOOKED_AT, find_bookings_outside
 from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules
 
@@ -237,10 +237,13 @@ def _preview_lines(
             continue
         if "availability_constraints" in body:
             edited[resource] = checked(body["availability_constraints"])
-    for resource, outside in find_bookings_outside(edited, zone, timezone.now()).items():
+    found, are_all = find_bookings_outside(edited, zone, timezone.now())
+    for resource, outside in found.items():
         texts[resource] += [f"Outside the new hours: {text}" for text in outside]
     for resource, lines in texts.items():
         yield "\n".join([resource.name, *lines])
+    if not are_all:
+        yield f"Only the next {MAX_LOOKED_AT:,} bookings were checked."
 
 
 def _ids_in_query(request: HttpRequest) -> list[uuid.UUID]:

@@ -36,6 +36,13 @@ def page_of(booking: Any, name: str = "change") -> str:
     return reverse(f"admin:bookings_booking_{name}", args=[booking["id"]])
 
 
+def refuse_move(client: Client, booking: Any, **given: str) -> str:
+    """The page that shows a refused form of a move again."""
+    answer = client.post(page_of(booking, "move"), given)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
 def say(client: Client, booking: Any, name: str, **given: str) -> str:
     """The page after a form of the booking's was sent, its tags left out."""
     answer = client.post(page_of(booking, name), given, follow=True)
@@ -250,7 +257,7 @@ def test_a_move_onto_another_booking_offers_other_times(
     booking, other = book(tenant, ada), book(tenant, ada, 14)
     client = enter(tenant)
 
-    shown = say(client, booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
+    shown = refuse_move(client, booking, start=f"{DAY}T14:00", end=f"{DAY}T14:30")
     value = f"{DAY}T13:30:00+00:00/{DAY}T14:00:00+00:00"
     after = say(client, booking, "move", alternative=value)
 
@@ -305,7 +312,7 @@ def test_a_move_to_no_time_is_refused(
 ) -> None:
     booking = book(tenant, ada)
 
-    shown = say(enter(tenant), booking, "move", start=start, end=end)
+    shown = refuse_move(enter(tenant), booking, start=start, end=end)
 
     assert words in shown
     assert [step[0] for step in steps(booking)] == ["confirm"]
@@ -317,8 +324,8 @@ def test_a_refused_move_keeps_what_was_entered(tenant: Tenant, ada: Any, enter: 
     client = enter(tenant)
     given = {"start": f"{DAY}T14:00", "end": f"{DAY}T14:30", "resource_id": bob["id"]}
 
-    taken = say(client, booking, "move", **given)
-    backwards = say(client, booking, "move", **given | {"end": f"{DAY}T13:00"})
+    taken = refuse_move(client, booking, **given, message="We <close> early.")
+    backwards = refuse_move(client, booking, **given | {"end": f"{DAY}T13:00"})
     fresh = client.get(page_of(booking)).content.decode()
 
     def fields(page: str) -> list[str]:
@@ -327,6 +334,7 @@ def test_a_refused_move_keeps_what_was_entered(tenant: Tenant, ada: Any, enter: 
         return [*times, chosen[1] if chosen else ""]
 
     assert fields(taken) == list(given.values())
+    assert "We &lt;close&gt; early.</textarea>" in taken
     assert fields(backwards) == [given["start"], f"{DAY}T13:00", bob["id"]]
     assert fields(fresh) == [f"{DAY}T09:00", f"{DAY}T09:30", ada["id"]]
 
@@ -338,6 +346,19 @@ def test_a_move_sends_its_message(tenant: Tenant, ada: Any, enter: Enter) -> Non
     say(enter(tenant), booking, "move", **given)
 
     assert steps(booking)[-1][-1] == "We close early."
+
+
+@pytest.mark.parametrize(
+    ("start", "status"), [("9999-12-31T23:59", 422), ("0001-01-01T00:00", 422)]
+)
+def test_free_times_of_the_ends_of_time(
+    tenant: Tenant, ada: Any, enter: Enter, start: str, status: int
+) -> None:
+    booking, client = book(tenant, ada), enter(tenant)
+
+    answer = client.get(page_of(booking, "free_times"), {"start": start})
+
+    assert (answer.status_code, answer.json().get("data", {}).get("times", [])) == (status, [])
 
 
 def test_free_times_begin_on_the_chosen_day(tenant: Tenant, ada: Any, enter: Enter) -> None:

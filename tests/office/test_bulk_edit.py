@@ -129,6 +129,20 @@ def test_bookings_outside_the_new_hours_are_named(
     assert counts[0] == counts[1]
 
 
+@pytest.mark.usefixtures("clock")
+def test_a_preview_that_did_not_read_all_bookings_says_so(
+    tenant: Tenant, pair: list[Any], enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hour in (9, 10):
+        start, end = f"2026-11-27 {hour:02}:00:00", f"2026-11-27 {hour:02}:30:00"
+        tenant.book(resource_id=pair[0]["id"], start=start, end=end)
+    monkeypatch.setattr("office.explain.rules_preview.MAX_LOOKED_AT", 2)
+
+    question = enter(tenant).post(PAGE, form(*pair, hours_4="15-17"))
+
+    assert question.context["lines"][-1] == "Only the next 5,000 bookings were checked."
+
+
 def test_no_returns_to_the_form_as_it_was(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     client = enter(tenant)
     question = client.post(PAGE, form(pair[1], hours_4="9 to 12", added_tags="late"))

@@ -82,6 +82,7 @@ RULES: list[list[dict[str, Any]]] = [
         ({"block_day": {"day": "Thursday"}}, "Closed Thursday"),
         ({"block_hours": {"start": 12, "end": 13}}, "Closed 12:00-13:00"),
         ({"allow_weekdays": {}}, "Open Mon–Fri"),
+        ({"block_hours": {"start": 12, "end": 13, "name": "Lunch"}}, "Closed 12:00-13:00, Lunch"),
         (
             {"allow_period": {"start": "2026-11-20 08:00:00", "end": "2026-12-01"}},
             "Open only from – to: 2026-11-20 08:00, 2026-12-01 00:00",
