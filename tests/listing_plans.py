@@ -6,7 +6,7 @@ python -m tests.listing_plans <ids as JSON>: prints the faults of each request a
 import json
 import sys
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import django
@@ -17,6 +17,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from benchmarks.listing_requests import filter_requests, page_requests  # noqa: E402
+from tests.query_plans import explain, nodes_of  # noqa: E402
 
 # The rows from which a table is large.
 LARGE = 100_000
@@ -60,19 +61,6 @@ def table_sizes() -> dict[str, int]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname, reltuples::bigint FROM pg_class WHERE relkind = 'r'")
         return {name: rows for name, rows in cursor.fetchall() if rows >= LARGE}
-
-
-def explain(sql: str, params: Any) -> Mapping[str, Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", params)
-        plan = cursor.fetchone()[0]
-    return (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]
-
-
-def nodes_of(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield plan
-    for part in plan.get("Plans", ()):
-        yield from nodes_of(part)
 
 
 def faults(plan: Mapping[str, Any], sizes: Mapping[str, int], total: int) -> list[str]:

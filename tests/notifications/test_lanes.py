@@ -3,12 +3,13 @@
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps_config.models import App
@@ -17,9 +18,10 @@ from notifications.models import Delivery, Endpoint, LaneCheck
 from notifications.outbox import circuit_breaker, dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check
-from notifications.outbox.leases import LEASE, claim_due
+from notifications.outbox.leases import _BEGIN_CLAIM, LEASE, claim_due
 from notifications.outbox.results import SendResult, record_results
 from tests.queries import Queries
+from tests.query_plans import explain, nodes_of
 from tests.sinks import MailSink
 from tests.world import Tenant
 
@@ -223,6 +225,47 @@ def test_statements_do_not_grow_with_lanes_and_backlog(
         counts.append((len(taken), len(captured.captured_queries)))
 
     assert counts == [(1, counts[0][1]), (16, counts[0][1])]
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("is_control", [False, True], ids=["claim", "control"])
+def test_a_claim_reads_no_rows_of_another_lane(
+    make_tenant: Callable[..., Tenant], settings: Any, is_control: bool
+) -> None:
+    """The control has an index by due time alone, which the planner prefers for one large lane."""
+    settings.DELIVERY_ENDPOINT_CAP = 1
+    if is_control:
+        with connection.cursor() as cursor:
+            cursor.execute(INDEX_BY_DUE_TIME)
+    queue_calls(make_tenant().app, BACKLOG, age=3600)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE notifications_delivery")
+    claim_due(Delivery.WEBHOOK, 16)  # finds the large lane full
+    queue_calls(make_tenant().app, 3, BAD)
+
+    with CaptureQueriesContext(connection) as captured:
+        claim_due(Delivery.WEBHOOK, 16)
+
+    reads = [query["sql"] for query in captured if '"notifications_delivery"' in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN_CLAIM)
+    read = max(rows_read(explain(sql, None)) for sql in reads if sql.startswith("SELECT"))
+    assert read >= BACKLOG if is_control else read < 10, read
+
+
+BACKLOG = 3_000
+INDEX_BY_DUE_TIME = """
+CREATE INDEX by_due_time ON notifications_delivery (type, next_at, id) WHERE next_at IS NOT NULL
+"""
+
+
+def rows_read(plan: Mapping[str, Any]) -> int:
+    """Return the most rows that one node of the plan reads from the deliveries."""
+    return max(
+        (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+        for node in nodes_of(plan)
+        if node.get("Relation Name") == "notifications_delivery"
+    )
 
 
 def test_previous_releases_deliveries_are_claimed(tenant: Tenant) -> None:
