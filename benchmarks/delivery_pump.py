@@ -133,11 +133,12 @@ def measure_depth(url: str) -> dict[str, float]:
 BACKLOG = """
 INSERT INTO notifications_delivery (id, app_id, number, type, kind, recipient, version, content,
     body, endpoint, state, reason, due_at, next_at, expires_at, tries, lapses, created_at)
-SELECT gen_random_uuid(), %s, 0, 'webhook', 'test', '', 0, '{}', '', %s || (n %% %s) || ':443',
+SELECT gen_random_uuid(), %(app)s, 0, 'webhook', 'test', '', 0, '{}', '',
+    %(url)s || (n * %(servers)s / %(backlog)s) || ':443',
     'scheduled', '', now() - interval '1 hour', now() - interval '1 hour',
     now() + interval '3 days',
     0, 0, now()
-FROM generate_series(1, %s) AS n
+FROM generate_series(%(first)s::bigint, %(last)s::bigint) AS n
 """
 OPEN_BREAKERS = """
 INSERT INTO notifications_endpoint (address, failures, is_slow, open_until)
@@ -163,7 +164,14 @@ def measure_claims(backlog: int) -> dict[str, dict[str, float]]:
         app.save()
         with connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0")
-            cursor.execute(BACKLOG, [app.id, "https://busy", servers, backlog])
+            for first in range(0, backlog, 10 * BATCH):
+                last = min(first + 10 * BATCH, backlog) - 1
+                values = {"app": app.id, "url": "https://busy", "servers": servers}
+                cursor.execute(
+                    BACKLOG, {**values, "backlog": backlog, "first": first, "last": last}
+                )
+                if not first:
+                    cursor.execute("ANALYZE notifications_lanecheck")  # for the plan in the trigger
             if is_dead:
                 cursor.execute(OPEN_BREAKERS, ["https://busy", servers - 1])
             cursor.execute("VACUUM ANALYZE notifications_delivery, notifications_lanecheck")
