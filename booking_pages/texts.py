@@ -104,7 +104,8 @@ NOTHING_FREE = _("There is no free time at the moment. Please come back later.")
 NOTHING_FREE_WITH_CONTACT = _(
     "There is no free time at the moment. Please come back later or contact us."
 )
-NOT_HERE = _("You can't book this online. Please contact us.")
+NOT_HERE = _("You can't book this online.")
+NOT_HERE_WITH_CONTACT = _("You can't book this online. Please contact us.")
 NO_PAGE = (
     _("Nothing was found here"),
     _("This booking page does not exist or was removed. Please check the address."),

@@ -40,6 +40,7 @@ from booking_pages.slots import (
 from booking_pages.texts import (
     NO_PAGE,
     NOT_HERE,
+    NOT_HERE_WITH_CONTACT,
     NOTHING_FREE,
     NOTHING_FREE_WITH_CONTACT,
     PAGE,
@@ -424,7 +425,7 @@ def contact_address(app: App) -> str:
 def hint_without_times(*, is_bookable: bool, contact: str) -> str:
     """Return the sentence of a page without times. It names the contact only if there is one."""
     if not is_bookable:
-        return str(NOT_HERE)
+        return str(NOT_HERE_WITH_CONTACT if contact else NOT_HERE)
     return str(NOTHING_FREE_WITH_CONTACT if contact else NOTHING_FREE)
 
 

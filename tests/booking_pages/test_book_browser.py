@@ -197,8 +197,10 @@ def test_outcome_is_named_for_what_it_is(
     choose(page, "09:00")
     fill_in(page, **MARTY)
     submit(page)
+    said = done(page)
+    keep(page, f"book-done-{booking['graph']}")
 
-    assert done(page).startswith(f"{heading}\n")
+    assert said.startswith(f"{heading}\n")
     assert [booking["state"] for booking in shop.bookings()] == [state]
 
 
@@ -792,6 +794,27 @@ def test_everyone_can_use_it(
     done(page)
     look("done")
     check_quiet(page, app)
+
+
+def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
+    """By the browser, in the page's language. A browser without its dictionary breaks the word."""
+    word = "Donaudampfschifffahrtsgesellschaftskapitänsuntersuchung"
+    booking = {"what": word, "description": f"{word}en und ein Gespräch.", "where": word}
+    shop = Shop(app, name=word, booking=booking)
+    page = shop.open(browser, 320)
+
+    keep(page, "book-long-words-320")
+    styles = (
+        "[...document.querySelectorAll('h1, .about .lines')].map(e => getComputedStyle(e).hyphens)"
+    )
+    found = page.evaluate(f"[document.documentElement.lang, {styles}, innerWidth]")
+    right = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('main *')]"
+        ".map(e => Math.max(e.getBoundingClientRect().right, e.scrollWidth)))"
+    )
+
+    assert found == ["en", ["auto", "auto"], 320]
+    assert right <= 320
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -123,7 +123,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     wrong = tenant.put(f"/projects/{project.id}", {"booking": {"payment_url": "javascript:pay()"}})
     with_link, hosted_then = Shown(path), hosted_page(path)
 
-    assert without.said == ["Check-up", "You can't book this online. Please contact us."]
+    assert without.said == ["Check-up", "You can't book this online."]
     assert (hosted.status, hosted.error["code"]) == (404, "not_found")
     assert saved.data["booking"] == {"graph": graph, **address}
     assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
@@ -354,9 +354,17 @@ def test_project_without_resources_says_so(tenant: Tenant) -> None:
 
 
 def test_groups_are_not_made_here(tenant: Tenant) -> None:
-    page = Shown(make_page(tenant, booking={"graph": "group_owner"}))
+    path = make_page(tenant, booking={"graph": "group_owner"})
+    without = Shown(path)
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "desk@example.com"}})
+    with_contact = Shown(path)
 
-    assert page.said == ["Check-up", "You can't book this online. Please contact us."]
+    assert without.said == ["Check-up", "You can't book this online."]
+    assert with_contact.said == [
+        "Check-up",
+        "Questions? Contact us: desk@example.com",
+        "You can't book this online. Please contact us.",
+    ]
 
 
 @pytest.mark.parametrize("path", ["/book/nowhere", "/book/a/b", "/book/nowhere/", "/book/%3Cb%3E"])
