@@ -113,6 +113,23 @@ class DurationField(ShownField, forms.CharField):
         return value or None
 
 
+class SecondsField(DurationField):
+    """An integer of seconds, entered in minutes or seconds, checked by the API."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(units=("minutes", "seconds"), **kwargs)
+
+    def shown_value(self, stored: Any) -> str:
+        minutes, seconds = divmod(stored, MINUTE)
+        return f"{stored} seconds" if seconds else f"{minutes} minutes"
+
+    def sent_value(self, value: str) -> Any:
+        matched = COUNT_AND_UNIT.fullmatch(value)
+        if not matched:
+            return value or None
+        return int(matched[1]) * (MINUTE if matched[2] == "minutes" else 1)
+
+
 class DurationListField(ShownField, forms.CharField):
     """Durations, separated by commas, checked by the API."""
 

@@ -603,7 +603,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                     "choose_resource",
                     "verify_email",
                     "language",
-                    "reservation_time",
+                    "hold_time",
                 )
             },
         ),

@@ -23,7 +23,13 @@ from availability.serializers.projects import (
 )
 from common.errors import Invalid
 from office.base.api_forms import ApiForm, choice_field, switch_field
-from office.base.form_fields import DurationField, DurationListField, LinesField, json_field
+from office.base.form_fields import (
+    DurationField,
+    DurationListField,
+    LinesField,
+    SecondsField,
+    json_field,
+)
 from office.base.labels import GRAPH_WORDS, language_names
 from office.base.rule_rows import KINDS
 from office.resources.questions import QuestionsField, questions_of, rows_of
@@ -148,6 +154,7 @@ class ProjectForm(ApiForm):
         "embed_origins": "settings.embed_origins",
         "verify_email": "settings.verify_email",
         "language": "settings.language",
+        "hold_time": "reservation_time",
     }
     documents = {
         "customer_fields": ("questions",),
@@ -333,6 +340,11 @@ class ProjectForm(ApiForm):
         "Customers enter a code that is sent to them before the booking is made. Default: off.",
     )
     language = choice("Language", "Of the page and of e-mails.", {})
+    hold_time = SecondsField(
+        label="Hold a time for",
+        help_text="How long a chosen time is held while the customer fills in the form. The booking"
+        " page holds times from 2 minutes on. Default: 30 seconds.",
+    )
 
     # Advanced
     round_to_nearest_hour = switch_field(
@@ -343,21 +355,16 @@ class ProjectForm(ApiForm):
 
     class Meta:
         model = Project
-        fields: tuple[str, ...] = (
-            *("app", "name", "slug", "reservation_time", "replaces_notifications"),
-        )
+        fields: tuple[str, ...] = (*("app", "name", "slug", "replaces_notifications"),)
         labels = {
             "name": "Name",
             "slug": "Link name",
-            "reservation_time": "Hold a time for",
             "replaces_notifications": "Use this project's own reminders",
         }
         help_texts = {
             "name": "The heading of the booking page.",
             "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
             " links stop working if you change it.",
-            "reservation_time": "Seconds for which a chosen time is held while the customer fills"
-            " in the form. The booking page holds times from 120 on. Default: 30.",
             "replaces_notifications": "Off: the reminders of the app are used (default).",
         }
 

@@ -480,12 +480,6 @@ def test_a_new_booking_shows_free_times(
     page.click("#cal-new")
     page.wait_for(f"document.querySelectorAll('{choices}').length === 8")
     first = (page.texts(choices)[:2], page.evaluate(values))
-    page.evaluate(
-        "(() => { const one = document.querySelector('#cal-book [name=through]');"
-        f" one.value = 'project:{project['id']}'; one.dispatchEvent(new Event('change')); }})()"
-    )
-    page.wait_for(f"{values}[1].endsWith('10:00')")
-    through = (page.texts(choices)[:2], page.evaluate(values))
     keep(found, "calendar-free-times")
     page.click(f"{choices}:nth-child(2)")
     fill(page, what="Check-up", name="Doc", email="doc@example.com")
@@ -494,16 +488,35 @@ def test_a_new_booking_shows_free_times(
 
     day = f"{monday:%a} {monday.day} {monday:%b %Y}"
     assert first == (
-        [f"{day}, 09:30", f"{day}, 10:30"],
-        [f"{monday}T09:30", f"{monday}T10:30"],
-    )
-    assert through == (
         [f"{day}, 09:30", f"{day}, 10:00"],
         [f"{monday}T09:30", f"{monday}T10:00"],
     )
     made = Booking.objects.get(project_id=project["id"]).event
     spans = [local_text(moment, "Europe/Berlin") for moment in (made.start, made.end)]
     assert spans == [f"{monday}T10:00:00", f"{monday}T10:30:00"]
+
+
+def test_a_new_booking_begins_with_a_project_of_the_resource(
+    visit: Open, office: Tenant, ada: Any, editor: Account
+) -> None:
+    bob = office.make_resource("Bob", timezone="Europe/Berlin")
+    eve = office.make_resource("Eve", timezone="Europe/Berlin")
+    for resource, name in ((ada, "Check-ups"), (bob, "Surgery")):
+        office.make_project(resource["id"], name=name)
+    page = open_calendar(visit, editor, ada).page
+    selected = "document.querySelector('#cal-book [name=through]').selectedOptions[0].text"
+
+    page.click("#cal-new")
+    names = [page.evaluate(selected)]
+    for resource in (bob, eve, ada):
+        page.evaluate(
+            "(() => { const one = document.querySelector('#cal-book [name=resource_id]');"
+            f" one.value = '{resource['id']}'; one.dispatchEvent(new Event('change')); }})()"
+        )
+        names.append(page.evaluate(selected))
+
+    kept = "None (confirmed at once)"
+    assert names == ["Check-ups", "Surgery", kept, kept]
 
 
 def fill(page: Any, **values: str) -> None:

@@ -116,8 +116,8 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         ),
         (
             "project",
-            {"reservation_time": "0"},
-            {"reservation_time": [LEAST]},
+            {"hold_time": "0"},
+            {"hold_time": [LEAST]},
         ),
     ],
 )
@@ -136,6 +136,26 @@ def test_what_the_api_refuses_is_refused_at_its_field(
     else:
         assert faults(answer) == errors
     assert model.objects.values().get() == before
+
+
+@pytest.mark.parametrize(
+    ("count", "unit", "seconds", "shown"),
+    [
+        ("5", "minutes", 300, ("5", "minutes")),
+        ("90", "seconds", 90, ("90", "seconds")),
+        ("", "minutes", None, ("", "minutes")),
+    ],
+)
+def test_a_hold_is_entered_in_minutes_or_seconds(
+    tenant: Tenant, project: Any, enter: Enter, count: str, unit: str, seconds: Any, shown: Any
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+
+    save(client, path, hold_time=count, hold_time_unit=unit)
+
+    form = form_of(client, path)
+    assert tenant.get(f"/projects/{project['id']}").data["reservation_time"] == seconds
+    assert (form["hold_time"], form["hold_time_unit"]) == shown
 
 
 def test_a_new_resource_has_a_calendar_and_its_hours(tenant: Tenant, enter: Enter) -> None:

@@ -377,6 +377,7 @@ addEventListener("DOMContentLoaded", () => {
     form.elements.resource_id.value = resourceId;
     form.elements.start.value = start.slice(0, 16);
     form.elements.end.value = end.slice(0, 16);
+    if (!start) form.elements.through.selectedIndex = -1; // a dragged time has its own length
     fitProjects();
     book.showModal();
     form.elements.what.focus();
@@ -415,13 +416,16 @@ addEventListener("DOMContentLoaded", () => {
     openBook(page.resources[0].id, "", "");
   }
 
+  // Offers the projects of the chosen resource; without a valid choice, selects the first of them.
   function fitProjects() {
     const wantedId = form.elements.resource_id.value;
     const through = form.elements.through;
     for (const option of through.querySelectorAll("[data-resources]")) {
       option.hidden = option.disabled = !option.dataset.resources.split(" ").includes(wantedId);
     }
-    if (through.selectedOptions[0]?.disabled) through.value = "graph:instant";
+    if (through.selectedOptions[0]?.disabled !== false) {
+      through.value = through.querySelector("[data-resources]:enabled")?.value ?? "graph:instant";
+    }
   }
 
   form.elements.resource_id.addEventListener("change", fitProjects);
