@@ -144,7 +144,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         js = ("office/key.js",)
 
     # --- List and page ----------------------------------------------------------------------------
-    @display(description="of")
+    @display(description="belongs to")
     def holder(self, key: Credential) -> str:
         return str(key.account or key.resource or key.app)
 
