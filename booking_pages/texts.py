@@ -56,7 +56,7 @@ SCRIPT: Mapping[str, str | Promise] = {
     "code_expired": _("The code has expired. Please choose a time again."),
     "offline": _("The service could not be reached. Your input is kept. Please try again."),
     "trouble": _("Something went wrong on our side. Your input is kept. Please try again."),
-    "gone": _("This page has changed. Please reload it."),
+    "gone": _("This page is out of date. Please reload it."),
     "there": _("Time in {zone}: {time}"),
     "with": _("With: {name}"),
     "where": _("Where: {place}"),

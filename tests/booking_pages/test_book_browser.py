@@ -454,7 +454,7 @@ def set_offline(page: Page, offline: bool) -> None:
     [
         (429, {}, "Too many requests. Please try again in 7 s."),
         (503, {}, "Something went wrong on our side. Your input is kept. Please try again."),
-        (401, {}, "This page has changed. Please reload it."),
+        (401, {}, "This page is out of date. Please reload it."),
         (
             409,
             {"code": "policy"},
