@@ -49,6 +49,23 @@ def project(tenant: Tenant, ada: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        (ADD_PROJECT, ["Projects", "New"]),
+        (reverse("admin:availability_project_changelist"), ["Projects"]),
+    ],
+)
+def test_the_heading_of_a_page_to_add_says_new(
+    tenant: Tenant, enter: Enter, page: str, heading: list[str]
+) -> None:
+    shown = enter(tenant).get(page).content.decode()
+
+    title = re.search(r"<h1.*?</h1>", shown, re.DOTALL)[0]
+    parts = re.findall(r"tracking-tight\">\s*(.*?)\s*</", title)
+    assert parts == heading
+
+
 ZONE = "Must be a time zone such as Europe/Berlin."
 LEAST = "Ensure this value is greater than or equal to 1."
 DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
