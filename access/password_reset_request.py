@@ -11,7 +11,7 @@ from common.ids import least_id
 from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
-from notifications.password_reset_links import LINK_LASTS, RESET_MAIL
+from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL
 
 MAX_PASSWORD_MAILS = 3  # per hour and resource
 

@@ -187,7 +187,7 @@ class TenantView(ApiView):
         has_key = "HTTP_IDEMPOTENCY_KEY" in request.META
         return self.query_like or has_key or super().is_retry_safe(request)
 
-    def run(
+    def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         answer = partial(self._run, request, handler, *args, **kwargs)

@@ -16,11 +16,11 @@ from typing import NamedTuple
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
+from availability.capacity_units import assign_units
 from availability.core.busy_items import Buffers, taken_items
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement
-from availability.event_units import assign_units
 from availability.models import Calendar, Event, Project, Resource
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource, search_first_slots

@@ -20,6 +20,7 @@ from apps_config.services import (
     revoke_key,
     revoke_log_in_tokens_of,
 )
+from availability.capacity_units import lower_units
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.intervals import clip, find_overlaps
 from availability.core.zones import day_start
@@ -29,7 +30,6 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
     span_record,
 )
-from availability.event_units import lower_units
 from availability.models import (
     Calendar,
     Constraint,

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from benchmarks import (
+    booking_creation,
     booking_page,
     completions,
     core,
     cpu_per_request,
-    creation,
     deliveries,
     endpoints,
     listings,
@@ -47,7 +47,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "endpoints": endpoints.measure,
     "many_resources": many_resources.measure,
     "listings": listings.measure,
-    "creation": creation.measure,
+    "creation": booking_creation.measure,
     "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
     "completions": completions.measure,

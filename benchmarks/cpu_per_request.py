@@ -13,7 +13,7 @@ from statistics import median
 import psutil
 import psycopg
 
-from benchmarks.creation import body_of
+from benchmarks.booking_creation import body_of
 from benchmarks.endpoints import WEEKS
 from benchmarks.stage import Goal, Stage, milliseconds, own_postgres
 

@@ -27,7 +27,7 @@ from django.db import connection  # noqa: E402
 from apps_config.models import App  # noqa: E402
 from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
-from benchmarks.creation import body_of  # noqa: E402
+from benchmarks.booking_creation import body_of  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from benchmarks.stage import HttpClient  # noqa: E402
 from bookings.booking_target import BookingTarget  # noqa: E402

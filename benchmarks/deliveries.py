@@ -46,7 +46,7 @@ def read_seen(port: int) -> dict[str, float]:
 
 def measure_rate(stage: Stage, delay_ms: int, count: int, target: float) -> Goal:
     with sink(delay_ms) as port:
-        found = stage.script("benchmarks.delivery_pump", "rate", str(port), str(count))
+        found = stage.script("benchmarks.deliveries_in_process", "rate", str(port), str(count))
     return Goal(
         f"P9 webhook calls, receiver answers after {delay_ms} ms",
         f"at least {target} of a bare pool",
@@ -58,7 +58,7 @@ def measure_rate(stage: Stage, delay_ms: int, count: int, target: float) -> Goal
 
 def measure_depth(stage: Stage) -> Goal:
     with sink(0) as port:
-        found = stage.script("benchmarks.delivery_pump", "depth", str(port))
+        found = stage.script("benchmarks.deliveries_in_process", "depth", str(port))
     share = found["100000"] / found["10000"]
     return Goal(
         "P11 100,000 rows due",
@@ -70,7 +70,7 @@ def measure_depth(stage: Stage) -> Goal:
 
 
 def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
-    found = stage.script("benchmarks.delivery_pump", "claims", "0", str(backlog))
+    found = stage.script("benchmarks.deliveries_in_process", "claims", "0", str(backlog))
     for name, seconds in found.items():
         ratio = seconds["beside"] / seconds["empty"]
         yield Goal(
@@ -84,7 +84,7 @@ def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
 
 def measure_shares(stage: Stage) -> Goal:
     with sink(0) as port:
-        found = stage.script("benchmarks.delivery_pump", "share", str(port), "20000")
+        found = stage.script("benchmarks.deliveries_in_process", "share", str(port), "20000")
     return Goal(
         "P25 4 dispatcher processes on one queue: time of statements that wait for locks",
         "under a fifth",
@@ -99,7 +99,7 @@ def measure_lateness(stage: Stage) -> Goal:
     stage.service.start_worker(concurrency=2)
     stage.service.start_beat()
     with sink(0) as port:
-        due = stage.script("benchmarks.delivery_pump", "fill", str(port))
+        due = stage.script("benchmarks.deliveries_in_process", "fill", str(port))
         time.sleep(max(due.values()) - time.time() + 4)
         seen = read_seen(port)
     late = sorted(seen[key] - at for key, at in due.items() if key in seen)

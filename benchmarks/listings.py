@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from benchmarks import stage
-from benchmarks.listing_requests import filter_requests, page_requests, wide_requests
+from benchmarks.listing_request_urls import filter_requests, page_requests, wide_requests
 from benchmarks.stage import Goal, HttpClient, Stage, milliseconds, own_postgres, time_each
 
 FEW = 1_000

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.creation import body_of
+from benchmarks.booking_creation import body_of
 from benchmarks.stage import Goal, HttpClient, is_small
 from benchmarks.startup import start_run
 

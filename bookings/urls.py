@@ -3,12 +3,12 @@ from django.urls import path
 from bookings.views import (
     actions,
     bookings,
+    bookings_with_seats,
     bulk,
     customers,
     email_links,
     holds,
     proof_of_work,
-    seat_groups,
 )
 
 urlpatterns = [
@@ -19,8 +19,8 @@ urlpatterns = [
     path("bookings/reserve/<uuid:reservation_id>/verify", holds.VerifyHoldView.as_view()),
     path("challenge", proof_of_work.ChallengeView.as_view()),
     path("bookings/bulk", bulk.BulkView.as_view()),
-    path("bookings/groups", seat_groups.GroupBookingsView.as_view()),
-    path("bookings/groups/<uuid:group_id>", seat_groups.GroupBookingView.as_view()),
+    path("bookings/groups", bookings_with_seats.GroupBookingsView.as_view()),
+    path("bookings/groups/<uuid:group_id>", bookings_with_seats.GroupBookingView.as_view()),
     path("bookings/<uuid:booking_id>", bookings.BookingView.as_view()),
     path("bookings/<uuid:booking_id>/reschedule", actions.RescheduleView.as_view()),
     # Any text: a malformed link gets an HTML error page too.

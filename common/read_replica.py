@@ -19,7 +19,7 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
 
-from common.database_connections import REPLICA, use_connection
+from common.direct_and_replica_connections import REPLICA, use_connection
 from common.errors import sqlstate_of
 from common.optional_redis import OptionalRedis
 

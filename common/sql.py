@@ -14,7 +14,7 @@ from typing import Any
 from django.db import OperationalError, connection, connections, models
 from django.utils import timezone
 
-from common.database_connections import direct_session
+from common.direct_and_replica_connections import direct_session
 
 SQLITE_PARAMETERS = 32_000  # SQLite's limit is 32,766 per statement
 

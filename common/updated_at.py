@@ -30,10 +30,12 @@ def transaction_start() -> datetime:
 
     On SQLite the present instant: the lock of write transactions keeps it in order.
     """
-    return start_on_postgresql() if connection.vendor == "postgresql" else timezone.now()
+    return (
+        transaction_start_on_postgresql() if connection.vendor == "postgresql" else timezone.now()
+    )
 
 
-def start_on_postgresql() -> datetime:
+def transaction_start_on_postgresql() -> datetime:
     """Read the start once per transaction; a rollback discards the cache, an on-commit callback."""
     for entry in connection.run_on_commit:
         if isinstance(entry[1], _Start):

@@ -8,5 +8,7 @@ class ExternalCalendarsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing these modules registers the free/busy check and the mirroring of bookings.
-        autodiscover_modules("freebusy", "personal_data")
-        autodiscover_modules("mirror.delivery_planning", "mirror.writer", "mirror.records")
+        autodiscover_modules("provider_freebusy", "personal_data")
+        autodiscover_modules(
+            "mirror.delivery_planning", "mirror.writer", "mirror.provider_event_include"
+        )

@@ -4,8 +4,8 @@ from celery import shared_task
 
 from common.sql import database_now
 from external_calendars.sync.advance_window import delete_old_events, expand_further
-from external_calendars.sync.due_calendars import MAX_RUN, sync_due_calendars
 from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
+from external_calendars.sync.run_all_due import MAX_RUN, sync_due_calendars
 from notifications.outbox.poller import NEGLECTED, Poll, polls
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import publish_wakeup

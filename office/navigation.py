@@ -9,8 +9,8 @@ from django.templatetags.static import static
 from django.urls import reverse
 
 from apps_config.models import Membership
-from office.access.sent_mails import mails_are_files
 from office.base.scope import Scope, scope_of
+from office.notifications.mail_file_viewer import mails_are_files
 
 # (heading, for platform staff only, ((text, icon, page name, query), ...))
 GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
-from office.access import sent_mails
 from office.base import json_check
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
+from office.notifications import mail_file_viewer
 
 View = Callable[..., HttpResponseBase]
 PAGES: tuple[tuple[str, View, str], ...] = (
@@ -21,9 +21,9 @@ PAGES: tuple[tuple[str, View, str], ...] = (
     ("why/", explain_views.show_default_resource, "why"),
     ("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource"),
     ("json/check", json_check.check_json, "json_check"),
-    ("e-mails/", sent_mails.show_sent_mails, "sent_mails"),
-    ("e-mails/<str:name>/", sent_mails.show_sent_mail, "sent_mail"),
-    ("e-mails/<str:name>/html", sent_mails.show_sent_html, "sent_mail_html"),
+    ("e-mails/", mail_file_viewer.show_sent_mails, "sent_mails"),
+    ("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail"),
+    ("e-mails/<str:name>/html", mail_file_viewer.show_sent_html, "sent_mail_html"),
     ("rules/picture", rules_preview.preview_rules, "rules_picture"),
     ("rules/regions", rules_preview.list_regions, "rules_regions"),
 )

@@ -7,4 +7,4 @@ class OpsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing it connects it to the start of workers.
-        autodiscover_modules("worker_metrics")
+        autodiscover_modules("worker_metrics_server")

@@ -22,7 +22,7 @@ from prometheus_client import Metric, generate_latest
 
 from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
-from common.database_connections import REPLICA
+from common.direct_and_replica_connections import REPLICA
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.read_replica import read_on_replica, replica_lag

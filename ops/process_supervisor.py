@@ -61,7 +61,7 @@ class Supervisor:
             if self.answers(address):
                 say(welcome)
             while not self.stop_asked:
-                self.check_children()
+                self.raise_if_child_ended()
                 time.sleep(0.2)
             say("Stopping ...")
         finally:
@@ -106,7 +106,7 @@ class Supervisor:
         """Return True as soon as web answers; False if a stop is requested first."""
         deadline = time.monotonic() + seconds
         while not self.stop_asked:
-            self.check_children()
+            self.raise_if_child_ended()
             with contextlib.suppress(OSError, http.client.HTTPException):
                 web = http.client.HTTPConnection(*address, timeout=1)
                 web.request("GET", "/healthz")
@@ -117,7 +117,7 @@ class Supervisor:
             time.sleep(0.1)
         return False
 
-    def check_children(self) -> None:
+    def raise_if_child_ended(self) -> None:
         for name, child in self.children.items():
             if child.poll() is not None:
                 raise ProcessFailed(f"{name} ended by itself (exit code {child.returncode})")

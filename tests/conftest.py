@@ -82,7 +82,7 @@ def stamp_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[StampGuard]:
 @pytest.fixture
 def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock stands still at NOW, also that of transactions; `clock.shift(60)` moves it on."""
-    monkeypatch.setattr(updated_at, "start_on_postgresql", timezone.now)
+    monkeypatch.setattr(updated_at, "transaction_start_on_postgresql", timezone.now)
     monkeypatch.setattr(
         updated_at, "start_sql_on_postgresql", lambda: ("%s", [datetime_param(timezone.now())])
     )

@@ -16,7 +16,7 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from benchmarks.listing_requests import filter_requests, page_requests  # noqa: E402
+from benchmarks.listing_request_urls import filter_requests, page_requests  # noqa: E402
 from tests.query_plans import explain, nodes_of  # noqa: E402
 
 # The rows from which a table is large.

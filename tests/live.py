@@ -39,7 +39,7 @@ PASSWORD_LINK = """
 from datetime import timedelta
 from django.utils import timezone
 from availability.models import Resource
-from notifications.password_reset_links import password_url
+from notifications.resource_password_reset_links import password_url
 resource = Resource.objects.get(id="{resource_id}")
 print(password_url(resource, timezone.now() + timedelta(hours=1)))
 """

@@ -107,7 +107,7 @@ def test_layers_import_downwards() -> None:
         ("scheduling.urls", "import notifications.urls, django.urls", []),
         (
             "booking_pages.views.hosted_project_page",
-            "from bookings.public_page_view import PageView",
+            "from bookings.html_page_base import PageView",
             [],
         ),
         ("ops.metrics", "from office.dashboard import today_context", []),

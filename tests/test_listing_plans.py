@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from benchmarks.listing_requests import filter_requests, page_requests
+from benchmarks.listing_request_urls import filter_requests, page_requests
 from tests.description import description
 from tests.listing_plans import faults
 from tests.services import ROOT, own_database

@@ -34,9 +34,9 @@ from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
 from bookings.services import code_of
 from common.api.views import ApiView
 from external_calendars.feed_and_connection_test_records import FEED_ADDRESS
-from notifications.password_reset_links import password_url
 from notifications.planning import KINDS
 from notifications.records import DeliveryRecord, WebhookRecord
+from notifications.resource_password_reset_links import password_url
 from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.signing import new_secret, signature_headers
 from tests.description import Operation, description, examples_of, subschemas

@@ -20,7 +20,7 @@ NAME = "booking"
 READS = 24  # enough to reach both processes of web
 UNGUARDED = {"X-Unguarded": "1"}
 LIMITS = """
-from common.database_connections import REPLICA, use_connection
+from common.direct_and_replica_connections import REPLICA, use_connection
 from django.db import connection
 names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout", "jit")
 with use_connection(REPLICA), connection.cursor() as cursor:

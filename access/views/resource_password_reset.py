@@ -11,7 +11,7 @@ from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
 from bookings.formatting import to_one_line
-from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
+from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.json_parser import read_body
 from common.api.validated_input import read_body_as, read_values_as
@@ -19,7 +19,7 @@ from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint
-from notifications.password_reset_links import BadPasswordLink, check_password_link
+from notifications.resource_password_reset_links import BadPasswordLink, check_password_link
 
 CHOOSE = _("Choose a new password")
 SET = _("Your password is set")

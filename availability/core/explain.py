@@ -256,9 +256,9 @@ def _constraint_causes(
     segments = offset_segments(zone, start, end)
     for source, rules in zip(SOURCES, lists, strict=False):
         schedule, own = split_schedule(rules)
-        times = _ListTimes(own, zone, segments)
+        times = _RuleListTimes(own, zone, segments)
         if schedule is not None:
-            under = _ListTimes(schedule, zone, segments)
+            under = _RuleListTimes(schedule, zone, segments)
             for reason, spans in _list_causes(SCHEDULE, schedule, under, start, end):
                 yield reason, subtract(spans, times.beside_week)
         has_base = schedule is not None
@@ -268,7 +268,7 @@ def _constraint_causes(
 def _list_causes(
     source: str,
     rules: ConstraintRules,
-    times: "_ListTimes",
+    times: "_RuleListTimes",
     start: int,
     end: int,
     *,
@@ -286,7 +286,7 @@ def _list_causes(
     yield from _date_causes(source, rules, times, start, end)
 
 
-class _ListTimes:
+class _RuleListTimes:
     """When the rules of one list apply, in instants.
 
     opened: by open_period. replaced: dates with their own hours. beside_week: where the weekly
@@ -302,7 +302,7 @@ class _ListTimes:
         self.beside_dates = unite(self.opened, self.replaced)
         self.beside_week = unite(self.beside_dates, recurring)
 
-    def of_readings(self, readings_of: Callable[[int, int], Intervals]) -> Intervals:
+    def instants_of_readings(self, readings_of: Callable[[int, int], Intervals]) -> Intervals:
         """Convert the readings in each stretch of constant offset, given (lo, hi), to instants."""
         return join(
             (lo - offset, hi - offset)
@@ -313,10 +313,10 @@ class _ListTimes:
         )
 
     def of_spans(self, readings: Intervals) -> Intervals:
-        return self.of_readings(lambda lo, hi: readings)
+        return self.instants_of_readings(lambda lo, hi: readings)
 
     def of_week(self, week: Intervals) -> Intervals:
-        return self.of_readings(lambda lo, hi: repeat_week(week, lo, hi))
+        return self.instants_of_readings(lambda lo, hi: repeat_week(week, lo, hi))
 
     def of_periods(self, rules: ConstraintRules) -> Intervals:
         return join(
@@ -328,7 +328,9 @@ class _ListTimes:
     def of_recurrences(self, recurrences: tuple[Recurrence, ...]) -> Intervals:
         if not recurrences:
             return []
-        return self.of_readings(lambda lo, hi: recurring_readings(recurrences, self.zone, lo, hi))
+        return self.instants_of_readings(
+            lambda lo, hi: recurring_readings(recurrences, self.zone, lo, hi)
+        )
 
     def holidays(self, calendar: HolidayCalendar) -> dict[str, Intervals]:
         """Return the whole local days of each holiday, by its name."""
@@ -342,7 +344,7 @@ class _ListTimes:
         return {name: self.of_spans(normalise(spans)) for name, spans in days.items()}
 
 
-def _weekly_causes(source: str, rules: ConstraintRules, times: _ListTimes) -> Iterator[Cause]:
+def _weekly_causes(source: str, rules: ConstraintRules, times: _RuleListTimes) -> Iterator[Cause]:
     by_kind = allow_rules_by_kind(rules)
     for kind, unread in _closed_weeks(by_kind).items():
         text = f"Outside the {source}'s {_KIND_TEXTS[kind]}"
@@ -355,7 +357,7 @@ def _weekly_causes(source: str, rules: ConstraintRules, times: _ListTimes) -> It
 
 
 def _date_causes(
-    source: str, rules: ConstraintRules, times: _ListTimes, start: int, end: int
+    source: str, rules: ConstraintRules, times: _RuleListTimes, start: int, end: int
 ) -> Iterator[Cause]:
     for rule in rules:
         if isinstance(rule.details, HolidayCalendar):

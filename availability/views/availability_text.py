@@ -18,7 +18,7 @@ from availability.ical_availability import KEPT_KINDS, availability_text, read_a
 from availability.models import Resource
 from availability.records import AvailabilityTextRecord
 from availability.services import change_resource
-from availability.views.resource_key_view import ResourceScopedView
+from availability.views.base_views import ResourceScopedView
 from common.api.json_parser import (
     check_content_encoding,
     check_content_type,

@@ -8,7 +8,7 @@ from availability.models import Calendar
 from availability.records import RESOURCE_EXAMPLE, CalendarRecord
 from availability.serializers.resources import CalendarSerializer, NewCalendarSerializer
 from availability.services import change_calendar, create_calendar, delete_calendar
-from availability.views.resource_key_view import BY_NAME, ResourceScopedView
+from availability.views.base_views import BY_NAME, ResourceScopedView
 from common.api.ordering import order_query
 from common.api.search_conditions import CALENDAR_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as

@@ -13,7 +13,7 @@ from availability.serializers.events import (
     NewEventSerializer,
 )
 from availability.services import change_event, create_event, delete_event
-from availability.views.resource_key_view import STAMPS, ResourceScopedView
+from availability.views.base_views import STAMPS, ResourceScopedView
 from common.api.ordering import BOUND, order_query
 from common.api.search_conditions import EVENT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as

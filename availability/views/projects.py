@@ -33,7 +33,7 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.resource_key_view import BY_NAME, RESOURCE_INCLUDE
+from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE
 from common.api.ordering import order_query
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as, read_values_as

@@ -16,7 +16,7 @@ from availability.records import (
 from availability.resources_by_email import with_email
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import change_resource, create_resource, delete_resource
-from availability.views.resource_key_view import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView
+from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView
 from common.api.ordering import order_query
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as

@@ -10,7 +10,7 @@ from availability.models import Schedule
 from availability.records import ScheduleRecord
 from availability.serializers.resources import NewScheduleSerializer, ScheduleSerializer
 from availability.services import change_schedule, create_schedule, delete_schedule
-from availability.views.resource_key_view import BY_NAME
+from availability.views.base_views import BY_NAME
 from common.api.ordering import order_query
 from common.api.search_conditions import SCHEDULE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as

@@ -18,7 +18,7 @@ from availability.models import Project
 from booking_pages.texts import NO_PAGE
 from booking_pages.views.rate_limited import RateLimitedPageView
 from bookings.formatting import to_one_line
-from bookings.public_page_view import SOURCES
+from bookings.html_page_base import SOURCES
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
 from common.api.views import ApiRequest
 from common.errors import NotFound

@@ -63,8 +63,8 @@ from bookings.formatting import (
     weekday_words,
 )
 from bookings.graphs import GRAPHS, Graph
-from bookings.public_page_view import ORIGIN, SOURCES
-from bookings.public_requests import needs_challenge
+from bookings.html_page_base import ORIGIN, SOURCES
+from bookings.public_booking_checks import needs_challenge
 from bookings.services import needs_verification
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
 from common.api.fields import CANONICAL_ID, is_web_address
@@ -130,7 +130,7 @@ class BookPageView(RateLimitedPageView):
         )
 
     def _values(self, project: Project, request: ApiRequest) -> Mapping[str, Any]:
-        graph = graph_of(project)
+        graph = booking_graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
         people = resources_to_choose(project, resources, graph)
         person = next(
@@ -239,7 +239,7 @@ def reservation_of(request: ApiRequest) -> str | None:
     return given if CANONICAL_ID.fullmatch(given) else None
 
 
-def graph_of(project: Project) -> Graph:
+def booking_graph_of(project: Project) -> Graph:
     """Return the project's graph. Raises Invalid for an unknown name that bypassed the services."""
     graph = find_graph(project)
     if graph is None:

@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 
 from apps_config.authentication import count_request_without_key
 from apps_config.base_views import Rate, add_rate_headers, count_hit
-from bookings.public_page_view import PageView
+from bookings.html_page_base import PageView
 from common.api.views import ApiRequest
 from common.errors import RateLimited
 

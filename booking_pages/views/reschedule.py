@@ -29,8 +29,8 @@ from bookings.formatting import (
     span_words,
     weekday_words,
 )
+from bookings.html_page_base import SOURCES
 from bookings.models import Booking
-from bookings.public_page_view import SOURCES
 from bookings.services import Actor, check_may_move, reschedule_once, target_of
 from bookings.views.email_links import (
     CLOSE,

@@ -15,7 +15,7 @@ from availability.slot_rendering import public_reason_record, reason_record
 from bookings.action_links import CALENDAR, RESCHEDULE, action_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
-from bookings.public_requests import admit_public_booking, count_public_refusal, use_challenge
+from bookings.public_booking_checks import admit_public_booking, count_public_refusal, use_challenge
 from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
@@ -66,14 +66,14 @@ class BookingScopedView(TenantView):
     challenged_methods: ClassVar[frozenset[str]] = frozenset()
     public_includes: ClassVar[Mapping[str, Include]] = PUBLIC_INCLUDES
 
-    def run(
+    def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         if not self.caller.is_widget:
-            return super().run(request, handler, *args, **kwargs)
+            return super().run_handler(request, handler, *args, **kwargs)
         try:
             self._admit_public(request)
-            return super().run(request, handler, *args, **kwargs)
+            return super().run_handler(request, handler, *args, **kwargs)
         except Refusal as refusal:
             count_public_refusal(self.app, refusal, now=self.now)
             raise

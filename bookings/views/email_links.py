@@ -30,8 +30,8 @@ from bookings.formatting import (
     to_one_line,
 )
 from bookings.graphs import GRAPHS
+from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
 from bookings.models import Booking, Customer
-from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
 from common.api.json_parser import read_body

@@ -152,14 +152,14 @@ class VerifyHoldView(BookingScopedView):
     operation_ids = {"POST": "verifyHold"}
     widget_methods = frozenset({"POST"})
 
-    def run(
+    def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
         if not self.has_stored_answer(request):
             code = read_body_as(VerificationSerializer, request)["code"]
             check_code(self.app, kwargs["reservation_id"], code, now=self.now)
-        return super().run(request, handler, *args, **kwargs)
+        return super().run_handler(request, handler, *args, **kwargs)
 
     @describe_endpoint(
         summary="Verify an e-mail address and make its booking",

@@ -3,7 +3,7 @@
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from bookings.public_requests import new_challenge
+from bookings.public_booking_checks import new_challenge
 from bookings.records import ChallengeRecord
 from common.api.views import ApiRequest
 from common.openapi.components import TEXT

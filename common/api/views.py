@@ -90,7 +90,7 @@ class ApiView(APIView):
         if request.method in BODY_METHODS:
             # Read it once and bounded, before anything accesses request.body.
             read_body(request._request)
-        run = partial(self.run, request, handler, *args, **kwargs)
+        run = partial(self.run_handler, request, handler, *args, **kwargs)
         return self.with_retry(run, is_retry_safe=self.is_retry_safe(request))
 
     def is_retry_safe(self, request: ApiRequest) -> bool:
@@ -124,7 +124,7 @@ class ApiView(APIView):
     def admit(self, request: ApiRequest) -> None:
         """Admit the request or raise a Refusal."""
 
-    def run(
+    def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         return handler(request, *args, **kwargs)

@@ -47,7 +47,7 @@ from external_calendars.providers.base import (
 from notifications.mail.compose import contact_lines
 from notifications.mail.envelope import is_address
 from notifications.mail.invitations import Guest
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.models import Delivery
 from notifications.outbox.mail_and_webhook_senders import (
     SendCall,
@@ -122,7 +122,7 @@ class CalendarWrites:
         )
         return partial(write_copy, copy, keep)
 
-    def end(self) -> None:
+    def store_rendered_bodies(self) -> None:
         """Do nothing: no work is deferred."""
 
     # --- The desired event ------------------------------------------------------------------------

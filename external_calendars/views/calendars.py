@@ -8,7 +8,7 @@ from availability.models import Calendar
 from availability.records import CalendarRecord
 from availability.services import change_calendar
 from availability.views import calendars
-from availability.views.resource_key_view import ResourceScopedView
+from availability.views.base_views import ResourceScopedView
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid

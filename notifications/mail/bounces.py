@@ -18,11 +18,11 @@ from apps_config.models import Invitation
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
 from notifications.invitation_links import INVITATION_MAIL
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.suppressions import suppress
 from notifications.models import Delivery, Suppression
-from notifications.password_reset_links import RESET_MAIL
 from notifications.planning import VERIFICATION_CODE
+from notifications.resource_password_reset_links import RESET_MAIL
 
 DELIVERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # In order: the returned header of the e-mail, then those of the bounce that refer to it.

@@ -10,7 +10,7 @@ from notifications.mail import find_faults
 SUBJECT, TEXT, HTML = 200, 20_000, 100_000
 
 
-class WordsSerializer(ObjectSerializer):
+class TemplateTextsSerializer(ObjectSerializer):
     """Any of the three parts; the placeholders in them are checked, everything else is text."""
 
     subject = OneLineField(SUBJECT, required=False, allow_null=True)
@@ -35,7 +35,7 @@ class WordsSerializer(ObjectSerializer):
         return template
 
 
-class TemplateSerializer(WordsSerializer):
+class TemplateSerializer(TemplateTextsSerializer):
     """The body of PUT /templates/:slug: texts, or null for all three."""
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class TemplateSerializer(WordsSerializer):
         return given
 
 
-class PreviewSerializer(WordsSerializer):
+class PreviewSerializer(TemplateTextsSerializer):
     """The body of POST /templates/:slug/preview; a null is as good as nothing."""
 
     booking_id = IdField(required=False, allow_null=True)

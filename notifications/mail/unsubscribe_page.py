@@ -5,8 +5,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from bookings.formatting import languages_of, to_one_line
+from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
 from bookings.models import Customer
-from bookings.public_page_view import PAGE_HEADERS, PageView, page_response
 from common.api.fields import CANONICAL_ID
 from common.api.views import ApiRequest
 from common.openapi.components import text_response

@@ -47,14 +47,14 @@ from notifications.mail import (
     compose_password_mail,
     entry_of,
 )
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.outbox.outdated_reasons import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
-from notifications.password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.planning import VERIFICATION_CODE, render_record
+from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
 from notifications.webhooks.signing import signature_headers
@@ -89,7 +89,7 @@ class SendBatch(Protocol):
     def send_of(self, row: Delivery) -> SendCall:
         """Return the function that sends the row without the database. Raises SkipDelivery."""
 
-    def end(self) -> None:
+    def store_rendered_bodies(self) -> None:
         """Called after all `send_of` calls, in the dispatcher's main thread."""
 
 
@@ -115,7 +115,7 @@ def prepare_batch(
             # A row that can't be prepared must not stop the others.
             logger.exception("delivery %s can't be prepared", row.id)
             verdicts.append((row, FinalState(Delivery.FAILED, NOT_RENDERED)))
-    batch.end()
+    batch.store_rendered_bodies()
     return sends, verdicts
 
 
@@ -217,7 +217,7 @@ class MailsAndCalls:
         app = self.apps[row.app_id]
         check_app_is_open(app)
         if row.kind == Delivery.REMINDER:
-            check_still_holds(row, self.bookings[row.booking_id])
+            check_reminder_is_current(row, self.bookings[row.booking_id])
         return self._mail(row, app) if row.type == Delivery.EMAIL else self._call(row)
 
     # --- Calls ------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class MailsAndCalls:
             self.secrets[webhook.id] = signing_secrets(webhook, now=self.now)
         return self.secrets[webhook.id]
 
-    def end(self) -> None:
+    def store_rendered_bodies(self) -> None:
         """Store rendered bodies for later attempts, under the lease: an erasure may clear them."""
         if self.rendered:
             with_lease(self.rendered).bulk_update(self.rendered, ["body"])
@@ -407,7 +407,7 @@ def check_app_is_open(app: App) -> None:
         raise SkipDelivery(Delivery.SKIPPED, "The app is archived.")
 
 
-def check_still_holds(row: Delivery, booking: Booking) -> None:
+def check_reminder_is_current(row: Delivery, booking: Booking) -> None:
     """Raise SkipDelivery for a reminder whose booking was rescheduled or cancelled."""
     if reason := outdated_reminder_reason(row, booking):
         raise SkipDelivery(Delivery.CANCELLED, reason)

@@ -10,8 +10,8 @@ from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
-from notifications.password_reset_links import LINK_LASTS, RESET_MAIL
 from notifications.planning import REMINDER_GRACE
+from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL
 from notifications.webhooks.services import EXPIRES_AFTER
 
 

@@ -17,10 +17,10 @@ from apps_config.models import App, Membership
 from apps_config.services import change_role, remove_member
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
-from office.access.sent_mails import mails_are_files
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
+from office.notifications.mail_file_viewer import mails_are_files
 
 ROLE_WORDS = {
     Membership.VIEWER: "viewer: views everything except keys",

@@ -18,14 +18,14 @@ from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking
 from bookings.services import apply_action
 from common.errors import Refusal
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import MAKE, actor_of
 from office.base.scope import is_allowed
-from office.bookings.action_emails import MAX_NAMED, mail_lines
+from office.bookings.action_email_list import MAX_NAMED, mail_lines
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
 from office.bookings.export import BookingExport

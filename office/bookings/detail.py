@@ -18,7 +18,7 @@ from bookings.services import ActionNotAllowed, apply_action, change_booking, re
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from office.base.labels import (
     ACTION_WORDS,
     GRAPH_WORDS,
@@ -32,7 +32,7 @@ from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
-from office.bookings.action_emails import mail_lines
+from office.bookings.action_email_list import mail_lines
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of

@@ -18,7 +18,7 @@ from notifications.models import Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
-from notifications.password_reset_links import password_url
+from notifications.resource_password_reset_links import password_url
 from tests.bookings.test_action_links import POLICY, Page
 from tests.sinks import Mail, MailSink
 from tests.world import NOW, Answer, Caller, Tenant

@@ -10,7 +10,7 @@ from django.utils import translation
 
 from bookings.formatting import date_words, length_words, month_words
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
-from ops.catalogues import read_catalogue
+from ops.translation_catalogues import read_catalogue
 from tests.accessibility import load_axe
 from tests.booking_pages.shop import IS_READY, MARTY, Shop, check_access, check_quiet, keep
 from tests.browser import Browser, Page, looks

@@ -118,7 +118,9 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
     slow_look: threading.Event,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mail_and_webhook_senders, "check_still_holds", lambda row, booking: None)
+    monkeypatch.setattr(
+        mail_and_webhook_senders, "check_reminder_is_current", lambda row, booking: None
+    )
     booking = book(tenant, soon(hours=30), event_notifications=[reminder()])
     moved_at = move_while_claimed(tenant, slow_look, booking, soon(hours=40))
 

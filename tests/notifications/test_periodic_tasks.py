@@ -10,9 +10,13 @@ from celery import current_app
 from django.conf import settings as django_settings
 from django.db import connection
 
-from notifications import periodic_tasks
+from notifications import periodic_task_scheduler
 from notifications.models import TaskRun
-from notifications.periodic_tasks import RETRY_AFTER, due_time, start_overdue_periodic_tasks
+from notifications.periodic_task_scheduler import (
+    RETRY_AFTER,
+    due_time,
+    start_overdue_periodic_tasks,
+)
 from scheduling.celery import app
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -152,13 +156,13 @@ def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> None:
         barrier.wait()
         return claim(*args)
 
-    monkeypatch.setattr(periodic_tasks, "_claim", claim_together)
+    monkeypatch.setattr(periodic_task_scheduler, "_claim", claim_together)
 
 
 def test_two_beats_at_once_start_each_task_once(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meet_before_claims(monkeypatch, periodic_tasks._claim)
+    meet_before_claims(monkeypatch, periodic_task_scheduler._claim)
 
     start_twice_at_once()
 

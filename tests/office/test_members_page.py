@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps_config.models import Account, Credential, Membership
 from notifications.models import Delivery
-from office.access.sent_mails import FILE_BACKEND
+from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.office.staff import member, secret_on, superuser, told
 from tests.world import Tenant
 

@@ -18,7 +18,12 @@ from common.shipped_languages import (
     closest_shipped,
     shipped_languages,
 )
-from ops.catalogues import compile_catalogue, language_of_file, read_catalogue, translation_files
+from ops.translation_catalogues import (
+    compile_catalogue,
+    language_of_file,
+    read_catalogue,
+    translation_files,
+)
 from tests.services import ROOT
 
 PLACEHOLDER = re.compile(r"\{\{.*?\}\}|\{\w*\}|%\(\w+\)[a-z]|%s")

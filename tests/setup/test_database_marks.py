@@ -64,7 +64,7 @@ SQL_BY_HAND = {
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
-    "common/database_connections.py": (),
+    "common/direct_and_replica_connections.py": (),
     "common/read_replica.py": (),
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/compiled_query.py": ("bookings/test_find_booking",),

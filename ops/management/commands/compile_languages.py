@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from ops.catalogues import compile_catalogue, translation_files
+from ops.translation_catalogues import compile_catalogue, translation_files
 
 
 class Command(BaseCommand):

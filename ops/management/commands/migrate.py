@@ -3,7 +3,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.commands import migrate
 
-from common.database_connections import store_role_parameters
+from common.direct_and_replica_connections import store_role_parameters
 from common.sql import no_statement_timeout
 
 

@@ -11,9 +11,9 @@ from availability.models import Calendar, Event
 from external_calendars import tasks
 from external_calendars.models import Connection
 from external_calendars.providers.base import ProviderError
-from external_calendars.sync import due_calendars
-from external_calendars.sync.due_calendars import sync_due_calendars
+from external_calendars.sync import run_all_due
 from external_calendars.sync.leases import SYNC_WAKEUP
+from external_calendars.sync.run_all_due import sync_due_calendars
 from notifications.outbox import poller
 from tests.external_calendars.icalendars import one
 from tests.external_calendars.memory import Memory, connect, memory
@@ -96,11 +96,11 @@ def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
     tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = connect(tenant.make_resource()["id"])
-    monkeypatch.setattr(due_calendars, "MAX_SECONDS", 0.0)
+    monkeypatch.setattr(run_all_due, "MAX_SECONDS", 0.0)
     assert sync_due_calendars() == 0
     stop = threading.Event()
     busy.before_batch = stop.set
-    monkeypatch.setattr(due_calendars, "MAX_SECONDS", 20.0)
+    monkeypatch.setattr(run_all_due, "MAX_SECONDS", 20.0)
 
     assert sync_due_calendars(stopping=stop.is_set) == 1
 

@@ -1,4 +1,4 @@
-"""The in-process half of benchmarks.deliveries: python -m benchmarks.delivery_pump PART PORT
+"""The in-process half of benchmarks.deliveries, which calls it with a part and a port.
 
 rate    calls per second of a dispatcher, and of a bare pool of as many threads with the same client
 depth   calls per second of a dispatcher with 10,000 and with 100,000 rows due
@@ -213,7 +213,7 @@ def measure_shares(url: str, count: int) -> dict[str, float]:
         clear()
         for _ in range(20):
             fill(make_webhook(url), count // 20)
-        command = [sys.executable, "-m", "benchmarks.delivery_pump", "run", "0"]
+        command = [sys.executable, "-m", "benchmarks.deliveries_in_process", "run", "0"]
         began = time.perf_counter()
         running = [subprocess.Popen(command) for _ in range(processes)]
         samples = []

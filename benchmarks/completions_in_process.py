@@ -1,4 +1,4 @@
-"""The in-process half of benchmarks.completions: python -m benchmarks.complete_bookings COUNT
+"""The in-process half of benchmarks.completions: python -m benchmarks.completions_in_process COUNT
 
 Makes bookings, completes them, and prints how many it completes per second.
 """

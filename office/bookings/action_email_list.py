@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bookings.graphs import CUSTOMER, GRAPHS
 from bookings.models import Booking
-from notifications.mail.permitted_recipients import Recipients
+from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.planning import MAILS
 from office.base.labels import EMAILS_OFF, mail_words, sends_emails
 
