@@ -7,7 +7,7 @@ counted from the epoch; rules, `from` and `to` are the JSON that was sent.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import product
 from typing import Any
 
@@ -60,18 +60,22 @@ class Offer:
 
     def starts_on_grid(self, diaries: Sequence[Diary], start: int) -> bool:
         """Whether slots of these resources together start at that minute of open time: counted on
-        the first one's clock, from the opening of the stretch or the local midnight in it.
+        the first one's clock, from the opening of the stretch, or from midnight where the stretch
+        is open before the day. A clock may skip midnight: the count begins there all the same.
         """
         if self.increment is None or self.length is None:
             return True
         zone = diaries[0].zone
         reading, first = read_wall(start, zone), start
-        while read_wall(first - 1, zone).date() == reading.date() and all(
+        while was_open := all(
             is_open((diary.rules, self.rules), first - 1, diary.zone) for diary in diaries
         ):
+            if read_wall(first - 1, zone).date() != reading.date():
+                break
             first -= 1
-        passed = (reading - read_wall(first, zone)) // timedelta(minutes=1)
-        return passed % self.increment == 0
+        midnight_reading = datetime.combine(reading.date(), time())
+        opening = midnight_reading if was_open else read_wall(first, zone)
+        return (reading - opening) // timedelta(minutes=1) % self.increment == 0
 
     def is_free(self, diary: Diary, start: int, end: int) -> bool:
         """Whether the time is wholly free; how long it is does not matter."""

@@ -68,10 +68,13 @@ def work(ada: Any, memory: Memory) -> Calendar:
     return connect(ada)
 
 
+# One day for the whole run, which may pass midnight.
+TODAY = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 def times(day: int = 1, hour: int = 9, **length: float) -> dict[str, str]:
-    """So many days from today."""
-    start = timezone.now().replace(hour=hour, minute=0, second=0, microsecond=0)
-    start += timedelta(days=day)
+    """So many days from the day on which the run began."""
+    start = TODAY + timedelta(days=day, hours=hour)
     return {
         "start": start.isoformat(),
         "end": (start + timedelta(**(length or {"hours": 1}))).isoformat(),

@@ -138,10 +138,14 @@ def test_every_periodic_task_exists() -> None:
 
 
 # --- Two beats at once ----------------------------------------------------------------------------
-def start_twice_at_once() -> list[list[str]]:
+def start_twice_at_once(*barriers: Barrier) -> list[list[str]]:
     def start() -> list[str]:
         try:
             return start_overdue_periodic_tasks(NOW)
+        except BaseException:
+            for barrier in barriers:  # so that the other thread ends too
+                barrier.abort()
+            raise
         finally:
             connection.close()
 
@@ -149,22 +153,23 @@ def start_twice_at_once() -> list[list[str]]:
         return [found.result() for found in [pool.submit(start) for _ in range(2)]]
 
 
-def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> None:
-    barrier = Barrier(2, timeout=30)
+def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> Barrier:
+    barrier = Barrier(2)
 
     def claim_together(*args: Any) -> bool:
         barrier.wait()
         return claim(*args)
 
     monkeypatch.setattr(periodic_task_scheduler, "_claim", claim_together)
+    return barrier
 
 
 def test_two_beats_at_once_start_each_task_once(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meet_before_claims(monkeypatch, periodic_task_scheduler._claim)
+    barrier = meet_before_claims(monkeypatch, periodic_task_scheduler._claim)
 
-    start_twice_at_once()
+    start_twice_at_once(barrier)
 
     assert sorted(published) == [(HOURLY, "calendar"), (DAILY, "celery")]
 
@@ -172,7 +177,7 @@ def test_two_beats_at_once_start_each_task_once(
 def test_control_a_claim_that_reads_first_starts_twice(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = Barrier(2, timeout=30)
+    read = Barrier(2)
 
     def claim(name: str, due: datetime, now: datetime) -> bool:
         is_idle = TaskRun.objects.get(task=name).started_at is None
@@ -180,8 +185,6 @@ def test_control_a_claim_that_reads_first_starts_twice(
         TaskRun.objects.filter(task=name).update(started_at=now)
         return is_idle
 
-    meet_before_claims(monkeypatch, claim)
-
-    start_twice_at_once()
+    start_twice_at_once(read, meet_before_claims(monkeypatch, claim))
 
     assert len(published) == 4
