@@ -1,5 +1,7 @@
 """Image files to upload."""
 
+import struct
+import zlib
 from io import BytesIO
 from typing import Any
 
@@ -17,6 +19,13 @@ def image_file(
     content = BytesIO()
     image.save(content, kind, **options)
     return content.getvalue()
+
+
+def png_that_claims(width: int, height: int) -> bytes:
+    """The head of a PNG of that size, whose pixels are missing: no memory is needed to make it."""
+    whole = image_file("PNG", mode="1")
+    head = b"IHDR" + struct.pack(">II", width, height) + whole[24:29]
+    return whole[:12] + head + struct.pack(">I", zlib.crc32(head)) + whole[33:]
 
 
 PNG, JPEG, WEBP = (image_file(kind) for kind in ("PNG", "JPEG", "WEBP"))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from common.errors import Invalid
 from common.images import MAX_FILE, SmallImage, small_logo, square_picture
-from tests.images import JPEG, PNG, SVG, WEBP, image_file
+from tests.images import JPEG, PNG, SVG, WEBP, image_file, png_that_claims
 
 NOISE = random.Random(7).randbytes(800 * 600 * 3)
 # A place in Berlin.
@@ -88,8 +88,8 @@ def test_a_photo_is_turned_and_says_neither_where_nor_when(shrink: Shrink) -> No
         (JPEG[: len(JPEG) // 2], "Must be a PNG, JPEG or WebP image."),
         (PNG[:40], "Must be a PNG, JPEG or WebP image."),
         (PNG + b"\0" * MAX_FILE, "Must be at most 10 MB."),
-        (image_file(size=(5001, 5000), mode="1"), "Must have at most 25 megapixels."),
-        (image_file(size=(65535, 65535), mode="1")[:99], "Must have at most 25 megapixels."),
+        (png_that_claims(5001, 5000), "Must have at most 25 megapixels."),
+        (png_that_claims(65535, 65535), "Must have at most 25 megapixels."),
     ],
 )
 def test_others_are_refused(shrink: Shrink, content: bytes, fault: str) -> None:
