@@ -28,14 +28,20 @@ NAMES = (
 )
 
 
+def looks(wide: int = 1280, narrow: int = 390, *, only: str = "") -> list[Any]:
+    """(width, colour scheme) of a page's pictures: each of both once; with --deep, all four.
+
+    only: "wide" or "narrow", for tests of many pages: the other look is left to --deep. Half of
+    these tests take one, half the other.
+    """
+    ordinary = {"wide": (wide, "light"), "narrow": (narrow, "dark")}
+    every = [*ordinary.values(), (wide, "dark"), (narrow, "light")]
+    kept = [ordinary[only]] if only else [*ordinary.values()]
+    deep = [pytest.param(*look, marks=pytest.mark.deep) for look in every if look not in kept]
+    return [*kept, *deep]
+
+
 # What a press of a key sends: its code, its number, and the text that it types.
-def looks(wide: int = 1280, narrow: int = 390) -> list[Any]:
-    """(width, colour scheme) of a page's pictures: each of both once; with --deep, all four."""
-    crossed = [(wide, "dark"), (narrow, "light")]
-    deep = [pytest.param(*look, marks=pytest.mark.deep) for look in crossed]
-    return [(wide, "light"), (narrow, "dark"), *deep]
-
-
 KEYS = {
     "Tab": ("Tab", 9, ""),
     "Enter": ("Enter", 13, "\r"),

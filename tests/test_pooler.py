@@ -158,6 +158,7 @@ def test_the_service_works_through_the_pooler(house: House) -> None:
     assert "UNEXPECTED" not in service.log("web")
 
 
+@pytest.mark.chaos
 @pytest.mark.redis
 def test_workers_and_the_pooler_are_killed_under_load(house: House) -> None:
     """Each acknowledged booking is kept, each mail leaves, nothing is restarted by hand."""

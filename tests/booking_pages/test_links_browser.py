@@ -10,7 +10,7 @@ from tests.browser import Browser, Page, looks
 from tests.live import PASSWORD_LINK, UNSUBSCRIBE_LINK, LiveApp
 from tests.services import Service
 
-LOOKS = looks()
+LOOKS = looks(only="narrow")
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 
 

@@ -18,6 +18,7 @@ WRITES = """SELECT state, count(*) FROM notifications_delivery WHERE type = 'cal
 GROUP BY state"""
 
 
+@pytest.mark.chaos
 @pytest.mark.redis
 @pytest.mark.postgresql
 def test_killed_workers_lose_nothing(house: House) -> None:

@@ -198,7 +198,10 @@ def test_a_burst_is_a_few_messages_that_expire(house: House) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "is_mute",
-    [pytest.param(False, id="away"), pytest.param(True, id="mute", marks=pytest.mark.deep)],
+    [
+        pytest.param(False, id="away", marks=pytest.mark.deep),
+        pytest.param(True, id="mute", marks=pytest.mark.deep),
+    ],
 )
 def test_without_redis_the_answer_is_the_same_and_as_fast(house: House, is_mute: bool) -> None:
     """The look follows by the worker's own sweep."""

@@ -13,7 +13,7 @@ from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
 
-LOOKS = looks(wide=700)
+LOOKS = looks(wide=700, only="narrow")
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 # The lowest contrast between a text and what lies behind it, by WCAG 2.
 LOWEST_CONTRAST = """

@@ -15,7 +15,7 @@ from tests.browser import looks
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
 
-LOOKS = looks()
+LOOKS = looks(only="wide")
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
 
 

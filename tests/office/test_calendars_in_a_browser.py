@@ -30,7 +30,7 @@ __all__ = ["_threads_end_in_peace", "feeds", "shelf"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = looks()
+LOOKS = looks(only="narrow")
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("calendars", "calendar-stopped", "calendar-unread")

@@ -15,6 +15,7 @@ from availability.core.constraints import parse_constraints, render_constraint
 from availability.models import Constraint, Resource
 from office.base.rule_rows import COLUMNS, read_rows, row_of_rule, rule_text
 from tests.accessibility import find_faults, load_axe
+from tests.browser import looks
 from tests.office.conftest import WORKDAYS, Visit, keep, keep_whole, logged_in, member_of
 from tests.office.staff import form_of
 from tests.queries import Queries
@@ -916,8 +917,7 @@ def test_rules_are_added_and_removed_with_the_keyboard(
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_the_year_shows_what_is_not_saved_yet(
     visit: Open, office: Tenant, clerk: Account, width: int, scheme: str
 ) -> None:

@@ -111,7 +111,7 @@ def test_an_app_with_member_and_key_takes_eight_steps_by_keyboard(
     assert Credential.objects.get(app=app).prefix == key[:-43]
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_pages_have_no_serious_fault(
     visit: Callable[..., Visit],
     browser: Browser,

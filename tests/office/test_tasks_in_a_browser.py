@@ -309,7 +309,7 @@ def test_pages_show_no_json_ids_or_raw_names(visit: Callable[..., Visit], office
     assert found == {key: [] for key in found}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_pages_are_drawn_for_everyone(
     visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:

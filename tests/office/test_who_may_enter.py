@@ -12,7 +12,7 @@ from tests.office.conftest import Visit
 from tests.world import Tenant
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_nothing_serious(
     visit: Callable[..., Visit],
     office: Tenant,
