@@ -9,8 +9,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from availability.models import Calendar
 from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
@@ -54,18 +57,28 @@ BUTTONS = {
 COMPLETE = "complete"  # shown once the booking has begun
 MOVE_FIELDS = ("start", "end", "resource_id")
 # The values sent; an empty one clears the outcome.
-OUTCOME_BUTTONS = (("attended", "Attended"), ("no_show", "No show"), ("", "Clear"))
+OUTCOME_BUTTONS = (
+    # Translators: button: the customer came to the booking.
+    ("attended", _("Attended")),
+    # Translators: button: the customer did not come to the booking.
+    ("no_show", _("No show")),
+    # Translators: button: forget whether the customer came.
+    ("", _("Clear")),
+)
 
 
 # Actions that need confirmation: title and button.
 QUESTIONS = {
-    "decline": ("Decline this booking?", "Decline the booking"),
-    "cancel": ("Cancel this booking?", "Cancel the booking"),
+    "decline": (_("Decline this booking?"), _("Decline the booking")),
+    "cancel": (_("Cancel this booking?"), _("Cancel the booking")),
     "cancel_by_customer": (
-        "Cancel this booking on the customer's behalf?",
-        "Cancel the booking",
+        _("Cancel this booking on the customer's behalf?"),
+        _("Cancel the booking"),
     ),
-    "cancel_by_owner": ("Cancel this seat on the owner's behalf?", "Cancel the seat"),
+    "cancel_by_owner": (
+        _("Cancel this seat on the owner's behalf?"),
+        _("Cancel the seat"),
+    ),
 }
 
 
@@ -172,7 +185,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 now=timezone.now(),
                 message=message,
             )
-            messages.success(request, f"The booking is {state_words(done.state)}.")
+            # Translators: state: such as "confirmed" or "cancelled by customer".
+            words = _("The booking is %(state)s.") % {"state": state_words(done.state)}
+            messages.success(request, words)
         except ActionNotAllowed as refusal:
             messages.error(request, action_refusal_words(refusal, name))
         except Refusal as refusal:
@@ -190,7 +205,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             title=title,
             sentence=booking_words(booking),
             button=button,
-            lines=[*lines, f"Your message: {message}"] if message else lines,
+            lines=[*lines, _("Your message: %(message)s") % {"message": message}]
+            if message
+            else lines,
             repeated=("action", "message"),
         )
 
@@ -209,8 +226,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 actor=actor_of(request),
                 now=timezone.now(),
             )
-            words = f"noted: {state_words(outcome)}" if outcome else "cleared"
-            messages.success(request, f"Outcome {words}.")
+            # Translators: outcome: whether the customer came, such as "attended" or "no show".
+            noted = _("Outcome noted: %(outcome)s.") % {"outcome": state_words(outcome)}
+            messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
             messages.error(request, refusal.message)
         return self.redirect_to_row(booking)
@@ -229,7 +247,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         try:
             start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
-                messages.error(request, "The end must be after the start.")
+                messages.error(request, _("The end must be after the start."))
                 return self.show_booking(request, object_id)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
@@ -242,17 +260,24 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 now=timezone.now(),
                 message=_message(request),
             )
-            other = f", with {calendar.resource.name}" if calendar else ""
-            messages.success(request, f"Rescheduled to {span_words(start, end, place)}{other}.")
+            messages.success(request, _rescheduled_words(span_words(start, end, place), calendar))
             return self.redirect_to_row(booking)
         except ValueError as error:
-            messages.error(request, f"Invalid time: {error}")
+            messages.error(request, _("Invalid time: %(problem)s") % {"problem": error})
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
         return self.show_booking(request, object_id)
 
     def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return read_free_times(request, self.find_to_change(request, object_id))
+
+
+def _rescheduled_words(times: str, calendar: Calendar | None) -> str:
+    if calendar is None:
+        return _("Rescheduled to %(times)s.") % {"times": times}
+    # Translators: resource: the person or room with which the booking now takes place.
+    words = _("Rescheduled to %(times)s, with %(resource)s.")
+    return words % {"times": times, "resource": calendar.resource.name}
 
 
 @json_view("GET")
@@ -330,7 +355,9 @@ def show_refusal(
             for start, end in spans
         ),
     )
-    messages.error(request, format_html("{} Free times: {}", sentence, buttons))
+    # Translators: problem: a sentence that says why the booking was not rescheduled.
+    words = _("{problem} Free times: {times}")
+    messages.error(request, format_html(words, problem=sentence, times=buttons))
 
 
 def action_refusal_words(refusal: Refusal, action: str) -> str:
@@ -338,14 +365,16 @@ def action_refusal_words(refusal: Refusal, action: str) -> str:
     if not isinstance(refusal, ActionNotAllowed):
         return refusal.message
     words = ACTION_WORDS.get(action, state_words(action).capitalize())
-    return f"{words}: not possible, the booking is {state_words(refusal.fields['state'])}."
+    # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
+    sentence = _("%(action)s: not possible, the booking is %(state)s.")
+    return sentence % {"action": words, "state": state_words(refusal.fields["state"])}
 
 
 def custom_values(meta: Any) -> list[tuple[str, str]]:
     """Return the texts, numbers and answers of custom data, with their keys in words."""
     pairs = meta.items() if isinstance(meta, dict) else ()
     shown = [(key, value) for key, value in pairs if isinstance(value, str | int | float | bool)]
-    words = {True: "yes", False: "no"}
+    words = {True: gettext("yes"), False: gettext("no")}
     return [
         (
             key.replace("_", " ").capitalize(),
