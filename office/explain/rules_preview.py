@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from availability.core.constraints import (
     DAY_NAMES,
@@ -25,7 +27,7 @@ from availability.core.intervals import Span
 from availability.models import Calendar, Event, Project, Resource, Schedule
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, SearchResource, explain_query
-from bookings.formatting import first_known_zone
+from bookings.formatting import first_known_zone, short_day_words
 from bookings.models import Booking
 from common.errors import Refusal
 from common.instants import format_instant, to_datetime
@@ -237,7 +239,7 @@ def _draw(
     return [
         {
             "date": day.isoformat(),
-            "label": f"{day:%a} {day.day} {day:%b}",
+            "label": short_day_words(day),
             "minutes": sum(piece.end - piece.start for piece in pieces) // 60,
             "pieces": _piece_records(pieces, edited.zone),
         }
@@ -273,7 +275,7 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
             "available": piece.available,
             "reasons": [reason.text for reason in piece.reasons],
             "kind": kind_of(piece.reasons),
-            "word": WORDS[kind_of(piece.reasons)],
+            "word": str(WORDS[kind_of(piece.reasons)]),
             "begins": (piece.start - begin) // 60,
             "lasts": (piece.end - piece.start) // 60,
         }
@@ -310,7 +312,12 @@ def _outside_record(booking: Booking) -> dict[str, str]:
     event, zone = booking.event, booking.resource.timezone
     names = [customer.name for customer in booking.customers.all() if customer.name]
     return {
-        "text": f"{span_text(event.start, event.end, zone)} {(names or [event.what])[0]}",
+        # Translators: a booking with its time: "Tue 24 Nov 2026, 10:00 to 10:30 Ann".
+        "text": _("%(times)s %(customer)s")
+        % {
+            "times": span_text(event.start, event.end, zone),
+            "customer": (names or [event.what])[0],
+        },
         "url": reverse("admin:bookings_booking_change", args=[booking.id]),
     }
 
@@ -340,7 +347,8 @@ def find_bookings_outside(
         of_one = outside.get(resource.pk, [])
         found[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
         if more := len(of_one) - len(found[resource]):
-            found[resource].append(f"{more} more {'booking' if more == 1 else 'bookings'}")
+            words = ngettext("%(count)s more booking", "%(count)s more bookings", more)
+            found[resource].append(words % {"count": more})
     return found, len(spans) < MAX_LOOKED_AT
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from availability.models import Project, Resource
@@ -42,7 +43,7 @@ def show_default_resource(request: HttpRequest) -> HttpResponse:
     resource = next((known[resource] for resource in last if resource in known), None)
     resource = resource or reach.order_by("name", "id").first()
     if resource is None:
-        return show_page(request, "office/why_nothing.html", title="Availability check")
+        return show_page(request, "office/why_nothing.html", title=_("Availability check"))
     return _show(request, resource.id)
 
 
@@ -80,7 +81,7 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
     return show_page(
         request,
         "office/why.html",
-        title="Availability check",
+        title=_("Availability check"),
         resource=resource,
         resources=_resource_choices(request, resource),
         project=project,
