@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext, ngettext_lazy, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext, ngettext_lazy, pgettext_lazy
 from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
@@ -285,8 +285,8 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
             request,
             None,
             title=_counted(title, count),
-            sentence=_("Each booking is processed separately. These e-mails will be sent:"),
-            button=button,
+            sentence=gettext("Each booking is processed separately. These e-mails will be sent:"),
+            button=str(button),
             back=request.get_full_path(),
             lines=lines,
             repeated=ACTION_FIELDS,

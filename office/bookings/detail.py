@@ -30,6 +30,7 @@ from office.base.labels import (
     sends_emails,
     state_words,
 )
+from office.base.lazy_text import LazyText
 from office.base.local_time import parse_moment
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
@@ -202,9 +203,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         return self.ask_confirmation(
             request,
             booking,
-            title=title,
+            title=str(title),
             sentence=booking_words(booking),
-            button=button,
+            button=str(button),
             lines=[*lines, _("Your message: %(message)s") % {"message": message}]
             if message
             else lines,
@@ -324,7 +325,7 @@ def _occurrences(booking: Booking) -> list[Booking]:
     return list(booking.series.bookings.select_related("event").order_by("event__start"))
 
 
-def _outcome_buttons(booking: Booking) -> list[tuple[str, str]]:
+def _outcome_buttons(booking: Booking) -> list[tuple[str, LazyText]]:
     """Return the outcome buttons of a started booking, without the current outcome."""
     takes_place = GRAPHS[booking.graph].takes_place(booking.state)
     if booking.event.start > timezone.now() or not (takes_place or booking.outcome):
@@ -356,7 +357,7 @@ def show_refusal(
         ),
     )
     # Translators: problem: a sentence that says why the booking was not rescheduled.
-    words = _("{problem} Free times: {times}")
+    words = gettext("{problem} Free times: {times}")
     messages.error(request, format_html(words, problem=sentence, times=buttons))
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from bookings.models import Booking
@@ -43,10 +44,14 @@ def _in_words(row: WrittenEvent) -> MirrorStatus:
     calendar = format_html('<a href="{}">{}</a>', url, row.calendar.name)
     if row.written_at and row.state == WrittenEvent.WRITTEN:
         when = moment_words(row.written_at)
-        sentence = format_html(_("Written to {calendar}, {when}"), calendar=calendar, when=when)
+        sentence = format_html(
+            gettext("Written to {calendar}, {when}"), calendar=calendar, when=when
+        )
     else:
-        sentence = format_html(WORDS[row.state], calendar=calendar)
+        sentence = format_html(str(WORDS[row.state]), calendar=calendar)
     if row.reason:
         # Translators: the state of a calendar entry, with its reason: "Written to Work: …".
-        sentence = format_html(_("{sentence}: {reason}"), sentence=sentence, reason=row.reason)
+        sentence = format_html(
+            gettext("{sentence}: {reason}"), sentence=sentence, reason=row.reason
+        )
     return MirrorStatus(sentence, bool(row.reason))

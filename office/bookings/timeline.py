@@ -24,10 +24,11 @@ from office.base.labels import (
     mail_words,
     state_words,
 )
+from office.base.lazy_text import LazyText
 from office.notifications.deliveries import refusal_to_send
 
 # action -> what was done.
-DONE_WORDS: Mapping[str, str] = {
+DONE_WORDS: Mapping[str, LazyText] = {
     # Translators: this and the next ones: what was done with a booking, in "Confirmed via API".
     "confirm": pgettext_lazy("booking", "Confirmed"),
     "decline": pgettext_lazy("booking", "Declined"),
@@ -47,7 +48,7 @@ VIA_API = _("%(change)s via API")
 VIA_API_BY = _("%(change)s via API by %(actor)s")
 # Translators: key: the description of an API key.
 VIA_API_KEY = _("%(change)s via API (key “%(key)s”)")
-CHANGE_SENTENCES: Mapping[str, str] = {
+CHANGE_SENTENCES: Mapping[str, LazyText] = {
     "timer": _("%(change)s automatically"),
     # Translators: actor: the e-mail address of who changed the booking.
     "admin": _("%(change)s by %(actor)s in the back office"),
@@ -56,12 +57,12 @@ CHANGE_SENTENCES: Mapping[str, str] = {
     "widget": _("%(change)s by the customer on a booking page"),
 }
 # actor -> sentence of a change by the link in an e-mail.
-LINK_SENTENCES: Mapping[str, str] = {
+LINK_SENTENCES: Mapping[str, LazyText] = {
     "customer": _("%(change)s by the customer with the link in an e-mail"),
     "owner": _("%(change)s by the owner with the link in an e-mail"),
 }
 # recipient -> sentence of an e-mail.
-EMAIL_SENTENCES: Mapping[str, str] = {
+EMAIL_SENTENCES: Mapping[str, LazyText] = {
     # Translators: mail: such as "Confirmation e-mail"; state: such as "queued" or "delivered".
     "customer": _("%(mail)s to the customer, %(state)s"),
     "owner": _("%(mail)s to the owner, %(state)s"),
