@@ -465,7 +465,9 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "SCRIPTS": ["office.navigation.theme_script"],
+    "SCRIPTS": ["office.navigation.words_script", "office.navigation.theme_script"],
+    "SHOW_LANGUAGES": "office.base.languages.has_languages",
+    "LANGUAGES": {"navigation": "office.base.languages.language_choices"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
     "ACCOUNT": {"navigation": "office.navigation.account_links"},
     "SIDEBAR": {
@@ -652,6 +654,13 @@ CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
+# What a person chose for the back office.
+LANGUAGE_COOKIE_NAME = "office_language"
+LANGUAGE_COOKIE_PATH = "/admin/"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SECURE = HTTPS
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True
