@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from django import forms
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
@@ -202,8 +203,13 @@ class ApiForm(CheckedForm, forms.ModelForm):
 
     def add_path_faults(self, field: str | None, steps: list[str], faults: list[str]) -> None:
         """Add the errors of one path. `steps`: the path within the field's value."""
-        place = f"Entry {int(steps[0]) + 1}: " if steps and steps[0].isdigit() else ""
-        self.add_error(field, [f"{place}{fault}" for fault in faults])
+        if steps and steps[0].isdigit():
+            entry = int(steps[0]) + 1
+            faults = [
+                _("Entry %(number)s: %(fault)s") % {"number": entry, "fault": fault}
+                for fault in faults
+            ]
+        self.add_error(field, faults)
 
 
 def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from apps_config.models import EventNotification
@@ -19,13 +20,18 @@ FIELDS_OF = {
 
 
 CHOICE_WORDS: Mapping[str, Mapping[str, str]] = {
-    "type": {EventNotification.EMAIL: "E-mail", EventNotification.WEBHOOK: "Webhook call"},
+    "type": {EventNotification.EMAIL: _("E-mail"), EventNotification.WEBHOOK: _("Webhook call")},
     "when_type": {
-        EventNotification.BEFORE: "before the start",
-        EventNotification.AFTER: "after the start",
+        EventNotification.BEFORE: _("before the start"),
+        EventNotification.AFTER: _("after the start"),
     },
-    "when_unit": {"hours": "hours", "days": "days", "mins": "minutes", "secs": "seconds"},
-    "recipient": {"": "---------", "customer": "customer", "owner": "owner"},
+    "when_unit": {
+        "hours": _("hours"),
+        "days": _("days"),
+        "mins": _("minutes"),
+        "secs": _("seconds"),
+    },
+    "recipient": {"": "---------", "customer": _("customer"), "owner": _("owner")},
     "method": {"": "---------", **{name: name.upper() for name in EventNotification.METHODS}},
 }
 NEW_REMINDER = {
@@ -47,19 +53,19 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
             *("recipient", "subject", "url", "method", "expected_response_code"),
         )
         labels = {
-            "position": "Order",
-            "when_time": "Time",
-            "when_unit": "Unit",
-            "when_type": "When",
-            "type": "Send",
-            "recipient": "To",
-            "url": "Webhook URL",
-            "expected_response_code": "Expected status code",
+            "position": _("Order"),
+            "when_time": _("Time"),
+            "when_unit": _("Unit"),
+            "when_type": _("When"),
+            "type": _("Send"),
+            "recipient": _("To"),
+            "url": _("Webhook URL"),
+            "expected_response_code": _("Expected status code"),
         }
         help_texts = {
-            "subject": "Default: “Reminder:” with title and time.",
-            "expected_response_code": "Default: any 2xx.",
-            "url": "A public http or https address.",
+            "subject": _("Default: “Reminder:” with title and time."),
+            "expected_response_code": _("Default: any 2xx."),
+            "url": _("A public http or https address."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -121,8 +127,8 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
     max_num = MAX_NOTIFICATIONS
     classes = ("office-reminders",)
     ordering_field = "position"
-    verbose_name = "reminder"
-    verbose_name_plural = "Reminders"
+    verbose_name = _("reminder")
+    verbose_name_plural = _("Reminders")
     readonly_fields = ("summary",)
     fieldsets = (
         (
@@ -137,7 +143,7 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
         ),
     )
 
-    @display(description="Reminder")
+    @display(description=_("Reminder"))
     def summary(self, row: EventNotification) -> str:
         return str(row)
 

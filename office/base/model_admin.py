@@ -21,6 +21,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import capfirst, slugify
+from django.utils.translation import gettext, override
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
@@ -29,6 +31,7 @@ from apps_config.models import Membership
 from bookings.models import Booking
 from common.errors import Refusal
 from common.read_replica import read_on_replica
+from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
 from office.base.labels import booking_words, json_words
@@ -258,7 +261,10 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         if row is None:
             raise Http404
         title = self.row_title(row)
-        own = {"title": f"History: {title}", "object": TitledRow(row, title)}
+        own = {
+            "title": gettext("History: %(row)s") % {"row": title},
+            "object": TitledRow(row, title),
+        }
         return super().history_view(request, object_id, own | (extra_context or {}))
 
     def _heading_values(self, row: Row) -> dict[str, Any]:
@@ -327,8 +333,9 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
 
 
 def part_id(title: str) -> str:
-    """Return the id of the part with this heading in the page."""
-    return f"part-{slugify(title)}"
+    """Return the id of the part with this heading in the page: the same in every language."""
+    with override(SOURCE_LANGUAGE):
+        return f"part-{slugify(title)}"
 
 
 class FormPartsAdmin(OfficeAdmin[Row]):
@@ -404,7 +411,7 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
 
 
 def value_in_words(words: Mapping[str, str], value: str) -> str:
-    return words.get(value, value.replace("_", " "))
+    return str(words.get(value, value.replace("_", " ")))
 
 
 def text_or_nothing(row: models.Model | None) -> str:
@@ -417,7 +424,7 @@ def booking_link(booking: Booking | None) -> str:
         return ""
     words = booking_words(booking)
     if booking.deleted_at:
-        return f"{words} (deleted)"
+        return gettext("%(booking)s (deleted)") % {"booking": words}
     url = reverse("admin:bookings_booking_change", args=[booking.pk])
     return format_html('<a href="{}" class="office-link">{}</a>', url, words)
 
@@ -431,7 +438,7 @@ class BookingPartAdmin(ReadOnlyAdmin[Row]):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         return super().get_queryset(request).prefetch_related("booking__customers")
 
-    @display(description="booking")
+    @display(description=_("booking"))
     def shown_booking(self, row: Any) -> str:
         return booking_link(row.booking)
 
@@ -478,10 +485,10 @@ class ChoiceFilter(DropdownFilter):
 class DeletedFilter(ChoiceFilter):
     """Leaves out deleted rows, unless they are asked for."""
 
-    title = "deleted"
+    title = _("deleted")
     parameter_name = "deleted"
-    all_option = ("", "Not deleted")
-    options = (("only", "Deleted"), ("all", "All"))
+    all_option = ("", _("Not deleted"))
+    options = (("only", _("Deleted")), ("all", _("All")))
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
         if self.value() == "all":

@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
 
 Row = TypeVar("Row", bound=Model)
 
@@ -124,7 +125,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         heading: str,
         secret: str,
         back: str,
-        label: str = "Secret",
+        label: str = "",
         is_public: bool = False,
     ) -> TemplateResponse:
         """Render a page with a secret, shown once. `is_public`: it can be shown again later."""
@@ -135,7 +136,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
             heading=heading,
             secret=secret,
             back=back,
-            label=label,
+            label=label or _("Secret"),
             is_public=is_public,
         )
 

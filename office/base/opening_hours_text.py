@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from availability.core.constraints import (
     DAY_NAMES,
     OPENING_KINDS,
@@ -23,7 +26,7 @@ MAX_SPANS = 10  # of a day
 _TIME = r"(\d{1,2})(?:[:.](\d\d))?"
 _SPAN = re.compile(rf"{_TIME}\s*(?:-|–|—|to)\s*{_TIME}", re.IGNORECASE)
 CLOSED = "closed"
-NOT_HOURS = "Enter hours such as 9:00-12:00, 13:00-17:00, or closed."
+NOT_HOURS = _("Enter hours such as 9:00-12:00, 13:00-17:00, or closed.")
 
 # (start, end) in minutes of a day
 DaySpan = tuple[int, int]
@@ -121,8 +124,10 @@ def merge_hours_and_dates(
 
 
 def read_spans(text: str) -> list[DaySpan]:
-    """Parse the hours of one day, joined if they touch; `closed`: none. Raises ValueError."""
-    if text.strip().casefold() == CLOSED:
+    """Parse the hours of one day, joined if they touch; `closed`, in English or the page's
+    language: none. Raises ValueError.
+    """
+    if text.strip().casefold() in (CLOSED, gettext("closed").casefold()):
         return []
     parts = [part.strip() for part in re.split(r"[,;]|\band\b", text) if part.strip()]
     if len(parts) > MAX_SPANS:
