@@ -22,6 +22,7 @@ from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
 from notifications.mail.owner_and_test_mode_recipients import Recipients
+from office.base.event_notification_words import event_notification_words
 from office.base.labels import (
     ACTION_WORDS,
     GRAPH_WORDS,
@@ -126,7 +127,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             seats=[(seat, state_words(seat.state)) for seat in seats]
             if booking.max_seats is not None
             else [],
-            reminders=list(booking.event_notifications.all()),
+            reminders=[event_notification_words(row) for row in booking.event_notifications.all()],
             occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
             may_act=may_act,

@@ -18,6 +18,7 @@ from bookings.models import (
 from common.zone_names import current_zone_name
 from office.base.dates import moment_words
 from office.base.event_notification_forms import CHOICE_WORDS
+from office.base.event_notification_words import event_notification_words
 from office.base.labels import ACTION_WORDS, STATE_WORDS, state_words
 from office.base.model_admin import BookingPartAdmin, ChoiceFilter, ReadOnlyAdmin
 
@@ -31,7 +32,10 @@ class BookingNotificationAdmin(BookingPartAdmin[BookingNotification]):
 
     @display(description=_("reminder"))
     def reminder(self, row: BookingNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
+
+    def row_title(self, row: BookingNotification) -> str:
+        return event_notification_words(row)
 
 
 @admin.register(Customer)
