@@ -117,8 +117,9 @@ class ApiForm(CheckedForm, forms.ModelForm):
         if self.only_app:
             self.instance.app = self.only_app
         for name, path in self._sent_paths().items():
-            stored = read_path(self.instance, path)
-            if name in self.paths and stored is not None:
+            # A new row without an app has no id, hence no related rows to read.
+            stored = read_path(self.instance, path) if name in self.paths else None
+            if stored is not None:
                 self.initial[name] = shown_value(self.fields[name], stored)
         for name in self.fields:
             self.fields[name].show_hidden_initial = name != "app"
