@@ -164,6 +164,14 @@ def account_links(request: HttpRequest) -> list[dict[str, str]]:
     ]
 
 
+def site_title(request: HttpRequest) -> str:
+    return gettext("Scheduling")
+
+
+def site_header(request: HttpRequest) -> str:
+    return gettext("Scheduling and booking")
+
+
 def stylesheet(request: HttpRequest) -> str:
     return static("office/office.css")
 

@@ -453,8 +453,8 @@ AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "common.rate_limit.client_address"
 AXES_LOCKOUT_CALLABLE = "office.access.log_in.refuse_locked_out"
 UNFOLD = {
-    "SITE_TITLE": "Scheduling",
-    "SITE_HEADER": "Scheduling and booking",
+    "SITE_TITLE": "office.navigation.site_title",
+    "SITE_HEADER": "office.navigation.site_header",
     "SITE_SYMBOL": "calendar_month",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "office.navigation.favicon"},
