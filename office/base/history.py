@@ -31,6 +31,7 @@ KEY_WORDS = {
     "server": gettext_lazy("server key %(key)s"),
     "widget": gettext_lazy("widget key %(key)s"),
     "resource": gettext_lazy("resource key %(key)s"),
+    "access": gettext_lazy("access key %(key)s"),
 }
 NOTHING = "–"
 # Names of the API that stand in columns.
