@@ -29,6 +29,13 @@ KIND_WORDS = {
     Credential.WIDGET: _("widget: for public web pages"),
     Credential.RESOURCE: _("resource: access to one resource"),
 }
+# Translators: the name of a key; %(prefix)s: the beginning of its text.
+KEY_NAMES = {
+    Credential.SERVER: _("server key %(prefix)s…"),
+    Credential.WIDGET: _("widget key %(prefix)s…"),
+    Credential.RESOURCE: _("resource key %(prefix)s…"),
+    Credential.ACCESS: _("access key %(prefix)s…"),
+}
 KEY_OF = {
     Credential.SERVER: _("Server key of %(owner)s"),
     Credential.WIDGET: _("Widget key of %(owner)s"),
@@ -184,6 +191,9 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
             sites = gettext("web sites: %(sites)s") % {"sites": ", ".join(key.origins)}
         return f"{projects}; {sites}"
 
+    def row_title(self, row: Credential) -> str:
+        return str(KEY_NAMES[row.kind]) % {"prefix": row.prefix}
+
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
         shown: tuple[str, ...] = ("kind", "text", "shown_state", "app", "account", "resource")
         shown += ("description", *(("scope",) if obj and obj.kind == Credential.WIDGET else ()))
@@ -253,13 +263,14 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         if request.method == "POST":
             revoke_key(key)
             self.log_change(request, key, "Revoked.")
-            messages.success(request, gettext("%(key)s is revoked.") % {"key": key})
+            messages.success(request, gettext("%(key)s is revoked.") % {"key": self.row_title(key)})
             return HttpResponseRedirect(self.list_url())
         return self.ask_confirmation(
             request,
             key,
             title=gettext("Revoke this key?"),
-            sentence=gettext("%(key)s stops working at once. This can't be undone.") % {"key": key},
+            sentence=gettext("%(key)s stops working at once. This can't be undone.")
+            % {"key": self.row_title(key)},
             button=gettext("Revoke"),
         )
 

@@ -38,6 +38,11 @@ ROLE_NAMES = {
     Membership.EDITOR: _("editor"),
     Membership.OWNER: _("owner"),
 }
+ROLE_TITLES = {
+    Membership.VIEWER: _("%(account)s is viewer of %(app)s"),
+    Membership.EDITOR: _("%(account)s is editor of %(app)s"),
+    Membership.OWNER: _("%(account)s is owner of %(app)s"),
+}
 NOW_IN_ROLE = {
     Membership.VIEWER: _("%(account)s is now viewer."),
     Membership.EDITOR: _("%(account)s is now editor."),
@@ -85,6 +90,9 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
     @display(description=_("role"), label=ROLE_COLOURS)
     def shown_role(self, member: Membership) -> tuple[str, str]:
         return member.role, role_name(member.role)
+
+    def row_title(self, row: Membership) -> str:
+        return str(ROLE_TITLES[row.role]) % {"account": row.account, "app": row.app}
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

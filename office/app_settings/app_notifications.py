@@ -25,3 +25,6 @@ class AppNotificationAdmin(OfficeAdmin[AppNotification]):
     @display(description=_("reminder"))
     def reminder(self, row: AppNotification) -> str:
         return event_notification_words(row)
+
+    def row_title(self, row: AppNotification) -> str:
+        return event_notification_words(row)

@@ -26,6 +26,7 @@ from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
 from office.base.dates import moment_words
+from office.base.event_notification_forms import CHOICE_WORDS
 from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
@@ -48,6 +49,24 @@ from office.base.model_admin_pages import (
 from office.base.scope import is_allowed, scope_of
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
+# Names in the content of e-mails and calendar entries.
+FACT_WORDS = {
+    "start": _("Start"),
+    "end": _("End"),
+    "what": _("What"),
+    "where": _("Where"),
+    "from_state": _("From state"),
+    "message": _("Message"),
+    "old_start": _("Old start"),
+    "old_end": _("Old end"),
+    # Translators: how often a booking is repeated.
+    "times": _("Times"),
+    # Translators: the last day of a repeated booking.
+    "until": _("Until"),
+    "occurrences": _("Occurrences"),
+    "reason": _("Reason"),
+    "subject": _("Subject"),
+}
 NAMED = 10  # rows named on the confirmation page
 CONTENT_WORDS = {
     Delivery.EMAIL: _("One e-mail is sent now."),
@@ -193,7 +212,8 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     # Translators: column: the address to which a message is sent.
     @display(description=_("to"))
     def receiver(self, delivery: Delivery) -> str:
-        return delivery.recipient or delivery.endpoint
+        words = CHOICE_WORDS["recipient"]
+        return str(words.get(delivery.recipient, delivery.recipient)) or delivery.endpoint
 
     @display(description=_("attempts"))
     def attempts_made(self, delivery: Delivery) -> int:
@@ -397,7 +417,7 @@ def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
     content: Mapping[str, Any] = delivery.content
     return [
-        (name.replace("_", " ").capitalize(), words)
+        (str(FACT_WORDS.get(name) or name.replace("_", " ").capitalize()), words)
         for name, value in content.items()
         if (words := json_words(value))
     ]

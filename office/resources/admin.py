@@ -856,6 +856,11 @@ class ProjectResourceAdmin(OfficeAdmin[ProjectResource]):
     search_fields = ("project__name", "resource__name")
     autocomplete_fields = ("project", "resource")
 
+    def row_title(self, row: ProjectResource) -> str:
+        # Translators: a resource in a project.
+        words = gettext("%(resource)s in %(project)s")
+        return words % {"resource": row.resource, "project": row.project}
+
 
 @admin.register(ProjectNotification)
 class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
@@ -871,4 +876,7 @@ class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
 
     @display(description=_("reminder"))
     def reminder(self, row: ProjectNotification) -> str:
+        return event_notification_words(row)
+
+    def row_title(self, row: ProjectNotification) -> str:
         return event_notification_words(row)
