@@ -12,6 +12,9 @@ SCRIPT_WORDS: ScriptWords = {
         "day": pgettext_lazy("calendar view", "Day"),
         "week": pgettext_lazy("calendar view", "Week"),
         "month": pgettext_lazy("calendar view", "Month"),
+        # Translators: beside entries that take a whole day.
+        "all_day": _("all-day"),
+        "close": _("Close"),
         # Translators: entries of a day that its box has no place for: "3 more".
         "more": Plural("{count} more", "{count} more"),
         "zone_of_device": _("Times in this device's time zone ({zone})."),

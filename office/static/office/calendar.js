@@ -23,7 +23,9 @@ addEventListener("DOMContentLoaded", () => {
   const DAY = 24 * 3600 * 1000;
   const { lang } = document.documentElement;
   // Western digits in every language, as on the server.
-  const locale = lang.startsWith("en") ? "en-GB" : `${lang}-u-nu-latn`;
+  const isEnglish = lang.startsWith("en");
+  const locale = isEnglish ? "en-GB" : `${lang}-u-nu-latn`;
+  const CLOCK = { hour: "2-digit", minute: "2-digit", ...(isEnglish && { hour12: false }) };
   const SCREEN = {
     height: "min(75vh, 54rem)",
     slotHeight: 32, // two lines of a half hour
@@ -49,7 +51,8 @@ addEventListener("DOMContentLoaded", () => {
     timeZone: offsetNow(),
     ...SCREEN,
     headerToolbar: { start: "prev,next today", center: "title", end: Object.values(VIEWS).join() },
-    buttonText: { today: texts.today, resourceTimeGridDay: texts.day, resourceTimeGridWeek: texts.week, dayGridMonth: texts.month },
+    buttonText: { today: texts.today, resourceTimeGridDay: texts.day, resourceTimeGridWeek: texts.week, dayGridMonth: texts.month, close: texts.close },
+    allDayContent: texts.all_day,
     columnWidth: width(wanted),
     datesAboveResources: true,
     views: {
@@ -62,8 +65,8 @@ addEventListener("DOMContentLoaded", () => {
       },
     },
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
-    slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
-    eventTimeFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
+    slotLabelFormat: CLOCK,
+    eventTimeFormat: CLOCK,
     scrollTime: "07:00:00",
     slotDuration: "00:30:00",
     snapDuration: "00:15:00",
