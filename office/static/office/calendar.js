@@ -18,14 +18,14 @@ addEventListener("DOMContentLoaded", () => {
   const device = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const isNarrow = matchMedia("(max-width: 48rem)");
   const GONE = /^(cancelled|declined|unpaid)/;
-  const RANGE = /\s*[–〜～-]\s*/; // between the times of a span, in any language
   const VIEWS = { day: "resourceTimeGridDay", week: "resourceTimeGridWeek", month: "dayGridMonth" };
   const DAY = 24 * 3600 * 1000;
   const { lang } = document.documentElement;
   // Western digits in every language, as on the server.
   const isEnglish = lang.startsWith("en");
   const locale = isEnglish ? "en-GB" : `${lang}-u-nu-latn`;
-  const CLOCK = { hour: "2-digit", minute: "2-digit", ...(isEnglish && { hour12: false }) };
+  const CLOCK = isEnglish ? { hour: "2-digit", minute: "2-digit", hour12: false } : { timeStyle: "short" };
+  const clock = new Intl.DateTimeFormat(locale, CLOCK);
   const SCREEN = {
     height: "min(75vh, 54rem)",
     slotHeight: 32, // two lines of a half hour
@@ -283,7 +283,7 @@ addEventListener("DOMContentLoaded", () => {
     if (!event.extendedProps.state) return { domNodes: [make("span", "cal-time", timeText)] };
     const isMonth = view.type === VIEWS.month;
     const isShort = isMonth || event.end - event.start < 45 * 60000;
-    const time = make("span", "cal-time", isShort ? timeText.split(RANGE)[0] : timeText);
+    const time = make("span", "cal-time", isShort && timeText ? clock.format(event.start) : timeText);
     const whose = isMonth && page.resources.length > 1 ? ` · ${event.extendedProps.resource}` : "";
     return { domNodes: [time, document.createTextNode(" "), make("span", "cal-what", event.title + whose)] };
   }
