@@ -11,12 +11,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Membership
+from office.base.lazy_text import LazyText
 from office.base.scope import Scope, scope_of
 from office.notifications.mail_file_viewer import mails_are_files
 
 SET_UP = _("Set-up")
 # (heading, for platform staff only, ((text, icon, page name, query), ...))
-GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (
+GROUPS: tuple[tuple[LazyText, bool, tuple[Any, ...]], ...] = (
     (
         "",
         False,
@@ -73,7 +74,7 @@ GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (
     ),
 )
 # Everyday words for a page, which the search finds, too.
-PAGE_KEYWORDS: Mapping[str, str] = {
+PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "calendar": _("appointments week day month new booking"),
     "bookings_booking_changelist": _("appointments requests cancel reschedule"),
     "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),

@@ -11,6 +11,7 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 from apps_config.models import App
 from common.api.json_parser import parse_body
 from common.errors import Refusal
+from office.base.lazy_text import LazyText
 
 
 class JsonField(forms.JSONField):
@@ -30,7 +31,7 @@ def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
     return cast(forms.ChoiceField, form.fields[name])
 
 
-def switch_field(label: str, help_text: str) -> forms.BooleanField:
+def switch_field(label: LazyText, help_text: LazyText) -> forms.BooleanField:
     return forms.BooleanField(
         label=label,
         help_text=help_text,

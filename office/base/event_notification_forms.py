@@ -11,6 +11,8 @@ from unfold.decorators import display
 from apps_config.models import EventNotification
 from apps_config.serializers import MAX_NOTIFICATIONS, EventNotificationSerializer
 from office.base.api_forms import CheckedForm, choice_field, flatten_faults
+from office.base.event_notification_words import event_notification_words
+from office.base.lazy_text import LazyText
 from office.base.model_admin import StackedOfficeInline
 
 FIELDS_OF = {
@@ -19,7 +21,7 @@ FIELDS_OF = {
 }
 
 
-CHOICE_WORDS: Mapping[str, Mapping[str, str]] = {
+CHOICE_WORDS: Mapping[str, Mapping[str, LazyText]] = {
     "type": {EventNotification.EMAIL: _("E-mail"), EventNotification.WEBHOOK: _("Webhook call")},
     "when_type": {
         EventNotification.BEFORE: _("before the start"),
@@ -78,7 +80,7 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
             if name in self.fields:
                 choice_field(self, name).choices = self._choices(name, words)
 
-    def _choices(self, name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
+    def _choices(self, name: str, words: Mapping[str, LazyText]) -> list[tuple[str, LazyText]]:
         """Return the choices in words; seconds are offered only where they are stored."""
         stored = getattr(self.instance, name)
         hidden = {"secs"} - {stored}
@@ -145,7 +147,7 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
 
     @display(description=_("Reminder"))
     def summary(self, row: EventNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show reminders in words to accounts that may not change them."""

@@ -26,12 +26,13 @@ from common.instants import ZONES, find_zone
 from common.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
 from office.base.labels import yes_or_no
+from office.base.lazy_text import LazyText
 
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
 ELAPSED = ("minutes", "hours", "days")
 # The units of lengths of time.
-UNIT_WORDS: Mapping[str, str] = {
+UNIT_WORDS: Mapping[str, LazyText] = {
     "seconds": _("seconds"),
     "minutes": _("minutes"),
     "hours": _("hours"),
@@ -82,7 +83,7 @@ class DurationWidget(TemplateWidget):
 
     template_name = "office/widgets/duration.html"
 
-    def __init__(self, units: Sequence[str], more: Mapping[str, str]) -> None:
+    def __init__(self, units: Sequence[str], more: Mapping[str, LazyText]) -> None:
         super().__init__()
         self.units, self.more = units, more
 
@@ -125,7 +126,7 @@ class DurationField(ShownField, forms.CharField):
         self,
         *,
         units: Sequence[str] = ELAPSED,
-        more: Mapping[str, str] | None = None,
+        more: Mapping[str, LazyText] | None = None,
         **kwargs: Any,
     ) -> None:
         widget = DurationWidget(units, more or {})
@@ -272,7 +273,7 @@ class LinesField(ShownField, forms.CharField):
         return self.to_python(initial or "") != self.to_python(data or "")
 
 
-def json_field(label: str, help_text: str) -> JsonField:
+def json_field(label: LazyText, help_text: LazyText) -> JsonField:
     """Return a field for JSON that the script `json.js` checks while it is typed."""
     widget = UnfoldAdminTextareaWidget(attrs={"rows": 6, "data-json": "", "spellcheck": "false"})
     return JsonField(label=label, help_text=help_text, required=False, widget=widget)

@@ -21,6 +21,7 @@ from common.instants import find_zone
 from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
 from office.base.dates import moment_words
+from office.base.lazy_text import LazyText
 
 # The theme's label colours.
 STATE_COLOURS: Mapping[str, str] = {
@@ -36,7 +37,7 @@ STATE_COLOURS: Mapping[str, str] = {
     "cancelled_by_owner": "danger",
 }
 # States, outcomes and events; what is missing has a name in the API only.
-STATE_WORDS: Mapping[str, str] = {
+STATE_WORDS: Mapping[str, LazyText] = {
     "initialized": pgettext_lazy("state of a booking", "new"),
     "tentative": pgettext_lazy("state of a booking", "pending"),
     "confirmed": pgettext_lazy("state of a booking", "confirmed"),
@@ -67,7 +68,7 @@ DELIVERY_COLOURS: Mapping[str, str] = {
     "cancelled": "primary",
     "skipped": "warning",
 }
-DELIVERY_WORDS: Mapping[str, str] = {
+DELIVERY_WORDS: Mapping[str, LazyText] = {
     "email": _("e-mail"),
     "webhook": pgettext_lazy("of a webhook", "call"),
     "calendar": _("calendar"),
@@ -75,7 +76,7 @@ DELIVERY_WORDS: Mapping[str, str] = {
 DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "calendar": "event"}
 
 
-GRAPH_WORDS: Mapping[str, str] = {
+GRAPH_WORDS: Mapping[str, LazyText] = {
     "instant": _("Confirmed at once"),
     "confirm_decline": _("Needs approval"),
     "instant_payment": _("Pay first"),
@@ -83,7 +84,7 @@ GRAPH_WORDS: Mapping[str, str] = {
     "group_customer": _("Seat in a group session"),
     "group_customer_payment": _("Paid seat in a group session"),
 }
-RULE_WORDS: Mapping[str, str] = {
+RULE_WORDS: Mapping[str, LazyText] = {
     "allow_weekdays": _("Open Mon–Fri"),
     "allow_weekends": _("Open Sat–Sun"),
     "allow_day": _("Open on (day)"),
@@ -104,7 +105,7 @@ RULE_WORDS: Mapping[str, str] = {
 }
 
 
-ACTION_WORDS: Mapping[str, str] = {
+ACTION_WORDS: Mapping[str, LazyText] = {
     "create": _("Create"),
     "confirm": _("Confirm"),
     "decline": _("Decline"),
@@ -114,7 +115,7 @@ ACTION_WORDS: Mapping[str, str] = {
     "cancel_by_customer": _("Cancel on the customer's behalf"),
     "cancel_by_owner": _("Cancel on the owner's behalf"),
 }
-MAIL_WORDS: Mapping[str, str] = {
+MAIL_WORDS: Mapping[str, LazyText] = {
     "tentative": _("“Request received” e-mail"),
     "confirmed": _("Confirmation e-mail"),
     "paid": _("Payment confirmation e-mail"),
@@ -128,7 +129,7 @@ MAIL_WORDS: Mapping[str, str] = {
     "reminder": _("Reminder e-mail"),
 }
 EMAILS_OFF = _("The app's e-mails are off.")
-DELIVERY_STATE_WORDS: Mapping[str, str] = {
+DELIVERY_STATE_WORDS: Mapping[str, LazyText] = {
     "scheduled": pgettext_lazy("state of a delivery", "queued"),
     "sending": pgettext_lazy("state of a delivery", "being sent"),
     "delivered": pgettext_lazy("state of a delivery", "delivered"),

@@ -35,6 +35,7 @@ from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
 from office.base.labels import booking_words, json_words
+from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row, TitledRow
 from office.base.scope import reader_of, scope_of
 
@@ -152,7 +153,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     compressed_fields = True
     warn_unsaved_form = True
     fixed_fields: ClassVar[tuple[str, ...]] = ()
-    words: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
@@ -332,7 +333,7 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
         obj.__dict__.update(saved.__dict__)
 
 
-def part_id(title: str) -> str:
+def part_id(title: LazyText) -> str:
     """Return the id of the part with this heading in the page: the same in every language."""
     with override(SOURCE_LANGUAGE):
         return f"part-{slugify(title)}"
@@ -345,9 +346,9 @@ class FormPartsAdmin(OfficeAdmin[Row]):
     """
 
     change_form_template = "office/parts_form.html"
-    parts: ClassVar[tuple[tuple[str, "type[PageScopedInline] | None"], ...]]
+    parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]]
     # The part with a preview of the rules (office/static/office/rules.js).
-    preview_part: ClassVar[str] = ""
+    preview_part: ClassVar[LazyText] = ""
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -410,7 +411,7 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
     never = ALL_EDITS
 
 
-def value_in_words(words: Mapping[str, str], value: str) -> str:
+def value_in_words(words: Mapping[str, LazyText], value: str) -> str:
     return str(words.get(value, value.replace("_", " ")))
 
 
@@ -470,11 +471,9 @@ class StackedOfficeInline(PageScopedInline[Row], StackedInline):
 class ChoiceFilter(DropdownFilter):
     """Filter by one of `options` (value, text) of the column `parameter_name`."""
 
-    options: ClassVar[Sequence[tuple[str, str]]] = ()
+    options: ClassVar[Sequence[tuple[str, LazyText]]] = ()
 
-    def lookups(
-        self, request: HttpRequest, model_admin: BaseModelAdmin
-    ) -> Sequence[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> Any:
         return self.options
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:

@@ -20,6 +20,7 @@ from availability.core.constraints import (
     parse_constraints,
     render_constraint,
 )
+from office.base.lazy_text import LazyText
 
 DAY_MINUTES = 1440
 MAX_SPANS = 10  # of a day
@@ -35,7 +36,7 @@ DaySpan = tuple[int, int]
 class HoursError(ValueError):
     """Texts that are not hours. errors: day (0 = Monday) -> sentence."""
 
-    def __init__(self, errors: dict[int, str]) -> None:
+    def __init__(self, errors: dict[int, LazyText]) -> None:
         super().__init__(errors)
         self.errors = errors
 
@@ -85,7 +86,8 @@ def hours_texts(days: Sequence[str]) -> list[str]:
 
 
 def _read_week(days: Sequence[str]) -> list[list[DaySpan]]:
-    spans, errors = [], {}
+    spans: list[list[DaySpan]] = []
+    errors: dict[int, LazyText] = {}
     for day, text in enumerate(days):
         try:
             spans.append(read_spans(text))

@@ -26,13 +26,14 @@ from availability.models import Constraint
 from bookings.formatting import plain_date_words
 from common.durations import elapsed_seconds
 from common.shipped_languages import SOURCE_LANGUAGE
+from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import DaySpan, clock, read_spans
 
 RuleRow = dict[str, str]
 
 # RRULE of a repetition -> words; those without FREQ depend on the row's first day.
 NTH_WEEKDAY, LAST_WEEKDAY = "nth_weekday", "last_weekday"
-REPEATS: Mapping[str, str] = {
+REPEATS: Mapping[str, LazyText] = {
     "FREQ=DAILY": _("every day"),
     "FREQ=WEEKLY": _("every week"),
     "FREQ=WEEKLY;INTERVAL=2": _("every 2 weeks"),
@@ -48,7 +49,7 @@ REPEATS: Mapping[str, str] = {
 class Kind(NamedTuple):
     """A kind of row. constraint: its name in the API; columns: the fields that it uses."""
 
-    words: str
+    words: LazyText
     constraint: str
     columns: tuple[str, ...]
 
@@ -115,7 +116,7 @@ class RowsError(ValueError):
 
 
 class _WrongColumn(ValueError):
-    def __init__(self, column: str, message: str) -> None:
+    def __init__(self, column: str, message: LazyText) -> None:
         super().__init__(message)
         self.column = column
 

@@ -440,7 +440,7 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     def shown_rules(self, row: Schedule) -> str:
         """The kinds of the rules, in words."""
         names = (name for rule in row.availability_constraints for name in rule)
-        return ", ".join(dict.fromkeys(RULE_WORDS.get(name, name) for name in names))
+        return ", ".join(dict.fromkeys(str(RULE_WORDS.get(name, name)) for name in names))
 
     @display(description=_("Used by"))
     def used_by(self, row: Schedule) -> str:
@@ -648,7 +648,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     @display(description=_("kind"))
     def kind(self, project: Project) -> str:
         graph = str(project.booking.get("graph") or DEFAULT_GRAPH)  # a stored one may be anything
-        return GRAPH_WORDS.get(graph, graph)
+        return str(GRAPH_WORDS.get(graph, graph))
 
     @display(description=_("booking page"))
     def booking_page(self, project: Project) -> str:

@@ -112,10 +112,11 @@ def graph_choices(stored: Any) -> dict[str, str]:
     them with a group session's id.
     """
     known = {
-        name: GRAPH_WORDS[name] for name in GRAPH_HELP if not name.startswith("group_customer")
+        name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_customer")
     }
     if isinstance(stored, str) and stored not in known:
-        known[stored] = GRAPH_WORDS.get(stored, gettext("%(value)s (unknown)") % {"value": stored})
+        unknown = gettext("%(value)s (unknown)") % {"value": stored}
+        known[stored] = str(GRAPH_WORDS.get(stored, unknown))
     return {
         name: gettext("%(kind)s. %(explanation)s")
         % {"kind": words, "explanation": GRAPH_HELP[name]}

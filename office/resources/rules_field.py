@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from availability.core.constraints import ConstraintRules, render_constraint
 from office.base.form_fields import TemplateWidget
+from office.base.lazy_text import LazyText
 from office.base.rule_rows import (
     COLUMNS,
     DATE_KINDS,
@@ -121,11 +122,11 @@ def _input_type(column: str, row: RuleRow) -> str:
     return "datetime-local" if is_moment and WALL_INPUT.fullmatch(row[column]) else "text"
 
 
-def _options_of(column: str, row: RuleRow, *, is_used: bool) -> list[tuple[str, str]]:
+def _options_of(column: str, row: RuleRow, *, is_used: bool) -> list[tuple[str, LazyText]]:
     """Return the choices; those of countries only where they are shown, because they are many."""
     value = row[column]
     if column == "day":
-        return weekday_choices()
+        return [*weekday_choices()]
     if column == "repeats":
         other = (
             []
