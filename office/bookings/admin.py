@@ -239,7 +239,7 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         return f"{people[0].name}{f' +{len(people) - 1}' if people[1:] else ''}" if people else "–"
 
     # Translators: column with what is booked, such as "Haircut".
-    @display(description=_("what"))
+    @display(description=pgettext_lazy("booking", "what"))
     def what(self, booking: Booking) -> str:
         return booking.event.what
 

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -65,7 +65,7 @@ OUTCOME_BUTTONS = (
     # Translators: button: the customer did not come to the booking.
     ("no_show", _("No show")),
     # Translators: button: forget whether the customer came.
-    ("", _("Clear")),
+    ("", pgettext_lazy("outcome of a booking", "Clear")),
 )
 
 

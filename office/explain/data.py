@@ -266,6 +266,7 @@ class ReasonLinks:
             return [self.events[reason.event_id]]
         if reason.reservation_id:
             address = reverse("admin:availability_hold_change", args=[reason.reservation_id])
+            # Translators: link to time that is held for a booking.
             return [(gettext("Hold"), address)]
         if reason.calendar_id:
             address = reverse("admin:availability_calendar_change", args=[reason.calendar_id])
