@@ -12,6 +12,7 @@ from apps_config.models import App
 from common.api.json_parser import parse_body
 from common.errors import Refusal
 from office.base.lazy_text import LazyText
+from office.base.service_sentences import sentence_words
 
 
 class JsonField(forms.JSONField):
@@ -63,7 +64,7 @@ class CheckedForm(forms.BaseForm):
 
     def sentences(self, faults: Any) -> list[str]:
         """Return the error texts of one field, without their paths within the value."""
-        return list(_leaves(faults))
+        return [sentence_words(fault) for fault in _leaves(faults)]
 
 
 class ChangesForm(CheckedForm, forms.ModelForm):
@@ -221,7 +222,7 @@ def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]
         if isinstance(faults, Mapping):
             yield from flatten_faults(faults, f"{at}.")
         else:
-            yield at, [str(fault) for fault in faults]
+            yield at, [sentence_words(str(fault)) for fault in faults]
 
 
 def read_path(row: Any, path: str) -> Any:

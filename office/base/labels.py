@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.utils.html import escape
 from django.utils.translation import get_language_info, gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +23,18 @@ from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
 from office.base.dates import moment_words
 from office.base.lazy_text import LazyText
+
+
+class LabelledWords(NamedTuple):
+    """The value of a column with coloured labels: the key of the colour, and the text."""
+
+    key: str
+    words: str
+
+    def __html__(self) -> str:
+        """Return the text for pages, whose fields the theme shows without colours."""
+        return escape(self.words)
+
 
 # The theme's label colours.
 STATE_COLOURS: Mapping[str, str] = {

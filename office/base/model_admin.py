@@ -38,6 +38,7 @@ from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row, TitledRow
 from office.base.scope import reader_of, scope_of
+from office.base.service_sentences import sentence_words
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
     from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
@@ -305,7 +306,8 @@ class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
 def refusal_words(refusal: Refusal) -> str:
     """Return the text of a refusal; for invalid values without the API's field paths."""
     faults = refusal.fields.get("errors", {}).values()
-    return " ".join(fault for at_path in faults for fault in at_path) or refusal.message
+    sentences = [fault for at_path in faults for fault in at_path] or [refusal.message]
+    return " ".join(map(sentence_words, sentences))
 
 
 class ServiceBackedAdmin(OfficeAdmin[Row]):

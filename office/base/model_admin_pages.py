@@ -25,13 +25,16 @@ ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
 class TitledRow:
-    """A row for the heading of a page, which the theme makes of `str` and `_meta`."""
+    """A row whose text is a title, for the heading of a page."""
 
     def __init__(self, row: Model, title: str) -> None:
-        self._meta, self.pk, self.title = row._meta, row.pk, title
+        self._row, self._title = row, title
 
     def __str__(self) -> str:
-        return self.title
+        return self._title
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._row, name)
 
 
 class ModelPages(ModelAdmin, Generic[Row]):

@@ -28,6 +28,7 @@ from common.durations import elapsed_seconds
 from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import DaySpan, clock, read_spans
+from office.base.service_sentences import sentence_words
 
 RuleRow = dict[str, str]
 
@@ -269,7 +270,7 @@ def _add_faults(
         kind = rows[position]["kind"]
         column = _COLUMN_OF.get(kind, {}).get(param, "label" if param == "name" else param)
         is_date = column == "date" and not rows[position].get("date")
-        messages = [str(NO_DATE)] if is_date else messages
+        messages = [str(NO_DATE)] if is_date else list(map(sentence_words, messages))
         at_row = errors.setdefault(position, {})
         at_row[column] = list(dict.fromkeys([*at_row.get(column, ()), *messages]))
 
