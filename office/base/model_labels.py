@@ -31,6 +31,9 @@ def translate_model_labels() -> None:
 
 def _translate(model: type[models.Model]) -> None:
     options: Any = model._meta
+    if "verbose_name_plural" not in options.original_attrs:
+        # Django's own plural adds an s to the name in any language.
+        options.verbose_name_plural = _lazy(f"{options.verbose_name}s")
     options.verbose_name = _lazy(options.verbose_name)
     options.verbose_name_plural = _lazy(options.verbose_name_plural)
     columns: Any = (*options.local_fields, *options.local_many_to_many)
