@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -184,8 +184,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         slugs = ", ".join(rows.order_by("slug").values_list("slug", flat=True))
         projects, sites = gettext("all projects"), gettext("all web sites")
         if key.projects is not None:
-            # Translators: instead of the names of projects.
-            none = gettext("none")
+            none = pgettext("instead of projects", "none")
             projects = gettext("projects: %(projects)s") % {"projects": slugs or none}
         if key.origins is not None:
             sites = gettext("web sites: %(sites)s") % {"sites": ", ".join(key.origins)}

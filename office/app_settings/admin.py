@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from unfold.widgets import (
@@ -518,7 +518,11 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     @admin.display(description=_("Logo"))
     def logo_file(self, app: App) -> str:
         path = branding_of(app).logo
-        return format_html('<img src="{}" alt="" height="40">', path) if path else gettext("none")
+        return (
+            format_html('<img src="{}" alt="" height="40">', path)
+            if path
+            else pgettext("instead of a picture", "none")
+        )
 
     @admin.display(description=_("Custom settings (API)"))
     def others(self, app: App) -> str:

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -51,16 +51,15 @@ from office.base.scope import is_allowed, scope_of
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
 FACT_WORDS = {
-    "start": _("Start"),
-    "end": _("End"),
+    "start": pgettext_lazy("of a time span", "Start"),
+    "end": pgettext_lazy("of a time span", "End"),
     "what": _("What"),
     "where": _("Where"),
     "from_state": _("From state"),
     "message": _("Message"),
     "old_start": _("Old start"),
     "old_end": _("Old end"),
-    # Translators: how often a booking is repeated.
-    "times": _("Times"),
+    "times": pgettext_lazy("how often a booking is repeated", "Times"),
     # Translators: the last day of a repeated booking.
     "until": _("Until"),
     "occurrences": _("Occurrences"),

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dates import WEEKDAYS
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
@@ -376,7 +376,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     @display(description=_("Picture"))
     def picture_file(self, resource: Resource) -> str:
         path = picture_paths([resource.pk]).get(resource.pk)
-        return picture_image(path) if path else "none"
+        return picture_image(path) if path else pgettext("instead of a picture", "none")
 
     @display(description=_("Tags"))
     def shown_tags(self, resource: Resource) -> str:
@@ -730,7 +730,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                     " {reminders}."
                 ),
                 link=link,
-                reminders=texts or gettext("none"),
+                reminders=texts or pgettext("instead of reminders", "none"),
             )
         }
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.formats import number_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
@@ -146,8 +146,7 @@ def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:
         new = current_zone_name(body["timezone"])
         yield gettext("Time zone: %(old)s → %(new)s") % {"old": old, "new": new}
     if "tags" in body:
-        # Translators: instead of the tags of a resource.
-        none = gettext("none")
+        none = pgettext("instead of tags", "none")
         old, new = ", ".join(resource.tags) or none, ", ".join(body["tags"]) or none
         yield gettext("Tags: %(old)s → %(new)s") % {"old": old, "new": new}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from availability.core.constraints import ConstraintRules, render_constraint
@@ -42,8 +42,8 @@ COLUMN_LABELS = {
     "date": _("Date"),
     "last_date": _("Last day (optional)"),
     "hours": _("Hours"),
-    "start": _("From"),
-    "end": _("To"),
+    "start": pgettext_lazy("of a time span", "From"),
+    "end": pgettext_lazy("of a time span", "To"),
     "country": _("Country"),
     "subdivision": _("Region"),
     "repeats": _("Repeats"),
