@@ -22,7 +22,7 @@ from bookings.services import apply_action
 from common.errors import Refusal
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
-from office.base.labels import GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
+from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import MAKE, actor_of
@@ -244,8 +244,8 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         return booking.event.what
 
     @display(description=_("state"), label=STATE_COLOURS)
-    def shown_state(self, booking: Booking) -> tuple[str, str]:
-        return booking.state, state_words(booking.state)
+    def shown_state(self, booking: Booking) -> LabelledWords:
+        return LabelledWords(booking.state, state_words(booking.state))
 
     @action(description=_("New booking"), icon="add", url_path="new", permissions=["make"])
     def new_booking(self, request: HttpRequest) -> HttpResponse:

@@ -33,6 +33,7 @@ from office.base.local_time import (
     span_text,
     validate_zone_name,
 )
+from office.base.service_sentences import sentence_words
 
 MAX_DAYS = 42  # the weeks of a month
 MAX_ROWS = 2000
@@ -326,7 +327,7 @@ def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:
     return [
         {
             "resource": explanation.resource.name,
-            "text": reason.text,
+            "text": sentence_words(reason.text),
             "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
         }
         for explanation in explained
