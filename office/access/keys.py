@@ -19,6 +19,7 @@ from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
 from office.base.api_forms import CheckedForm, choice_field
+from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
@@ -168,9 +169,9 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         return str(key.account or key.resource or key.app)
 
     @display(description=_("state"), label=STATE_COLOURS)
-    def shown_state(self, key: Credential) -> tuple[str, str]:
+    def shown_state(self, key: Credential) -> LabelledWords:
         state = state_of(key)
-        return state, str(STATE_WORDS[state])
+        return LabelledWords(state, str(STATE_WORDS[state]))
 
     @admin.display(description=_("key"))
     def text(self, key: Credential) -> str:

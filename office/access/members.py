@@ -22,9 +22,11 @@ from apps_config.services import change_role, remove_member
 from bookings.formatting import day_and_time, short_day_words, time_words
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
+from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
+from office.base.service_sentences import sentence_words
 from office.notifications.mail_file_viewer import mails_are_files
 
 ROLE_WORDS = {
@@ -88,8 +90,8 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
     actions = None
 
     @display(description=_("role"), label=ROLE_COLOURS)
-    def shown_role(self, member: Membership) -> tuple[str, str]:
-        return member.role, role_name(member.role)
+    def shown_role(self, member: Membership) -> LabelledWords:
+        return LabelledWords(member.role, role_name(member.role))
 
     def row_title(self, row: Membership) -> str:
         return str(ROLE_TITLES[row.role]) % {"account": row.account, "app": row.app}
@@ -155,7 +157,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
                 words = self._change(request, app)
             messages.success(request, words)
         except Refusal as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, sentence_words(refusal.message))
         forget_values(request)  # the caller's own role may have changed
         return None
 

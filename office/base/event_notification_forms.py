@@ -74,6 +74,9 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
         super().__init__(*args, **kwargs)
         if self.instance._state.adding:
             self.initial = {**NEW_REMINDER, **self.initial}
+        else:
+            # The theme's heading of the row.
+            vars(self.instance)["get_inline_title"] = event_notification_words(self.instance)
         if "position" in self.fields:
             self.fields["position"].required = False
         for name, words in CHOICE_WORDS.items():

@@ -36,6 +36,7 @@ from external_calendars.services import (
 )
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
+from office.base.labels import LabelledWords
 from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
@@ -135,9 +136,9 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         return provider_words(calendar.provider)
 
     @display(description=_("state"), label=STATE_COLOURS)
-    def shown_state(self, calendar: Calendar) -> tuple[str, str]:
+    def shown_state(self, calendar: Calendar) -> LabelledWords:
         state = state_of(calendar)
-        return state, str(STATES[state][0])
+        return LabelledWords(state, str(STATES[state][0]))
 
     @display(description=_("last sync"))
     def shown_last_sync(self, calendar: Calendar) -> str:

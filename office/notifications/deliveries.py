@@ -31,6 +31,7 @@ from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
     EMAILS_OFF,
+    LabelledWords,
     booking_words,
     delivery_words,
     json_words,
@@ -47,6 +48,7 @@ from office.base.model_admin_pages import (
     is_confirmed,
 )
 from office.base.scope import is_allowed, scope_of
+from office.base.service_sentences import sentence_words
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
@@ -172,7 +174,7 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
 class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     app_paths = ("app",)
     list_display = (
-        *("due", "shown_kind", "receiver", "shown_state", "reason"),
+        *("due", "shown_kind", "receiver", "shown_state", "shown_reason"),
         *("attempts_made", "shown_booking", "app"),
     )
     list_display_links = ("due", "shown_kind")
@@ -227,9 +229,13 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     def shown_kind(self, delivery: Delivery) -> str:
         return delivery_words(delivery)
 
+    @display(description=_("reason"))
+    def shown_reason(self, delivery: Delivery) -> str:
+        return sentence_words(delivery.reason)
+
     @display(description=_("state"), label=DELIVERY_COLOURS)
-    def shown_state(self, delivery: Delivery) -> tuple[str, str]:
-        return delivery.state, str(DELIVERY_STATE_WORDS[delivery.state])
+    def shown_state(self, delivery: Delivery) -> LabelledWords:
+        return LabelledWords(delivery.state, str(DELIVERY_STATE_WORDS[delivery.state]))
 
     # --- Sending again ----------------------------------------------------------------------------
     def has_send_permission(self, request: HttpRequest) -> bool:
@@ -364,7 +370,7 @@ def refusal_to_send(delivery: Delivery) -> str:
         return ""
     if delivery.type == Delivery.EMAIL and delivery.booking_id and not sends_emails(delivery.app):
         return str(EMAILS_OFF)
-    return outdated_reason(delivery)
+    return sentence_words(outdated_reason(delivery))
 
 
 def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
@@ -378,7 +384,7 @@ def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
         messages.error(request, gettext("%(delivery)s: deleted.") % {"delivery": name})
         return
     except Outdated as refusal:
-        messages.error(request, f"{name}: {refusal.message}")
+        messages.error(request, f"{name}: {sentence_words(refusal.message)}")
         return
     is_sending = delivery.state == Delivery.SENDING
     now, later = gettext("%(delivery)s is being sent."), gettext("%(delivery)s will be sent again.")

@@ -41,6 +41,7 @@ from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
     GRAPH_WORDS,
+    LabelledWords,
     delivery_words,
     state_words,
 )
@@ -54,6 +55,7 @@ from office.base.model_admin import (
 )
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
+from office.base.service_sentences import sentence_words
 
 LATEST = 20
 COUNTED = 1000
@@ -177,14 +179,15 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         description=_("state"),
         label={"on": "success", "off": "danger", "deleted": "warning"},
     )
-    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
+    def shown_state(self, webhook: Webhook) -> LabelledWords:
         if webhook.deleted_at:
-            return "deleted", gettext("deleted")
+            return LabelledWords("deleted", gettext("deleted"))
         if webhook.active:
-            return "on", gettext("enabled")
+            return LabelledWords("on", gettext("enabled"))
         if not webhook.disabled_reason:
-            return "off", gettext("disabled")
-        return "off", gettext("disabled: %(reason)s") % {"reason": webhook.disabled_reason}
+            return LabelledWords("off", gettext("disabled"))
+        reason = sentence_words(webhook.disabled_reason)
+        return LabelledWords("off", gettext("disabled: %(reason)s") % {"reason": reason})
 
     # --- Permissions ------------------------------------------------------------------------------
     def _may(self, request: HttpRequest, what: str, obj: Model | None) -> bool:
