@@ -26,8 +26,9 @@ def has_languages(request: HttpRequest) -> bool:
 
 
 def language_choices(request: HttpRequest) -> list[dict[str, str]]:
-    """Return the languages for the account's menu in the theme's format."""
-    names = {code: get_language_info(code.lower())["name_local"] for code in office_languages()}
+    """Return the languages for the account's menu in the theme's format, with Django's codes."""
+    codes = [code.lower() for code in office_languages()]
+    names = {code: get_language_info(code)["name_local"] for code in codes}
     return [
         {"code": code, "name_local": name[:1].upper() + name[1:]} for code, name in names.items()
     ]
