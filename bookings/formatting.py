@@ -100,21 +100,42 @@ def date_words(day: date) -> str:
     return cldr_dates.format_date(day, "full", locale) if locale else format_date(day, "l, j F Y")
 
 
-def time_words(moment: datetime) -> str:
-    """Format as `09:00`, in the active language."""
+def short_date_words(day: date) -> str:
+    """Format as `Mon 23 Nov 2026`, in the active language."""
+    return _by_skeleton(day, "yMMMEd", "D j M Y")
+
+
+def plain_date_words(day: date) -> str:
+    """Format as `23 Nov 2026`, in the active language."""
+    return _by_skeleton(day, "yMMMd", "j M Y")
+
+
+def short_day_words(day: date) -> str:
+    """Format as `Mon 23 Nov`, in the active language."""
+    return _by_skeleton(day, "MMMEd", "D j M")
+
+
+def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
+    """Format as `09:00` or `09:00:00`, in the active language."""
     if locale := _active_locale():
-        return cldr_dates.format_time(moment.replace(tzinfo=None), "short", locale=locale)
-    return format_date(moment, "H:i")
+        length = "medium" if with_seconds else "short"
+        return cldr_dates.format_time(moment.replace(tzinfo=None), length, locale=locale)
+    return format_date(moment, "H:i:s" if with_seconds else "H:i")
 
 
 def month_words(day: date) -> str:
     """Format as `November 2026`, in the active language."""
+    return _by_skeleton(day, "yMMMM", "F Y")
+
+
+def _by_skeleton(day: date, skeleton: str, english: str) -> str:
+    """Format by CLDR's skeleton; English by Django's format."""
     locale = _active_locale()
     if locale is None:
-        return format_date(day, "F Y")
+        return format_date(day, english)
     # Babel reads the time zone of what it formats by a skeleton.
     noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
-    return cldr_dates.format_skeleton("yMMMM", noon, locale=locale)
+    return cldr_dates.format_skeleton(skeleton, noon, locale=locale)
 
 
 def short_month_words(day: date) -> str:
@@ -173,9 +194,9 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     exact = needs_offsets(first, last)
     from_words, to_words = clock_words(first, exact=exact), clock_words(last, exact=exact)
     if first.date() != last.date():
-        to_words = _day_and_time(date_words(last), to_words)
+        to_words = day_and_time(date_words(last), to_words)
     times = f"{from_words} – {to_words}"
-    return f"{_day_and_time(date_words(first), times)} ({zone_name})"
+    return f"{day_and_time(date_words(first), times)} ({zone_name})"
 
 
 def days_words(first: date, end: date, zone_name: str) -> str:
@@ -186,10 +207,11 @@ def days_words(first: date, end: date, zone_name: str) -> str:
         days = f"{days} – {date_words(last)}"
     # Translators: behind one or several whole days.
     all_day = pgettext("whole days", "all day")
-    return f"{_day_and_time(days, all_day)} ({zone_name})"
+    return f"{day_and_time(days, all_day)} ({zone_name})"
 
 
-def _day_and_time(day: str, time: str) -> str:
+def day_and_time(day: str, time: str) -> str:
+    """Join a formatted day and time, in the active language."""
     return gettext("{day}, {time}").format(day=day, time=time)
 
 

@@ -7,8 +7,10 @@ from django.conf import settings
 
 # The language of the source texts, which needs no catalogue.
 SOURCE_LANGUAGE = "en"
-# The packages with texts for customers and owners; the back office is in English.
+# The packages with texts for customers and owners.
 TRANSLATED_PACKAGES = ("access", "booking_pages", "bookings", "notifications")
+# The package of the back office, which is in English until TRANSLATED_PACKAGES names it.
+OFFICE = "office"
 
 
 def shipped_languages() -> list[str]:

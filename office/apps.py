@@ -3,6 +3,9 @@ import os
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin_apps
 from django.contrib.admin import autodiscover
+from django.utils.translation import gettext_lazy as _
+
+from office.base.model_labels import translate_model_labels
 
 
 class SiteConfig(admin_apps.SimpleAdminConfig):
@@ -15,6 +18,7 @@ class SiteConfig(admin_apps.SimpleAdminConfig):
 
     def ready(self) -> None:
         super().ready()
+        translate_model_labels()  # before the admin pages read them
         if not os.environ.get("CELERY_SKIP_CHECKS"):
             autodiscover()
 
@@ -23,5 +27,5 @@ class OfficeConfig(AppConfig):
     """The back office."""
 
     name = "office"
-    verbose_name = "Back office"
+    verbose_name = _("Back office")
     default = True

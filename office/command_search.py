@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 from unfold.dataclasses import SearchResult
 
 from availability.models import Project, Resource
@@ -37,8 +38,8 @@ def find_everything(request: HttpRequest, term: str) -> list[SearchResult]:
         _pages(request, words),
         _settings(request, words),
         *_people(request, term),
-        _rows(request, Resource, "Resource", "badge", words),
-        _rows(request, Project, "Project", "web", words),
+        _rows(request, Resource, gettext("Resource"), "badge", words),
+        _rows(request, Project, gettext("Project"), "web", words),
     )
     return [result for group in groups for result in islice(group, MAX_OF_KIND)]
 
@@ -47,13 +48,13 @@ def _pages(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
     for group in sidebar(request):
         for item in group["items"]:
             if all(_names_page(item, word) for word in words):
-                yield SearchResult(item["title"], "Page", item["link"], item["icon"])
+                yield SearchResult(str(item["title"]), gettext("Page"), item["link"], item["icon"])
 
 
 def _names_page(item: dict[str, Any], word: str) -> bool:
     """Return whether the title has the word, or an everyday word for the page begins with it."""
     keywords = item["keywords"].split() if len(word) >= MIN_LETTERS else []
-    return word in item["title"].lower() or any(one.startswith(word) for one in keywords)
+    return word in str(item["title"]).lower() or any(one.startswith(word) for one in keywords)
 
 
 def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
@@ -63,11 +64,15 @@ def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
         return
     page = reverse("admin:apps_config_app_change", args=[app_id])
     for title, _ in AppAdmin.parts:
-        if _has_words(title, words):
-            yield SearchResult(title, "Setting", f"{page}#{part_id(title)}", "settings")
+        if _has_words(str(title), words):
+            yield SearchResult(
+                str(title), gettext("Setting"), f"{page}#{part_id(title)}", "settings"
+            )
     for name, field in AppForm.base_fields.items():
         if field.label and _has_words(str(field.label), words):
-            yield SearchResult(str(field.label), "Setting", f"{page}#id_{name}", "settings")
+            yield SearchResult(
+                str(field.label), gettext("Setting"), f"{page}#id_{name}", "settings"
+            )
 
 
 def _people(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
@@ -99,7 +104,12 @@ def _customers(request: HttpRequest, found: list[Customer]) -> Iterator[SearchRe
         if snapshot:
             link = reverse("admin:bookings_appcustomer_change", args=[person.pk])
             email = person.address.lower()
-            yield SearchResult(snapshot.name or email, f"Customer, {email}", link, "group")
+            yield SearchResult(
+                snapshot.name or email,
+                gettext("Customer, %(email)s") % {"email": email},
+                link,
+                "group",
+            )
 
 
 def _bookings(request: HttpRequest, matching: Q) -> Iterator[SearchResult]:
@@ -109,7 +119,7 @@ def _bookings(request: HttpRequest, matching: Q) -> Iterator[SearchResult]:
     rows = rows.select_related("event").prefetch_related("customers")
     for booking in rows.order_by("-event__start", "-id")[:MAX_OF_KIND]:
         link = reverse("admin:bookings_booking_change", args=[booking.pk])
-        state = f"Booking, {state_words(booking.state)}"
+        state = gettext("Booking, %(state)s") % {"state": state_words(booking.state)}
         yield SearchResult(booking_words(booking), state, link, "event_available")
 
 

@@ -16,6 +16,10 @@ from django.db.models.functions import TruncDate, TruncHour
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.html import format_html_join
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -31,6 +35,7 @@ from apps_config.public_limits import (
     saw_unknown_proxy,
 )
 from availability.models import Calendar
+from bookings.formatting import weekday_words
 from bookings.models import Booking
 from common.instants import find_zone, local_date
 from notifications.models import FAILURES, LATE, Delivery, DeliveryQuerySet, Webhook
@@ -86,8 +91,11 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     deliveries = Delivery.objects.filter(scope.rows("app"))
     calendars = Calendar.objects.filter(scope.rows("app"))
     in_need = need_attention(calendars, now)
+    without_emails = _apps_without_emails(scope)
     chart = cache.get_or_set(
-        f"office-charts-{request.user.pk}-{local}", lambda: _charts(scope, now, place), KEPT
+        f"office-charts-{request.user.pk}-{local}-{get_language()}",
+        lambda: _charts(scope, now, place),
+        KEPT,
     )
     return {
         "day": local,
@@ -101,7 +109,8 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
             _in_need(in_need),
         ],
         "refusals": _refusals(scope, now),
-        "apps_without_emails": _apps_without_emails(scope),
+        "apps_without_emails": without_emails,
+        "links_of_apps_without_emails": _links_of(without_emails),
         "is_behind_unknown_proxy": saw_unknown_proxy(scope.rows("app"), now),
         "next_bookings": _next(bookings, now, end),
         "requests": _pending_request_lines(bookings),
@@ -125,7 +134,7 @@ def _bookings_today_figure(bookings: Bookings, start: datetime, end: datetime, d
         state__in=CALLED_OFF
     )
     link = _list("bookings_booking", day=day.isoformat())
-    return Figure("bookings today", _count(rows), link)
+    return Figure(_("bookings today"), _count(rows), link)
 
 
 def _asked(bookings: Bookings) -> Bookings:
@@ -136,19 +145,19 @@ def _asked(bookings: Bookings) -> Bookings:
 def _waiting(bookings: Bookings) -> Figure:
     number = _count(_asked(bookings))
     link = _list("bookings_booking", state="tentative", graph="confirm_decline")
-    return Figure("pending requests", number, link)
+    return Figure(_("pending requests"), number, link)
 
 
 def _failed(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     number = _count(deliveries.failed_since(now - DAY))
     link = _list("notifications_delivery", trouble="failed")
-    return Figure("deliveries failed in 24 hours", number, link, number != "0")
+    return Figure(_("deliveries failed in 24 hours"), number, link, number != "0")
 
 
 def _overdue(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     number = _count(deliveries.filter(next_at__lte=now - LATE))
     link = _list("notifications_delivery", trouble="overdue")
-    return Figure("deliveries overdue", number, link, number != "0")
+    return Figure(_("deliveries overdue"), number, link, number != "0")
 
 
 def _apps_without_emails(scope: Scope) -> list[App]:
@@ -158,11 +167,17 @@ def _apps_without_emails(scope: Scope) -> list[App]:
     return list(scope.apps().filter(settings__disable_emails=True)[:MAX_LISTED])
 
 
+def _links_of(apps: list[App]) -> str:
+    """Return links to the apps' settings of e-mails."""
+    links = ((reverse("admin:apps_config_app_change", args=[app.pk]), app.name) for app in apps)
+    return format_html_join(", ", '<a href="{}#part-e-mails">{}</a>', links)
+
+
 def _disabled(scope: Scope) -> Figure:
     rows = Webhook.objects.filter(scope.rows("app"), active=False, deleted_at=None)
     number = _count(rows)
     return Figure(
-        "webhooks disabled",
+        _("webhooks disabled"),
         number,
         _list("notifications_webhook", active__exact="0"),
         number != "0",
@@ -172,25 +187,27 @@ def _disabled(scope: Scope) -> Figure:
 def _in_need(calendars: QuerySet[Calendar]) -> Figure:
     number = _count(calendars)
     link = _list("availability_calendar", state=NEEDS_ATTENTION)
-    return Figure("calendars need attention", number, link, number != "0")
+    return Figure(_("calendars need attention"), number, link, number != "0")
 
 
 REFUSAL_WORDS = {
-    PER_ADDRESS: "over the limit per network address",
-    PER_EMAIL: "over the limit per e-mail address",
-    OPEN_PER_EMAIL: "with too many upcoming bookings",
-    PER_APP: "over the limit per minute",
-    CODES: "for more codes than an address gets per hour",
-    BOOKING_LINKS: "for more links to own bookings than an address gets per hour",
-    BLOCKED_CUSTOMERS: "of blocked customers",
-    CHALLENGE: "without a solved proof of work",
+    PER_ADDRESS: gettext_lazy("over the limit per network address"),
+    PER_EMAIL: gettext_lazy("over the limit per e-mail address"),
+    OPEN_PER_EMAIL: gettext_lazy("with too many upcoming bookings"),
+    PER_APP: gettext_lazy("over the limit per minute"),
+    CODES: gettext_lazy("for more codes than an address gets per hour"),
+    BOOKING_LINKS: gettext_lazy("for more links to own bookings than an address gets per hour"),
+    BLOCKED_CUSTOMERS: gettext_lazy("of blocked customers"),
+    CHALLENGE: gettext_lazy("without a solved proof of work"),
 }
 
 
 def _refusals(scope: Scope, now: datetime) -> list[tuple[int, str]]:
     """Return the refused public requests of 24 hours by reason, the most frequent first."""
     found = refusals_of_a_day(scope.rows("app"), now)
-    return sorted(((count, REFUSAL_WORDS[reason]) for reason, count in found.items()), reverse=True)
+    return sorted(
+        ((count, str(REFUSAL_WORDS[reason])) for reason, count in found.items()), reverse=True
+    )
 
 
 def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
@@ -203,7 +220,9 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
         found.append(
             _calendar_line(row)
             | {
-                "since": f"last synced {since}" if since else "never synced",
+                "since": _("last synced %(moment)s") % {"moment": since}
+                if since
+                else _("never synced"),
                 "problem": problem_words(row.connection),
             }
         )
@@ -214,7 +233,8 @@ def _first_looks(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars in their first sync: stale too, but without a fault."""
     rows = calendars.select_related("resource", "connection").order_by("-id")[:MAX_LISTED]
     return [
-        _calendar_line(row) | {"since": progress_words(row.connection) or "queued"} for row in rows
+        _calendar_line(row) | {"since": progress_words(row.connection) or _("queued")}
+        for row in rows
     ]
 
 
@@ -289,7 +309,7 @@ def _bookings_per_day(scope: Scope, now: datetime, place: str) -> list[ChartBar]
         group = GROUPS.get(row["of"], "agreed")
         if row["day"] in counts:
             counts[row["day"]][group] = counts[row["day"]].get(group, 0) + row["number"]
-    labels = [(f"{day:%a} {day.day}", counts[day]) for day in days]
+    labels = [(f"{weekday_words(day)} {day.day}", counts[day]) for day in days]
     return _bars(labels, ("done", "agreed", "waiting", "off"))
 
 
@@ -312,7 +332,10 @@ def _deliveries_per_hour(scope: Scope, now: datetime, place: str) -> list[ChartB
         counts[row["hour"]][group] = counts[row["hour"]].get(group, 0) + row["number"]
         if group == "agreed":
             mean, worst = _duration_text(row["mean"]), _duration_text(row["worst"])
-            notes[row["hour"]] = f"{mean} after the due time on average, {worst} at most"
+            notes[row["hour"]] = _("%(mean)s after the due time on average, %(most)s at most") % {
+                "mean": mean,
+                "most": worst,
+            }
     shown = find_zone(place)
     labels = [(f"{hour.astimezone(shown):%H}", counts[hour]) for hour in hours]
     return _bars(labels, ("agreed", "off"), [notes.get(hour, "") for hour in hours])
@@ -320,14 +343,16 @@ def _deliveries_per_hour(scope: Scope, now: datetime, place: str) -> list[ChartB
 
 def _duration_text(span: timedelta) -> str:
     seconds = max(span.total_seconds(), 0)
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds < 120:
+        return _("%(seconds)s s") % {"seconds": number_format(seconds, 1)}
+    return _("%(minutes)s min") % {"minutes": f"{seconds / 60:.0f}"}
 
 
 CHART_WORDS = {
-    "done": "completed",
-    "agreed": "confirmed, paid or sent",
-    "waiting": "pending",
-    "off": "cancelled or failed",
+    "done": gettext_lazy("%(count)s completed"),
+    "agreed": gettext_lazy("%(count)s confirmed, paid or sent"),
+    "waiting": gettext_lazy("%(count)s pending"),
+    "off": gettext_lazy("%(count)s cancelled or failed"),
 }
 
 
@@ -345,7 +370,7 @@ def _bars(
             height = HEIGHT * counts.get(group, 0) / most
             if height:
                 below += height
-                words = f"{counts[group]} {CHART_WORDS[group]}"
+                words = CHART_WORDS[group] % {"count": counts[group]}
                 parts.append((group, round(height, 2), round(HEIGHT - below, 2), words))
         note = notes[number] if notes else ""
         x = number * column

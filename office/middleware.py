@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from apps_config.history import change_actor
 from common.read_replica import note_write
 from office.base.dates import AccountTimeZone
+from office.base.languages import language_of_request
 from office.base.scope import reader_of
 
 # The theme needs 'unsafe-eval', as its Alpine evaluates attributes of its templates, and
@@ -30,7 +31,7 @@ PREFIX = "/admin/"
 
 
 class OfficeMiddleware:
-    """Sets the account as author of changes, its time zone, and security headers."""
+    """Sets the account as author of changes, its time zone, the language, and security headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -38,17 +39,22 @@ class OfficeMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path.startswith(PREFIX):
             return self.get_response(request)
-        if request.user.is_authenticated:
-            with (
-                change_actor(request.user.pk, request.user.email),
-                timezone.override(AccountTimeZone(request)),
-            ):
-                response = self.get_response(request)
-            if request.method not in ("GET", "HEAD"):
-                note_write(reader_of(request))
-        else:
-            response = self.get_response(request)
+        with translation.override(language_of_request(request)):
+            response = self._respond(request)
+            response.setdefault("Content-Language", translation.get_language())
         response.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
         response.setdefault("Referrer-Policy", "same-origin")
         response.setdefault("Cache-Control", "no-store")
+        return response
+
+    def _respond(self, request: HttpRequest) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return self.get_response(request)
+        with (
+            change_actor(request.user.pk, request.user.email),
+            timezone.override(AccountTimeZone(request)),
+        ):
+            response = self.get_response(request)
+        if request.method not in ("GET", "HEAD"):
+            note_write(reader_of(request))
         return response

@@ -7,92 +7,100 @@ from typing import Any
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Membership
+from office.base.lazy_text import LazyText
 from office.base.scope import Scope, scope_of
 from office.notifications.mail_file_viewer import mails_are_files
 
+SET_UP = _("Set-up")
 # (heading, for platform staff only, ((text, icon, page name, query), ...))
-GROUPS: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...] = (
+GROUPS: tuple[tuple[LazyText, bool, tuple[Any, ...]], ...] = (
     (
         "",
         False,
         (
-            ("Today", "today", "index"),
-            ("Calendar", "calendar_view_week", "calendar"),
-            ("Bookings", "event_available", "bookings_booking_changelist", "?tab=upcoming"),
-            ("Customers", "group", "bookings_appcustomer_changelist"),
-            ("Availability check", "help", "why"),
+            (_("Today"), "today", "index"),
+            (_("Calendar"), "calendar_view_week", "calendar"),
+            (_("Bookings"), "event_available", "bookings_booking_changelist", "?tab=upcoming"),
+            (_("Customers"), "group", "bookings_appcustomer_changelist"),
+            (_("Availability check"), "help", "why"),
         ),
     ),
     (
-        "Services and staff",
+        _("Services and staff"),
         False,
         (
-            ("Resources", "badge", "availability_resource_changelist"),
-            ("Schedules", "schedule", "availability_schedule_changelist"),
-            ("Projects", "web", "availability_project_changelist"),
-            ("Calendars", "calendar_month", "availability_calendar_changelist"),
-            ("Events", "event", "availability_event_changelist"),
+            (_("Resources"), "badge", "availability_resource_changelist"),
+            (_("Schedules"), "schedule", "availability_schedule_changelist"),
+            (_("Projects"), "web", "availability_project_changelist"),
+            (_("Calendars"), "calendar_month", "availability_calendar_changelist"),
+            (_("Events"), "event", "availability_event_changelist"),
         ),
     ),
     (
-        "Messages",
+        _("Messages"),
         False,
         (
-            ("Deliveries", "outgoing_mail", "notifications_delivery_changelist"),
-            ("Webhooks", "webhook", "notifications_webhook_changelist"),
-            ("E-mail templates", "draft", "notifications_emailtemplate_changelist"),
-            ("Suppressed addresses", "unsubscribe", "notifications_suppression_changelist"),
+            (_("Deliveries"), "outgoing_mail", "notifications_delivery_changelist"),
+            (_("Webhooks"), "webhook", "notifications_webhook_changelist"),
+            (_("E-mail templates"), "draft", "notifications_emailtemplate_changelist"),
+            (_("Suppressed addresses"), "unsubscribe", "notifications_suppression_changelist"),
         ),
     ),
     (
-        "Set-up",
+        SET_UP,
         False,
         (
-            ("Apps", "apps", "apps_config_app_changelist"),
-            ("API keys", "key", "apps_config_credential_changelist"),
-            ("Team", "person_add", "apps_config_membership_changelist"),
+            (_("Apps"), "apps", "apps_config_app_changelist"),
+            (_("API keys"), "key", "apps_config_credential_changelist"),
+            (_("Team"), "person_add", "apps_config_membership_changelist"),
         ),
     ),
     (
-        "Platform",
+        _("Platform"),
         True,
         (
-            ("Sent e-mails", "inbox", "sent_mails"),
-            ("Accounts", "manage_accounts", "apps_config_account_changelist"),
-            ("Sessions", "devices", "usersessions_usersession_changelist"),
-            ("Webhook servers", "dns", "notifications_endpoint_changelist"),
-            ("Delivery lanes", "stacks", "notifications_lanecheck_changelist"),
-            ("System status", "monitor_heart", "notifications_heartbeat_changelist"),
-            ("Failed log-ins", "gpp_bad", "apps_config_failedlogin_changelist"),
+            (_("Sent e-mails"), "inbox", "sent_mails"),
+            (_("Accounts"), "manage_accounts", "apps_config_account_changelist"),
+            (_("Sessions"), "devices", "usersessions_usersession_changelist"),
+            (_("Webhook servers"), "dns", "notifications_endpoint_changelist"),
+            (_("Delivery lanes"), "stacks", "notifications_lanecheck_changelist"),
+            (_("System status"), "monitor_heart", "notifications_heartbeat_changelist"),
+            (_("Failed log-ins"), "gpp_bad", "apps_config_failedlogin_changelist"),
         ),
     ),
 )
 # Everyday words for a page, which the search finds, too.
-PAGE_KEYWORDS: Mapping[str, str] = {
-    "calendar": "appointments week day month new booking",
-    "bookings_booking_changelist": "appointments requests cancel reschedule",
-    "bookings_appcustomer_changelist": "clients patients people export erase privacy",
-    "why": "free times slots not available missing closed",
-    "availability_resource_changelist": (
+PAGE_KEYWORDS: Mapping[str, LazyText] = {
+    "calendar": _("appointments week day month new booking"),
+    "bookings_booking_changelist": _("appointments requests cancel reschedule"),
+    "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),
+    "why": _("free times slots not available missing closed"),
+    "availability_resource_changelist": _(
         "staff employees people rooms opening hours working time off vacation holidays pictures"
     ),
-    "availability_schedule_changelist": "shared opening hours working shifts",
-    "availability_project_changelist": (
+    "availability_schedule_changelist": _("shared opening hours working shifts"),
+    "availability_project_changelist": _(
         "services appointment types booking page length duration questions payment reminders"
     ),
-    "availability_calendar_changelist": "google outlook icloud caldav ical sync connect feed",
-    "availability_event_changelist": "busy blocked time off",
-    "notifications_delivery_changelist": "sent e-mails emails reminders calls log failed",
-    "notifications_webhook_changelist": "calls integration",
-    "notifications_emailtemplate_changelist": "emails texts wording reminders confirmation",
-    "notifications_suppression_changelist": "bounces unsubscribed emails",
-    "apps_config_app_changelist": "settings reminders branding logo colour language e-mails emails",
-    "apps_config_credential_changelist": "token secret widget password",
-    "apps_config_membership_changelist": "members users colleagues staff invite invitations roles",
-    "sent_mails": "emails outbox",
-    "apps_config_account_changelist": "users password",
+    "availability_calendar_changelist": _("google outlook icloud caldav ical sync connect feed"),
+    "availability_event_changelist": _("busy blocked time off"),
+    "notifications_delivery_changelist": _("sent e-mails emails reminders calls log failed"),
+    "notifications_webhook_changelist": _("calls integration"),
+    "notifications_emailtemplate_changelist": _("emails texts wording reminders confirmation"),
+    "notifications_suppression_changelist": _("bounces unsubscribed emails"),
+    "apps_config_app_changelist": _(
+        "settings reminders branding logo colour language e-mails emails"
+    ),
+    "apps_config_credential_changelist": _("token secret widget password"),
+    "apps_config_membership_changelist": _(
+        "members users colleagues staff invite invitations roles"
+    ),
+    "sent_mails": _("emails outbox"),
+    "apps_config_account_changelist": _("users password"),
 }
 # Pages for owners of an app and staff only.
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
@@ -111,16 +119,16 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             "separator": bool(title),
             "items": [
                 {
-                    "title": words if only_app or page != APPS else "Apps and settings",
+                    "title": words if only_app or page != APPS else gettext("Apps and settings"),
                     "icon": icon,
                     "link": _page_link(page, only_app) + "".join(query),
                     "active": request.path == _page_link(page, only_app),
-                    "keywords": PAGE_KEYWORDS.get(page, ""),
+                    "keywords": str(PAGE_KEYWORDS.get(page, "")),
                 }
                 for words, icon, page, *query in items
                 if (is_owner or page not in OWNERS) and page not in hidden
             ]
-            + (_settings_of_only_app(only_app) if title == "Set-up" else []),
+            + (_settings_of_only_app(only_app) if title is SET_UP else []),
         }
         for title, staff_only, items in GROUPS
         if scope.is_staff or not staff_only
@@ -139,7 +147,7 @@ def _settings_of_only_app(app_id: uuid.UUID | None) -> list[dict[str, Any]]:
     if app_id is None:
         return []
     link = reverse("admin:apps_config_app_change", args=[app_id])
-    return [{"title": "Settings", "icon": "settings", "link": link, "keywords": ""}]
+    return [{"title": gettext("Settings"), "icon": "settings", "link": link, "keywords": ""}]
 
 
 def only_app_id(scope: Scope) -> uuid.UUID | None:
@@ -152,13 +160,25 @@ def only_app_id(scope: Scope) -> uuid.UUID | None:
 def account_links(request: HttpRequest) -> list[dict[str, str]]:
     """Return the pages of the account's own menu in the theme's format."""
     return [
-        {"title": "Security", "link": reverse("mfa_index")},
-        {"title": "Sessions", "link": reverse("account_sessions")},
+        {"title": gettext("Security"), "link": reverse("mfa_index")},
+        {"title": gettext("Sessions"), "link": reverse("account_sessions")},
     ]
+
+
+def site_title(request: HttpRequest) -> str:
+    return gettext("Scheduling")
+
+
+def site_header(request: HttpRequest) -> str:
+    return gettext("Scheduling and booking")
 
 
 def stylesheet(request: HttpRequest) -> str:
     return static("office/office.css")
+
+
+def words_script(request: HttpRequest) -> str:
+    return static("office/words.js")
 
 
 def theme_script(request: HttpRequest) -> str:

@@ -10,6 +10,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import urlencode
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from apps_config.models import Account
@@ -20,13 +22,14 @@ from office.base.dates import office_zone
 from office.base.scope import scope_of
 from office.bookings.tabs import booking_tabs
 from office.dashboard import today_context
+from office.script_words import all_script_words
 
 # Imports the admins, which need this site.
 SEARCH = "office.command_search.find_everything"
 
 
 class OfficeSite(UnfoldAdminSite):
-    index_title = "Today"
+    index_title = _("Today")
     index_template = "office/today.html"
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
@@ -35,9 +38,14 @@ class OfficeSite(UnfoldAdminSite):
             super().register(model_or_iterable, admin_class, **options)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Add the time zone of lists and pages, read when a page shows it."""
-        zone = SimpleLazyObject(lambda: office_zone(request))
-        return {**super().each_context(request), "office_zone": zone}
+        """Add the time zone of lists and pages, and the texts of scripts: both when a page shows
+        them.
+        """
+        return {
+            **super().each_context(request),
+            "office_zone": SimpleLazyObject(lambda: office_zone(request)),
+            "office_words": all_script_words,
+        }
 
     def get_tabs_list(self, request: HttpRequest) -> list[dict[str, Any]]:
         return [booking_tabs(request)]
@@ -71,7 +79,7 @@ class OfficeSite(UnfoldAdminSite):
         target = request.POST.get("next") or request.GET.get("next") or start
         context = {
             **self.each_context(request),
-            "title": "Log in",
+            "title": gettext("Log in"),
             "app_path": request.get_full_path(),
             "username": request.user.get_username(),
             "next": target,

@@ -9,7 +9,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
-from common.shipped_languages import SOURCE_LANGUAGE, TRANSLATED_PACKAGES, catalogue_folder
+from common.shipped_languages import OFFICE, SOURCE_LANGUAGE, TRANSLATED_PACKAGES, catalogue_folder
 
 # Babel writes the current time into a catalogue without a date.
 NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
@@ -20,11 +20,11 @@ def translation_files() -> Iterator[Path]:
 
     Last comes the back office's English for texts of django-allauth.
     """
-    for package in TRANSLATED_PACKAGES:
+    for package in dict.fromkeys((*TRANSLATED_PACKAGES, OFFICE)):
         for file in sorted(catalogue_folder(package).glob("*/LC_MESSAGES/django.po")):
             if language_of_file(file) != SOURCE_LANGUAGE:
                 yield file
-    yield from catalogue_folder("office").glob("*/LC_MESSAGES/django.po")
+    yield from catalogue_folder(OFFICE).glob(f"{SOURCE_LANGUAGE}/LC_MESSAGES/django.po")
 
 
 def language_of_file(file: Path) -> str:

@@ -453,8 +453,8 @@ AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "common.rate_limit.client_address"
 AXES_LOCKOUT_CALLABLE = "office.access.log_in.refuse_locked_out"
 UNFOLD = {
-    "SITE_TITLE": "Scheduling",
-    "SITE_HEADER": "Scheduling and booking",
+    "SITE_TITLE": "office.navigation.site_title",
+    "SITE_HEADER": "office.navigation.site_header",
     "SITE_SYMBOL": "calendar_month",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": "office.navigation.favicon"},
@@ -465,7 +465,9 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "SCRIPTS": ["office.navigation.theme_script"],
+    "SCRIPTS": ["office.navigation.words_script", "office.navigation.theme_script"],
+    "SHOW_LANGUAGES": "office.base.languages.has_languages",
+    "LANGUAGES": {"navigation": "office.base.languages.language_choices"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
     "ACCOUNT": {"navigation": "office.navigation.account_links"},
     "SIDEBAR": {
@@ -652,6 +654,13 @@ CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"
+# What a person chose for the back office.
+LANGUAGE_COOKIE_NAME = "office_language"
+LANGUAGE_COOKIE_PATH = "/admin/"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SECURE = HTTPS
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True

@@ -10,12 +10,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from access.invitations import accept_invitation, account_of_invitation, needs_password
-from apps_config.models import Account, Invitation
+from apps_config.models import Account, Invitation, Membership
 from common.errors import NotFound
 from notifications.invitation_links import BadInvitationLink, find_invitation
+from office.access.members import role_name
+
+INVITED_AS = {
+    Membership.VIEWER: _("You are invited as viewer, with the address %(email)s."),
+    Membership.EDITOR: _("You are invited as editor, with the address %(email)s."),
+    Membership.OWNER: _("You are invited as owner, with the address %(email)s."),
+}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -38,11 +47,12 @@ def accept_or_ask(request: HttpRequest, invitation: Invitation) -> HttpResponse:
         member = accept_invitation(invitation, password=password, now=timezone.now())
         if settings.OIDC_ISSUER and "oidc" in request.POST:
             return HttpResponseRedirect(reverse("oidc_login"))
-        return show_page(request, is_valid=True, member=member)
+        return show_page(request, is_valid=True, member=member, role=role_name(member.role))
     return show_page(
         request,
         is_valid=True,
         invitation=invitation,
+        sentence=str(INVITED_AS[invitation.role]) % {"email": invitation.email},
         form=form,
         oidc_name=settings.OIDC_NAME if settings.OIDC_ISSUER else "",
     )
@@ -57,5 +67,5 @@ def new_password_form(
 
 
 def show_page(request: HttpRequest, *, status: int = 200, **values: object) -> HttpResponse:
-    context = site.each_context(request) | {"title": "Invitation", **values}
+    context = site.each_context(request) | {"title": gettext("Invitation"), **values}
     return render(request, "office/invitation.html", context, status=status)

@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import include, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.i18n import set_language
 
 from apps_config.models import Account
 from office.access.accept_invitation import show_invitation
@@ -43,7 +45,7 @@ def office_context(request: HttpRequest) -> dict[str, Any]:
     """Context processor: what the theme's templates need, on allauth's pages too."""
     if not request.path.startswith(PREFIX):
         return {}
-    return site.each_context(request) | {"title": "Security"}
+    return site.each_context(request) | {"title": _("Security")}
 
 
 def name_browser(user_agent: str) -> str:
@@ -52,9 +54,11 @@ def name_browser(user_agent: str) -> str:
     >>> name_browser("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
     'Firefox on Linux'
     """
-    browser = next((name for mark, name in BROWSERS if mark in user_agent), "Unknown browser")
-    system = next((f" on {name}" for mark, name in SYSTEMS if mark in user_agent), "")
-    return browser + system
+    browser = next((name for mark, name in BROWSERS if mark in user_agent), _("Unknown browser"))
+    system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
+    # Translators: "Firefox on Linux".
+    both = _("%(browser)s on %(system)s")
+    return both % {"browser": browser, "system": system} if system else browser
 
 
 def open_sessions(account: Account | None = None) -> QuerySet[UserSession]:
@@ -80,11 +84,11 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         if "others" in request.POST:
             ended = end_sessions(rows.exclude(session_key=current))
-            messages.success(request, f"Sessions ended: {ended}.")
+            messages.success(request, _("Sessions ended: %(count)s.") % {"count": ended})
         else:
             row = find_row(rows, request.POST.get("session", ""))
             end_sessions(rows.filter(pk=row.pk))
-            messages.success(request, "The session has ended.")
+            messages.success(request, _("The session has ended."))
         return HttpResponseRedirect(reverse("account_sessions"))
     sessions = [
         {
@@ -94,7 +98,7 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
         }
         for row in rows
     ]
-    context = {"title": "Your sessions", "sessions": sessions}
+    context = {"title": _("Your sessions"), "sessions": sessions}
     return render(request, "office/sessions.html", context)
 
 
@@ -103,6 +107,7 @@ def redirect_to_log_in(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
+    path("language/", set_language, name="set_language"),
     path("account/sessions/", show_sessions, name="account_sessions"),
     path("account/security/", include("allauth.mfa.urls")),
     # Names that allauth's pages refer to.

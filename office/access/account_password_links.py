@@ -18,6 +18,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Account
 from apps_config.services import revoke_log_in_tokens_of
@@ -40,19 +42,22 @@ class PasswordLinks(OfficeAdmin[Account]):
             self.log_change(request, account, "A password link was created.")
             return self.show_secret(
                 request,
-                title="A link to choose a password",
-                heading=f"For {account.email}",
-                label="Link",
+                title=gettext("A link to choose a password"),
+                heading=gettext("For %(email)s") % {"email": account.email},
+                label=gettext("Link"),
                 secret=request.build_absolute_uri(password_link(account)),
                 back=self.url_of(account),
             )
         return self.ask_confirmation(
             request,
             account,
-            title="Create a password link?",
-            sentence=f"Anyone with the link can choose the password of {account.email}: send it"
-            " only to this person. The link works once, until the next log-in, for three days.",
-            button="Create the link",
+            title=gettext("Create a password link?"),
+            sentence=gettext(
+                "Anyone with the link can choose the password of %(email)s: send it only to this"
+                " person. The link works once, until the next log-in, for three days."
+            )
+            % {"email": account.email},
+            button=gettext("Create the link"),
         )
 
 
@@ -65,7 +70,7 @@ class ChoosePasswordView(PasswordResetConfirmView):
     """The page behind the link. It removes the token from the URL before it shows the form."""
 
     template_name = "office/choose_password.html"
-    title = "Choose your password"
+    title = _("Choose your password")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return site.each_context(self.request) | super().get_context_data(**kwargs)

@@ -6,6 +6,8 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
@@ -30,8 +32,8 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     readonly_fields = ("last_login", "created_at")
     fieldsets = (
         (None, {"fields": ("email", "name", "password")}),
-        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
-        ("Dates", {"fields": ("last_login", "created_at")}),
+        (_("Rights"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        (_("Dates"), {"fields": ("last_login", "created_at")}),
     )
     form = UserChangeForm
     add_form = NewAccountForm
@@ -43,10 +45,11 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
 
-    @action(description="Remove second factors", permissions=["reset"])
+    @action(description=_("Remove second factors"), permissions=["reset"])
     def remove_second_factors(self, request: HttpRequest, rows: QuerySet[Account]) -> None:
         """For people who lost their phone, passkeys and recovery codes."""
         Authenticator.objects.filter(user__in=rows).delete()
         for account in rows:
             self.log_change(request, account, "Second factors removed.")
-            messages.success(request, f"{account} logs in with the password alone.")
+            sentence = gettext("%(account)s logs in with the password alone.")
+            messages.success(request, sentence % {"account": account})

@@ -9,6 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -17,15 +19,31 @@ from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
 from office.base.api_forms import CheckedForm, choice_field
+from office.base.labels import LabelledWords
+from office.base.lazy_text import LazyText
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import is_allowed, scope_of
 
 KIND_WORDS = {
-    Credential.SERVER: "server: full access to the app",
-    Credential.WIDGET: "widget: for public web pages",
-    Credential.RESOURCE: "resource: access to one resource",
+    Credential.SERVER: _("server: full access to the app"),
+    Credential.WIDGET: _("widget: for public web pages"),
+    Credential.RESOURCE: _("resource: access to one resource"),
 }
+# Translators: the name of a key; %(prefix)s: the beginning of its text.
+KEY_NAMES = {
+    Credential.SERVER: _("server key %(prefix)s…"),
+    Credential.WIDGET: _("widget key %(prefix)s…"),
+    Credential.RESOURCE: _("resource key %(prefix)s…"),
+    Credential.ACCESS: _("access key %(prefix)s…"),
+}
+KEY_OF = {
+    Credential.SERVER: _("Server key of %(owner)s"),
+    Credential.WIDGET: _("Widget key of %(owner)s"),
+    Credential.RESOURCE: _("Resource key of %(owner)s"),
+}
+# Translators: states of a key.
+STATE_WORDS = {"valid": _("valid"), "expired": _("expired"), "revoked": _("revoked")}
 STATE_COLOURS = {"valid": "success", "expired": "warning", "revoked": "danger"}
 
 
@@ -35,7 +53,7 @@ def state_of(key: Credential) -> str:
     return "expired" if key.expires_at and key.expires_at <= timezone.now() else "valid"
 
 
-def lines_field(label: str, help_text: str) -> forms.CharField:
+def lines_field(label: LazyText, help_text: LazyText) -> forms.CharField:
     widget = UnfoldAdminTextareaWidget(attrs={"rows": 3})
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
@@ -51,22 +69,24 @@ class KeyForm(CheckedForm, forms.ModelForm):
     }
 
     project_slugs = lines_field(
-        "Projects",
-        "One slug per line. The only projects that a widget key may book. Empty: all.",
+        _("Projects"),
+        _("One slug per line. The only projects that a widget key may book. Empty: all."),
     )
     web_sites = lines_field(
-        "Web sites",
-        "One per line, such as https://shop.example. Browsers may use a widget key only on these"
-        " sites. Empty: everywhere.",
+        _("Web sites"),
+        _(
+            "One per line, such as https://shop.example. Browsers may use a widget key only on"
+            " these sites. Empty: everywhere."
+        ),
     )
 
     class Meta:
         model = Credential
         fields = ("app", "kind", "resource", "description", "expires_at")
         help_texts = {
-            "kind": "Use server keys on your own servers only. Widget keys may be public.",
-            "resource": "Only for the kind “resource”.",
-            "description": "Who or what uses the key.",
+            "kind": _("Use server keys on your own servers only. Widget keys may be public."),
+            "resource": _("Only for the kind “resource”."),
+            "description": _("Who or what uses the key."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -75,9 +95,8 @@ class KeyForm(CheckedForm, forms.ModelForm):
             choice_field(self, "kind").choices = [(kind, KIND_WORDS[kind]) for kind in APP_KINDS]
             self.fields["app"].required = True
             clock = timezone.get_current_timezone()
-            self.fields[
-                "expires_at"
-            ].help_text = f"Empty: the key never expires. Time zone: {clock}."
+            hint = gettext("Empty: the key never expires. Time zone: %(zone)s.")
+            self.fields["expires_at"].help_text = hint % {"zone": clock}
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -89,9 +108,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
         projects = self._find_projects(app, given.get("project_slugs") or "") if is_widget else []
         origins = (given.get("web_sites") or "").split() if is_widget else []
         if app and not self.owned.filter(pk=app.pk).exists():
-            self.add_error("app", "Only owners can issue keys of an app.")
+            self.add_error("app", gettext("Only owners can issue keys of an app."))
         elif app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
-            self.add_error("resource", "The app has no such resource.")
+            self.add_error("resource", gettext("The app has no such resource."))
         expires_at = given.get("expires_at")
         body = {
             "kind": given.get("kind"),
@@ -110,7 +129,8 @@ class KeyForm(CheckedForm, forms.ModelForm):
         found = {project.slug: project for project in rows}
         for slug in slugs:
             if slug not in found:
-                self.add_error("project_slugs", f"{slug:.100}: There is no such project.")
+                sentence = gettext("%(slug)s: There is no such project.")
+                self.add_error("project_slugs", sentence % {"slug": slug[:100]})
         return list(found.values())
 
     def _post_clean(self) -> None:
@@ -144,25 +164,35 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         js = ("office/key.js",)
 
     # --- List and page ----------------------------------------------------------------------------
-    @display(description="belongs to")
+    @display(description=_("belongs to"))
     def holder(self, key: Credential) -> str:
         return str(key.account or key.resource or key.app)
 
-    @display(description="state", label=STATE_COLOURS)
-    def shown_state(self, key: Credential) -> str:
-        return state_of(key)
+    @display(description=_("state"), label=STATE_COLOURS)
+    def shown_state(self, key: Credential) -> LabelledWords:
+        state = state_of(key)
+        return LabelledWords(state, str(STATE_WORDS[state]))
 
-    @admin.display(description="key")
+    @admin.display(description=_("key"))
     def text(self, key: Credential) -> str:
-        return key.public_text or f"{key.prefix}… (the full key was shown once, when it was issued)"
+        hidden = gettext("%(prefix)s… (the full key was shown once, when it was issued)")
+        return key.public_text or hidden % {"prefix": key.prefix}
 
-    @admin.display(description="scope")
+    # Translators: what a key may be used for: projects and web sites.
+    @admin.display(description=_("scope"))
     def scope(self, key: Credential) -> str:
         rows = Project.objects.filter(id__in=key.projects or ())
         slugs = ", ".join(rows.order_by("slug").values_list("slug", flat=True))
-        projects = "all projects" if key.projects is None else f"projects: {slugs or 'none'}"
-        sites = "all web sites" if key.origins is None else f"web sites: {', '.join(key.origins)}"
+        projects, sites = gettext("all projects"), gettext("all web sites")
+        if key.projects is not None:
+            none = pgettext("instead of projects", "none")
+            projects = gettext("projects: %(projects)s") % {"projects": slugs or none}
+        if key.origins is not None:
+            sites = gettext("web sites: %(sites)s") % {"sites": ", ".join(key.origins)}
         return f"{projects}; {sites}"
+
+    def row_title(self, row: Credential) -> str:
+        return str(KEY_NAMES[row.kind]) % {"prefix": row.prefix}
 
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
         shown: tuple[str, ...] = ("kind", "text", "shown_state", "app", "account", "resource")
@@ -214,8 +244,8 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         """Show the key, which appears in this answer only."""
         return self.show_secret(
             request,
-            title="The new key",
-            heading=f"{obj.get_kind_display().capitalize()} key of {obj.resource or obj.app}",
+            title=gettext("The new key"),
+            heading=str(KEY_OF[obj.kind]) % {"owner": obj.resource or obj.app},
             secret=kept_secret(request),
             is_public=obj.kind == Credential.WIDGET,
             back=self.list_url(),
@@ -233,14 +263,15 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         if request.method == "POST":
             revoke_key(key)
             self.log_change(request, key, "Revoked.")
-            messages.success(request, f"{key} is revoked.")
+            messages.success(request, gettext("%(key)s is revoked.") % {"key": self.row_title(key)})
             return HttpResponseRedirect(self.list_url())
         return self.ask_confirmation(
             request,
             key,
-            title="Revoke this key?",
-            sentence=f"{key} stops working at once. This can't be undone.",
-            button="Revoke",
+            title=gettext("Revoke this key?"),
+            sentence=gettext("%(key)s stops working at once. This can't be undone.")
+            % {"key": self.row_title(key)},
+            button=gettext("Revoke"),
         )
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:

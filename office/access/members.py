@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -10,22 +11,44 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.timezone import localtime
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from access.invitations import invite_member, resend_invitation, revoke_invitation
 from apps_config.models import App, Membership
 from apps_config.services import change_role, remove_member
+from bookings.formatting import day_and_time, short_day_words, time_words
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
+from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of, forget_values, scope_of
+from office.base.service_sentences import sentence_words
 from office.notifications.mail_file_viewer import mails_are_files
 
 ROLE_WORDS = {
-    Membership.VIEWER: "viewer: views everything except keys",
-    Membership.EDITOR: "editor: changes everything except keys and members",
-    Membership.OWNER: "owner: full access to the app",
+    Membership.VIEWER: _("viewer: views everything except keys"),
+    Membership.EDITOR: _("editor: changes everything except keys and members"),
+    Membership.OWNER: _("owner: full access to the app"),
+}
+# Translators: roles in a team.
+ROLE_NAMES = {
+    Membership.VIEWER: _("viewer"),
+    Membership.EDITOR: _("editor"),
+    Membership.OWNER: _("owner"),
+}
+ROLE_TITLES = {
+    Membership.VIEWER: _("%(account)s is viewer of %(app)s"),
+    Membership.EDITOR: _("%(account)s is editor of %(app)s"),
+    Membership.OWNER: _("%(account)s is owner of %(app)s"),
+}
+NOW_IN_ROLE = {
+    Membership.VIEWER: _("%(account)s is now viewer."),
+    Membership.EDITOR: _("%(account)s is now editor."),
+    Membership.OWNER: _("%(account)s is now owner."),
 }
 ROLE_COLOURS = {
     Membership.VIEWER: "info",
@@ -37,13 +60,17 @@ ROLE_COLOURS = {
 MAX_LINKED = 20  # teams
 
 
+def role_name(role: str) -> str:
+    return str(ROLE_NAMES[role])
+
+
 class InviteForm(forms.Form):
     email = forms.EmailField(max_length=254)
     role = forms.ChoiceField(choices=list(ROLE_WORDS.items()))
 
     def clean_email(self) -> str:
         if CONTROL_OR_BREAK.search(self.cleaned_data["email"]):
-            raise forms.ValidationError("Enter a valid email address.")
+            raise forms.ValidationError(gettext("Enter a valid email address."))
         return self.cleaned_data["email"]
 
 
@@ -62,9 +89,12 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
     change_form_outer_before_template = "office/member_link.html"
     actions = None
 
-    @display(description="role", label=ROLE_COLOURS)
-    def shown_role(self, member: Membership) -> str:
-        return member.role
+    @display(description=_("role"), label=ROLE_COLOURS)
+    def shown_role(self, member: Membership) -> LabelledWords:
+        return LabelledWords(member.role, role_name(member.role))
+
+    def row_title(self, row: Membership) -> str:
+        return str(ROLE_TITLES[row.role]) % {"account": row.account, "app": row.app}
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -93,12 +123,15 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         return self.show_page(
             request,
             "office/members.html",
-            title=f"Team of {app.name}",
+            title=gettext("Team of %(app)s") % {"app": app.name},
             app=app,
-            members=list(members),
-            invitations=list(app.invitations.open()),
+            members=[(member, role_name(member.role)) for member in members],
+            invitations=[
+                (row, role_name(row.role), brief_moment(row.sent_at), brief_moment(row.expires_at))
+                for row in app.invitations.open()
+            ],
             now=timezone.now(),
-            roles=ROLE_WORDS.items(),
+            roles=[(role, role_name(role), words) for role, words in ROLE_WORDS.items()],
             form=form,
             may_change=may_change,
             may_link=is_staff and account.has_perm("apps_config.change_account"),
@@ -124,7 +157,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
                 words = self._change(request, app)
             messages.success(request, words)
         except Refusal as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, sentence_words(refusal.message))
         forget_values(request)  # the caller's own role may have changed
         return None
 
@@ -132,35 +165,47 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         invitation = invite_member(app=app, email=email, role=role, now=timezone.now())
         self.log_change(request, app, f"Invited {invitation.email} as {role}.")
         # The same text for existing accounts: owners must not learn who has an account.
-        return f"Invitation sent to {invitation.email}.{file_hint(request)}"
+        sentence = gettext("Invitation sent to %(email)s.") % {"email": invitation.email}
+        return with_file_hint(request, sentence)
 
     def _change_invitation(self, request: HttpRequest, app: App) -> str:
         invitation = find_row(app.invitations.open(), request.POST["invitation"])
         if "revoke" in request.POST:
             revoke_invitation(invitation, now=timezone.now())
             self.log_change(request, app, f"Revoked the invitation of {invitation.email}.")
-            return f"The invitation of {invitation.email} is revoked."
+            sentence = gettext("The invitation of %(email)s is revoked.")
+            return sentence % {"email": invitation.email}
         resend_invitation(invitation, now=timezone.now())
-        return f"Invitation sent to {invitation.email} again.{file_hint(request)}"
+        sentence = gettext("Invitation sent to %(email)s again.") % {"email": invitation.email}
+        return with_file_hint(request, sentence)
 
     def _change(self, request: HttpRequest, app: App) -> str:
         member = find_row(app.memberships.all(), request.POST.get("member", ""))
         if "remove" in request.POST:
             self.log_deletions(request, app.memberships.filter(pk=member.pk))
             remove_member(member)
-            return f"{member.account} is no longer a member."
+            return gettext("%(account)s is no longer a member.") % {"account": member.account}
         role = request.POST.get("role", "")
         if role not in Membership.ROLES:
             raise Http404
         change_role(member, role)
         self.log_change(request, member, f"Role changed from {member.role} to {role}.")
-        return f"{member.account} is now {role}."
+        return str(NOW_IN_ROLE[role]) % {"account": member.account}
 
 
-def file_hint(request: HttpRequest) -> str:
-    """What to do where no mail server is set: e-mails are files, which platform staff can read."""
+def brief_moment(moment: datetime) -> str:
+    """Return `Mon 23 Nov, 09:00 CET`."""
+    local = localtime(moment)
+    return f"{day_and_time(short_day_words(local), time_words(local))} {local.tzname()}"
+
+
+def with_file_hint(request: HttpRequest, sentence: str) -> str:
+    """Add what to do where no mail server is set: e-mails are files, which platform staff can
+    read.
+    """
     if not mails_are_files():
-        return ""
+        return sentence
+    hint = gettext("No mail server is set: ask the platform's staff for the e-mail with the link.")
     if account_of(request).is_superuser:
-        return " No mail server is set: find the e-mail under Sent e-mails."
-    return " No mail server is set: ask the platform's staff for the e-mail with the link."
+        hint = gettext("No mail server is set: find the e-mail under Sent e-mails.")
+    return f"{sentence} {hint}"

@@ -1,9 +1,16 @@
 """Read-only admins of idempotency records, failed log-ins, request counts and invitations."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
-from apps_config.models import FailedLogin, IdempotencyRecord, Invitation, RequestCount
+from apps_config.models import FailedLogin, IdempotencyRecord, Invitation, Membership, RequestCount
 from office.base.model_admin import ReadOnlyAdmin
+
+INVITED_TO = {
+    Membership.VIEWER: _("%(email)s is invited to %(app)s as viewer"),
+    Membership.EDITOR: _("%(email)s is invited to %(app)s as editor"),
+    Membership.OWNER: _("%(email)s is invited to %(app)s as owner"),
+}
 
 
 @admin.register(IdempotencyRecord)
@@ -34,3 +41,6 @@ class InvitationAdmin(ReadOnlyAdmin[Invitation]):
     list_display = ("email", "app", "role", "created_at", "expires_at", "accepted_at", "revoked_at")
     list_select_related = ("app",)
     search_fields = ("email", "app__slug")
+
+    def row_title(self, row: Invitation) -> str:
+        return str(INVITED_TO[row.role]) % {"email": row.email, "app": row.app}

@@ -6,6 +6,8 @@ from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from office.access.account_pages import end_sessions, name_browser, open_sessions
@@ -26,17 +28,18 @@ class SessionAdmin(ReadOnlyAdmin[UserSession]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
         return super().get_queryset(request) & open_sessions()
 
-    @display(description="browser")
+    @display(description=_("browser"))
     def browser(self, row: UserSession) -> str:
         return name_browser(row.user_agent)
 
-    @display(description="logged in since")
+    @display(description=_("logged in since"))
     def since(self, row: UserSession) -> str:
         return moment_words(row.created_at)
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)
 
-    @action(description="End these sessions", permissions=["end"])
+    @action(description=_("End these sessions"), permissions=["end"])
     def end_selected(self, request: HttpRequest, rows: QuerySet[UserSession]) -> Any:
-        messages.success(request, f"Sessions ended: {end_sessions(rows)}.")
+        sentence = gettext("Sessions ended: %(count)s.")
+        messages.success(request, sentence % {"count": end_sessions(rows)})

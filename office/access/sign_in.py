@@ -29,6 +29,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from requests import RequestException
 
 from access.oidc import Claims, SignInRefused, admit
@@ -38,6 +40,7 @@ from apps_config.models import Account
 from common.encryption import decrypt_text, encrypt_text
 from common.errors import RateLimited
 from common.rate_limit import client_address
+from office.base.lazy_text import LazyText
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +85,13 @@ class CountedCode(forms.Form):
             count_failed_code(self.user, now=now)
         except RateLimited as limited:
             raise forms.ValidationError(
-                "Too many wrong codes. Wait fifteen minutes, or use a passkey."
+                gettext("Too many wrong codes. Wait fifteen minutes, or use a passkey.")
             ) from limited
         code = super().clean_code()  # type: ignore[misc]
         if not accept_code_once(self.user, code, now=now):
-            raise forms.ValidationError("This code was already used. Wait for the next one.")
+            raise forms.ValidationError(
+                gettext("This code was already used. Wait for the next one.")
+            )
         clear_failed_codes(self.user, now=now)
         return code
 
@@ -102,7 +107,7 @@ class ConfirmingCodeForm(CountedCode, ReauthenticateForm):
 class PasskeyField(forms.JSONField):
     """The browser's answer to a challenge, which no page shows again."""
 
-    def __init__(self, refusal: str) -> None:
+    def __init__(self, refusal: LazyText) -> None:
         faults = {"required": refusal, "invalid": refusal}
         super().__init__(widget=forms.HiddenInput, error_messages=faults)
 
@@ -113,7 +118,7 @@ class PasskeyField(forms.JSONField):
 class CheckedPasskey(forms.Form):
     """Refuses a wrong, removed or malformed passkey with one sentence."""
 
-    refusal = "This passkey was not accepted. Use another one, or a code."
+    refusal: LazyText = _("This passkey was not accepted. Use another one, or a code.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -134,7 +139,7 @@ class CheckedPasskey(forms.Form):
 class PasskeyLogInForm(CheckedPasskey, LoginWebAuthnForm):
     """A passkey instead of a password."""
 
-    refusal = "This passkey was not accepted. Log in with your password, or use another passkey."
+    refusal = _("This passkey was not accepted. Log in with your password, or use another passkey.")
 
 
 class PasskeyForm(CheckedPasskey, AuthenticateWebAuthnForm):
@@ -187,7 +192,7 @@ class OidcAccountAdapter(DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         logger.warning("log-in with OpenID Connect failed: %s %s", error, exception)
-        sentence = "The log-in was cancelled or failed. Please try again."
+        sentence = gettext("The log-in was cancelled or failed. Please try again.")
         raise ImmediateHttpResponse(show_refusal(request, sentence, 400))
 
 
@@ -200,7 +205,7 @@ def oidc_page(
         return view.adapter_view(OidcAdapter)(request)
     except (RequestException, KeyError, ValueError) as error:
         logger.error("the identity provider can't be used: %r", error)
-        sentence = "The identity provider can't be reached. Please try again later."
+        sentence = gettext("The identity provider can't be reached. Please try again later.")
         return show_refusal(request, sentence, 502)
 
 

@@ -11,6 +11,9 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
@@ -35,15 +38,18 @@ from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugF
 from apps_config.services import change_app, create_app, issue_key, store_logo
 from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.branding import branding_of
+from bookings.formatting import activate_language_of
+from bookings.html_page_base import LINK_WORDS
 from common.api.fields import OneLineField
 from common.images import small_logo
 from common.zone_names import current_zone_name, current_zones
-from office.access.members import ROLE_WORDS, file_hint
+from office.access.members import ROLE_WORDS, with_file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField
-from office.base.labels import language_names, sends_emails
+from office.base.labels import language_names, sends_emails, yes_or_no
+from office.base.lazy_text import LazyText
 from office.base.model_admin import FormPartsAdmin, HistoryAdmin, ServiceBackedAdmin, without_field
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
@@ -72,6 +78,9 @@ LISTS = ("redirect_urls", "blocked_customers")
 SWITCH = "send_emails"
 # Settings that are on or off, and what they are by default.
 FLAGS = {"publish_projects": True, "public_resources": False}
+# Parts of the form, as Django's fieldsets.
+EMAIL_FIELDS: Any = (_("E-mails"), {"fields": (SWITCH, *SETTINGS[:4])})
+CLIENT_FIELDS: Any = (_("Your own client"), {"fields": ("callback", "redirect_urls")})
 
 
 def setting_text(settings: Mapping[str, Any], name: str) -> str:
@@ -98,38 +107,40 @@ def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def zone_choices(kept: str) -> list[tuple[str, str]]:
-    return _with_kept([("", "UTC (default)"), *((name, name) for name in current_zones())], kept)
+    return _with_kept(
+        [("", gettext("UTC (default)")), *((name, name) for name in current_zones())], kept
+    )
 
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
     """Return the languages of e-mails and pages."""
-    return _with_kept([("", "English (default)"), *language_names().items()], kept)
+    return _with_kept([("", gettext("English (default)")), *language_names().items()], kept)
 
 
 def edits_choices(kept: str) -> list[tuple[str, str]]:
     """Return the options for bookings that the owner moves or removes in a connected calendar."""
     known = [
-        ("", "Warn only (default)"),
-        (App.WARN, "Warn only: the booking is unchanged"),
-        (App.FOLLOW, "Follow: move or cancel the booking too"),
+        ("", gettext("Warn only (default)")),
+        (App.WARN, gettext("Warn only: the booking is unchanged")),
+        (App.FOLLOW, gettext("Follow: move or cancel the booking too")),
     ]
     return _with_kept(known, kept)
 
 
 def stale_choices(kept: str) -> list[tuple[str, str]]:
     choices = [
-        ("", "Warn, but keep offering times (default)"),
-        (App.WARN, "Warn, but keep offering times"),
-        (App.BLOCK, "Stop offering the resource"),
+        ("", gettext("Warn, but keep offering times (default)")),
+        (App.WARN, gettext("Warn, but keep offering times")),
+        (App.BLOCK, gettext("Stop offering the resource")),
     ]
     return _with_kept(choices, kept)
 
 
 def challenge_choices(kept: str) -> list[tuple[str, str]]:
     choices = [
-        ("", "Off (default)"),
-        ("off", "Off"),
-        ("altcha", "ALTCHA: the browser solves a short task"),
+        ("", gettext("Off (default)")),
+        ("off", gettext("Off")),
+        ("altcha", gettext("ALTCHA: the browser solves a short task")),
     ]
     return _with_kept(choices, kept)
 
@@ -145,11 +156,14 @@ CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
 
 
 def _with_kept(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
-    return choices if kept in dict(choices) else [*choices, (kept, f"{kept} (unknown)")]
+    unknown = (kept, gettext("%(value)s (unknown)") % {"value": kept})
+    return choices if kept in dict(choices) else [*choices, unknown]
 
 
 def text_field(
-    label: str, help_text: str, widget: type[forms.Widget] = UnfoldAdminTextInputWidget
+    label: LazyText,
+    help_text: LazyText,
+    widget: type[forms.Widget] = UnfoldAdminTextInputWidget,
 ) -> forms.CharField:
     """Return a setting's form field. The shown value returns with the form: only changes are saved,
     so concurrent changes by clients stay.
@@ -164,10 +178,13 @@ def text_field(
     )
 
 
-def limit_field(kind: str, label: str) -> forms.IntegerField:
+def limit_field(kind: str, label: LazyText) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
-        help_text=f"More attempts are refused. Empty: {LIMITS[kind].default}. 0: no limit.",
+        help_text=format_lazy(
+            _("More attempts are refused. Empty: {default}. 0: no limit."),
+            default=LIMITS[kind].default,
+        ),
         required=False,
         min_value=0,
         max_value=MAX_LIMIT,
@@ -180,116 +197,132 @@ class AppForm(CheckedForm, forms.ModelForm):
     field_of = {"disable_emails": SWITCH}
 
     send_emails = forms.BooleanField(
-        label="Send booking e-mails and reminders",
-        help_text="To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
-        " are still called.",
+        label=_("Send booking e-mails and reminders"),
+        help_text=_(
+            "To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
+            " are still called."
+        ),
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
         show_hidden_initial=True,
     )
-    from_name = text_field("Sender's name", "The sender of every e-mail. Empty: the app's name.")
+    from_name = text_field(
+        _("Sender's name"), _("The sender of every e-mail. Empty: the app's name.")
+    )
     from_email = text_field(
-        "Sender's address",
-        "The mail server must be allowed to send for it. Empty: the address of the service.",
+        _("Sender's address"),
+        _("The mail server must be allowed to send for it. Empty: the address of the service."),
         UnfoldAdminEmailInputWidget,
     )
     contact_name = text_field(
-        "Contact's name", "The contact for customers, shown in e-mails and on pages."
+        _("Contact's name"), _("The contact for customers, shown in e-mails and on pages.")
     )
     contact_email = text_field(
-        "Contact's address", "The reply address of e-mails.", UnfoldAdminEmailInputWidget
+        _("Contact's address"), _("The reply address of e-mails."), UnfoldAdminEmailInputWidget
     )
-    callback = text_field("Callback", "An http or https URL for your own client.")
+    callback = text_field(_("Callback"), _("An http or https URL for your own client."))
     redirect_urls = text_field(
-        "Redirect URLs",
-        "One per line. Links in e-mails can redirect only to these URLs after an action.",
+        _("Redirect URLs"),
+        _("One per line. Links in e-mails can redirect only to these URLs after an action."),
         UnfoldAdminTextareaWidget,
     )
     default_timezone = forms.ChoiceField(
-        label="Time zone",
-        help_text="Default time zone, for times that belong to no resource.",
+        label=_("Time zone"),
+        help_text=_("Default time zone, for times that belong to no resource."),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     language = forms.ChoiceField(
-        label="Language",
-        help_text="The language of e-mails and pages.",
+        label=_("Language"),
+        help_text=_("The language of e-mails and pages."),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     stale_calendars = forms.ChoiceField(
-        label="Stale calendars",
-        help_text="What to do when a connected calendar is stale: not synced for too long.",
+        label=_("Stale calendars"),
+        help_text=_("What to do when a connected calendar is stale: not synced for too long."),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     external_edits = forms.ChoiceField(
-        label="Changes in the external calendar",
-        help_text="What to do when the owner moves or removes a booking in the calendar. Customers"
-        " get an e-mail about moved and cancelled bookings.",
+        label=_("Changes in the external calendar"),
+        help_text=_(
+            "What to do when the owner moves or removes a booking in the calendar. Customers"
+            " get an e-mail about moved and cancelled bookings."
+        ),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
 
     accent_color = text_field(
-        "Colour",
-        "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be read.",
+        _("Colour"),
+        _(
+            "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be"
+            " read."
+        ),
     )
-    cover_text = text_field("Text at the top", "Shown on booking pages.", UnfoldAdminTextareaWidget)
+    cover_text = text_field(
+        _("Text at the top"), _("Shown on booking pages."), UnfoldAdminTextareaWidget
+    )
     address = text_field(
-        "Postal address", "At the bottom of pages and e-mails.", UnfoldAdminTextareaWidget
+        _("Postal address"), _("At the bottom of pages and e-mails."), UnfoldAdminTextareaWidget
     )
-    imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails.")
-    privacy_url = text_field("Privacy notice", "A link at the bottom of pages and e-mails.")
+    imprint_url = text_field(_("Imprint"), _("A link at the bottom of pages and e-mails."))
+    privacy_url = text_field(_("Privacy notice"), _("A link at the bottom of pages and e-mails."))
     logo_file = ImageFileField(
-        shrink=small_logo, label="Logo", help_text=f"{IMAGE_HINT} On pages and in e-mails."
+        shrink=small_logo,
+        label=_("Logo"),
+        help_text=format_lazy("{} {}", IMAGE_HINT, _("On pages and in e-mails.")),
     )
     removes_logo = forms.BooleanField(
-        label="Remove the logo", required=False, widget=UnfoldBooleanSwitchWidget
+        label=_("Remove the logo"), required=False, widget=UnfoldBooleanSwitchWidget
     )
 
     publish_projects = switch_field(
-        "Publish projects",
-        "Projects have a public booking page, unless a project's own setting says otherwise.",
+        _("Publish projects"),
+        _("Projects have a public booking page, unless a project's own setting says otherwise."),
     )
     public_resources = switch_field(
-        "Book resources without a project",
-        "Widget keys that are not bound to projects may book resources that are in no project.",
+        _("Book resources without a project"),
+        _("Widget keys that are not bound to projects may book resources that are in no project."),
     )
     public_challenge = forms.ChoiceField(
-        label="Proof of work",
-        help_text="Slows down automated bookings. Other clients with public keys have to solve it"
-        " too.",
+        label=_("Proof of work"),
+        help_text=_(
+            "Slows down automated bookings. Other clients with public keys have to solve it too."
+        ),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     blocked_customers = text_field(
-        "Blocked customers",
-        "One e-mail address per line, which can't book on public pages; * stands for any text.",
+        _("Blocked customers"),
+        _("One e-mail address per line, which can't book on public pages; * stands for any text."),
         UnfoldAdminTextareaWidget,
     )
     public_bookings_per_address_per_hour = limit_field(
-        PER_ADDRESS, "Booking attempts per network address and hour"
+        PER_ADDRESS, _("Booking attempts per network address and hour")
     )
     public_bookings_per_email_per_day = limit_field(
-        PER_EMAIL, "Booking attempts per e-mail address and day"
+        PER_EMAIL, _("Booking attempts per e-mail address and day")
     )
     public_open_bookings_per_email = limit_field(
-        OPEN_PER_EMAIL, "Upcoming bookings per e-mail address"
+        OPEN_PER_EMAIL, _("Upcoming bookings per e-mail address")
     )
     public_bookings_per_app_per_minute = limit_field(
-        PER_APP, "Booking attempts of all customers per minute"
+        PER_APP, _("Booking attempts of all customers per minute")
     )
     delivery_cap = forms.IntegerField(
-        label="Simultaneous deliveries",
-        help_text="How many e-mails, and how many webhook calls, are sent at once. Empty: the"
-        " service's default.",
+        label=_("Simultaneous deliveries"),
+        help_text=_(
+            "How many e-mails, and how many webhook calls, are sent at once. Empty: the"
+            " service's default."
+        ),
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
         show_hidden_initial=True,
@@ -297,22 +330,22 @@ class AppForm(CheckedForm, forms.ModelForm):
 
     # Only for a new app.
     invited_email = forms.EmailField(
-        label="Invite a team member",
-        help_text="Optional. They get an e-mail with a link.",
+        label=_("Invite a team member"),
+        help_text=_("Optional. They get an e-mail with a link."),
         max_length=254,
         required=False,
         widget=UnfoldAdminEmailInputWidget,
     )
     invited_role = forms.ChoiceField(
-        label="Their role",
+        label=_("Their role"),
         choices=list(ROLE_WORDS.items()),
         required=False,
         initial=Membership.VIEWER,
         widget=UnfoldAdminSelectWidget,
     )
     wants_key = forms.BooleanField(
-        label="Issue a server key",
-        help_text="The next page shows the key once.",
+        label=_("Issue a server key"),
+        help_text=_("The next page shows the key once."),
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
@@ -321,8 +354,10 @@ class AppForm(CheckedForm, forms.ModelForm):
         model = App
         fields = ("slug", "name", "mode")
         help_texts = {
-            "slug": "Used in URLs. Can't be changed later. a to z, 0 to 9, hyphens, underscores.",
-            "mode": "Can't be changed. A test app sends e-mails only to its members.",
+            "slug": _(
+                "Used in URLs. Can't be changed later. a to z, 0 to 9, hyphens, underscores."
+            ),
+            "mode": _("Can't be changed. A test app sends e-mails only to its members."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -358,7 +393,12 @@ class AppForm(CheckedForm, forms.ModelForm):
         """Return error texts; for a list with the line number."""
         if not isinstance(faults, dict):
             return [str(fault) for fault in faults]
-        return [f"Line {place + 1}: {fault}" for place, of_it in faults.items() for fault in of_it]
+        words = gettext("Line %(number)s: %(fault)s")
+        return [
+            words % {"number": place + 1, "fault": fault}
+            for place, of_it in faults.items()
+            for fault in of_it
+        ]
 
     def _changed_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the changed settings; an emptied field removes its setting."""
@@ -391,6 +431,12 @@ def save_logo(app: App, given: Mapping[str, Any]) -> App:
     return store_logo(app, None) if given.get("removes_logo") else app
 
 
+def page_link_words(app: App) -> dict[str, str]:
+    """Return the words of the links at the bottom of the booking page, in its language."""
+    with activate_language_of(app):
+        return {name: str(words) for name, words in LINK_WORDS.items()}
+
+
 class AppReminderInline(EventNotificationInline):
     model = AppNotification
 
@@ -401,9 +447,9 @@ def shown_setting(name: str) -> Callable[..., str]:
     @admin.display(description=AppForm.base_fields[name].label)
     def show(self: "AppAdmin", app: App) -> str:
         if name == SWITCH:
-            return "yes" if sends_emails(app) else "no"
+            return yes_or_no(sends_emails(app))
         if name in FLAGS:
-            return "yes" if is_on(app.settings, name) else "no"
+            return yes_or_no(is_on(app.settings, name))
         return setting_text(app.settings, name)
 
     return show
@@ -427,19 +473,19 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     change_form_outer_before_template = "office/app_links.html"
     change_form_outer_after_template = "office/branding_preview.html"
     fieldsets = (
-        ("App", {"fields": ("name", "slug", "mode")}),
-        ("E-mails", {"fields": (SWITCH, *SETTINGS[:4])}),
-        ("Branding", {"fields": (*BRANDING, "logo_file", "removes_logo")}),
-        ("Time and language", {"fields": ("default_timezone", "language")}),
-        ("Your own client", {"fields": ("callback", "redirect_urls")}),
+        (_("App"), {"fields": ("name", "slug", "mode")}),
+        EMAIL_FIELDS,
+        (_("Branding"), {"fields": (*BRANDING, "logo_file", "removes_logo")}),
+        (_("Time and language"), {"fields": ("default_timezone", "language")}),
+        CLIENT_FIELDS,
         (
-            "Booking on the web",
+            _("Booking on the web"),
             {"fields": (*FLAGS, "public_challenge", "blocked_customers", *PUBLIC_LIMITS)},
         ),
-        ("Deliveries", {"fields": ("delivery_cap",)}),
-        ("External calendars", {"fields": ("stale_calendars", "external_edits")}),
+        (_("Deliveries"), {"fields": ("delivery_cap",)}),
+        (_("External calendars"), {"fields": ("stale_calendars", "external_edits")}),
         (
-            "Advanced",
+            _("Advanced"),
             {
                 "classes": ("collapse",),
                 "fields": ("others", "id", "created_at", "updated_at", "archived_at"),
@@ -448,15 +494,16 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     )
     add_fieldsets = (
         *fieldsets[:1],
-        ("Team and key", {"fields": ("invited_email", "invited_role", "wants_key")}),
-        *(given for given in fieldsets if given[0] in ("E-mails", "Your own client")),
+        (_("Team and key"), {"fields": ("invited_email", "invited_role", "wants_key")}),
+        EMAIL_FIELDS,
+        CLIENT_FIELDS,
     )
 
     parts = (
-        *(("App", None), ("E-mails", None), ("Reminders", AppReminderInline)),
-        *(("Branding", None), ("Time and language", None), ("Booking on the web", None)),
-        *(("External calendars", None), ("Your own client", None), ("Deliveries", None)),
-        ("Advanced", None),
+        *((_("App"), None), (_("E-mails"), None), (_("Reminders"), AppReminderInline)),
+        *((_("Branding"), None), (_("Time and language"), None), (_("Booking on the web"), None)),
+        *((_("External calendars"), None), (_("Your own client"), None), (_("Deliveries"), None)),
+        (_("Advanced"), None),
     )
 
     class Media:
@@ -468,12 +515,16 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         may_remove = obj and branding_of(obj).logo and self.has_change_permission(request, obj)
         return fieldsets if may_remove else without_field(fieldsets, "removes_logo")
 
-    @admin.display(description="Logo")
+    @admin.display(description=_("Logo"))
     def logo_file(self, app: App) -> str:
         path = branding_of(app).logo
-        return format_html('<img src="{}" alt="" height="40">', path) if path else "none"
+        return (
+            format_html('<img src="{}" alt="" height="40">', path)
+            if path
+            else pgettext("instead of a picture", "none")
+        )
 
-    @admin.display(description="Custom settings (API)")
+    @admin.display(description=_("Custom settings (API)"))
     def others(self, app: App) -> str:
         text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
         return format_html('<pre class="office-code">{}</pre>', text)
@@ -513,7 +564,8 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         if email := given.get("invited_email"):
             role = given.get("invited_role") or Membership.VIEWER
             invitation = invite_member(app=app, email=email, role=role, now=timezone.now())
-            messages.success(request, f"Invitation sent to {invitation.email}.{file_hint(request)}")
+            sentence = gettext("Invitation sent to %(email)s.") % {"email": invitation.email}
+            messages.success(request, with_file_hint(request, sentence))
         if given.get("wants_key"):
             _, text = issue_key(Credential.SERVER, mode=app.mode, app=app)
             keep_secret(request, text)
@@ -527,8 +579,8 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
             return super().response_add(request, obj, post_url_continue)
         return self.show_secret(
             request,
-            title="The new key",
-            heading=f"Server key of {obj}",
+            title=gettext("The new key"),
+            heading=gettext("Server key of %(owner)s") % {"owner": obj},
             secret=text,
             back=self.url_of(obj),
         )
@@ -554,6 +606,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
             "may_own": scope.is_staff or object_id in owned,
             "may_archive": app is not None and may_archive(request, app),
             "preview_address": f"/book/{project.slug}" if project else "",
+            "link_words": page_link_words(app) if app else {},
         }
 
 

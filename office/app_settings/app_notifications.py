@@ -1,10 +1,12 @@
 """The admin of an app's default event notifications."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from apps_config.models import AppNotification
 from office.base.event_notification_forms import CHOICE_WORDS, EventNotificationForm
+from office.base.event_notification_words import event_notification_words
 from office.base.model_admin import OfficeAdmin
 
 
@@ -20,6 +22,9 @@ class AppNotificationAdmin(OfficeAdmin[AppNotification]):
     fields = ("app", *EventNotificationForm.Meta.fields)
     words = CHOICE_WORDS
 
-    @display(description="reminder")
+    @display(description=_("reminder"))
     def reminder(self, row: AppNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
+
+    def row_title(self, row: AppNotification) -> str:
+        return event_notification_words(row)

@@ -5,6 +5,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps_config.models import App, Membership
 from apps_config.services import archive_app
@@ -21,15 +22,18 @@ class ArchivingAdmin(OfficeAdmin[App]):
         if request.method == "POST":
             archive_app(app, now=timezone.now())
             self.log_change(request, app, "Archived.")
-            messages.success(request, f"{app} is archived.")
+            messages.success(request, _("%(app)s is archived.") % {"app": app})
             return HttpResponseRedirect(reverse("admin:index"))
         return self.ask_confirmation(
             request,
             app,
-            title="Archive this app?",
-            sentence=f"The keys of {app} stop working, its booking pages are removed, and unsent"
-            " e-mails and calls are skipped. The data stays. The back office can't undo this.",
-            button="Archive",
+            title=_("Archive this app?"),
+            sentence=_(
+                "The keys of %(app)s stop working, its booking pages are removed, and unsent"
+                " e-mails and calls are skipped. The data stays. The back office can't undo this."
+            )
+            % {"app": app},
+            button=_("Archive"),
         )
 
 

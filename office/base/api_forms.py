@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from django import forms
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from apps_config.models import App
 from common.api.json_parser import parse_body
 from common.errors import Refusal
+from office.base.lazy_text import LazyText
+from office.base.service_sentences import sentence_words
 
 
 class JsonField(forms.JSONField):
@@ -29,7 +32,7 @@ def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
     return cast(forms.ChoiceField, form.fields[name])
 
 
-def switch_field(label: str, help_text: str) -> forms.BooleanField:
+def switch_field(label: LazyText, help_text: LazyText) -> forms.BooleanField:
     return forms.BooleanField(
         label=label,
         help_text=help_text,
@@ -61,7 +64,7 @@ class CheckedForm(forms.BaseForm):
 
     def sentences(self, faults: Any) -> list[str]:
         """Return the error texts of one field, without their paths within the value."""
-        return list(_leaves(faults))
+        return [sentence_words(fault) for fault in _leaves(faults)]
 
 
 class ChangesForm(CheckedForm, forms.ModelForm):
@@ -116,8 +119,9 @@ class ApiForm(CheckedForm, forms.ModelForm):
         if self.only_app:
             self.instance.app = self.only_app
         for name, path in self._sent_paths().items():
-            stored = read_path(self.instance, path)
-            if name in self.paths and stored is not None:
+            # A new row without an app has no id, hence no related rows to read.
+            stored = read_path(self.instance, path) if name in self.paths else None
+            if stored is not None:
                 self.initial[name] = shown_value(self.fields[name], stored)
         for name in self.fields:
             self.fields[name].show_hidden_initial = name != "app"
@@ -202,8 +206,13 @@ class ApiForm(CheckedForm, forms.ModelForm):
 
     def add_path_faults(self, field: str | None, steps: list[str], faults: list[str]) -> None:
         """Add the errors of one path. `steps`: the path within the field's value."""
-        place = f"Entry {int(steps[0]) + 1}: " if steps and steps[0].isdigit() else ""
-        self.add_error(field, [f"{place}{fault}" for fault in faults])
+        if steps and steps[0].isdigit():
+            entry = int(steps[0]) + 1
+            faults = [
+                _("Entry %(number)s: %(fault)s") % {"number": entry, "fault": fault}
+                for fault in faults
+            ]
+        self.add_error(field, faults)
 
 
 def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
@@ -213,7 +222,7 @@ def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]
         if isinstance(faults, Mapping):
             yield from flatten_faults(faults, f"{at}.")
         else:
-            yield at, [str(fault) for fault in faults]
+            yield at, [sentence_words(str(fault)) for fault in faults]
 
 
 def read_path(row: Any, path: str) -> Any:

@@ -5,9 +5,9 @@ from datetime import date, datetime, timedelta, tzinfo
 from functools import cached_property
 
 from django.http import HttpRequest
-from django.utils.dateformat import format as format_date
 from django.utils.timezone import localtime
 
+from bookings.formatting import day_and_time, short_date_words, time_words
 from common.instants import FIRST_YEAR, LAST_YEAR, ZONES, find_zone, local_midnight
 from common.zone_names import current_zone_name
 from office.base.scope import read_once, scope_of
@@ -31,11 +31,20 @@ def office_zone(request: HttpRequest) -> str:
 
 def moment_words(moment: datetime | None) -> str:
     """Return `Mon 23 Nov 2026, 09:00 CET` in the current time zone; "" without a moment."""
+    return _with_zone(moment, with_seconds=False)
+
+
+def exact_moment_words(moment: datetime | None) -> str:
+    """Return `Mon 23 Nov 2026, 09:00:00 CET` in the current time zone; "" without a moment."""
+    return _with_zone(moment, with_seconds=True)
+
+
+def _with_zone(moment: datetime | None, *, with_seconds: bool) -> str:
     if moment is None:
         return ""
     local = localtime(moment)
-    # The format's own `T` is empty for ambiguous times.
-    return f"{format_date(local, 'D j M Y, H:i')} {local.tzname()}"
+    time = time_words(local, with_seconds=with_seconds)
+    return f"{day_and_time(short_date_words(local), time)} {local.tzname()}"
 
 
 class AccountTimeZone(tzinfo):

@@ -5,11 +5,14 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from apps_config.models import EventNotification
 from apps_config.serializers import MAX_NOTIFICATIONS, EventNotificationSerializer
 from office.base.api_forms import CheckedForm, choice_field, flatten_faults
+from office.base.event_notification_words import event_notification_words
+from office.base.lazy_text import LazyText
 from office.base.model_admin import StackedOfficeInline
 
 FIELDS_OF = {
@@ -18,14 +21,19 @@ FIELDS_OF = {
 }
 
 
-CHOICE_WORDS: Mapping[str, Mapping[str, str]] = {
-    "type": {EventNotification.EMAIL: "E-mail", EventNotification.WEBHOOK: "Webhook call"},
+CHOICE_WORDS: Mapping[str, Mapping[str, LazyText]] = {
+    "type": {EventNotification.EMAIL: _("E-mail"), EventNotification.WEBHOOK: _("Webhook call")},
     "when_type": {
-        EventNotification.BEFORE: "before the start",
-        EventNotification.AFTER: "after the start",
+        EventNotification.BEFORE: _("before the start"),
+        EventNotification.AFTER: _("after the start"),
     },
-    "when_unit": {"hours": "hours", "days": "days", "mins": "minutes", "secs": "seconds"},
-    "recipient": {"": "---------", "customer": "customer", "owner": "owner"},
+    "when_unit": {
+        "hours": _("hours"),
+        "days": _("days"),
+        "mins": _("minutes"),
+        "secs": _("seconds"),
+    },
+    "recipient": {"": "---------", "customer": _("customer"), "owner": _("owner")},
     "method": {"": "---------", **{name: name.upper() for name in EventNotification.METHODS}},
 }
 NEW_REMINDER = {
@@ -47,32 +55,35 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
             *("recipient", "subject", "url", "method", "expected_response_code"),
         )
         labels = {
-            "position": "Order",
-            "when_time": "Time",
-            "when_unit": "Unit",
-            "when_type": "When",
-            "type": "Send",
-            "recipient": "To",
-            "url": "Webhook URL",
-            "expected_response_code": "Expected status code",
+            "position": _("Order"),
+            "when_time": _("Time"),
+            "when_unit": _("Unit"),
+            "when_type": _("When"),
+            "type": _("Send"),
+            "recipient": _("To"),
+            "url": _("Webhook URL"),
+            "expected_response_code": _("Expected status code"),
         }
         help_texts = {
-            "subject": "Default: “Reminder:” with title and time.",
-            "expected_response_code": "Default: any 2xx.",
-            "url": "A public http or https address.",
+            "subject": _("Default: “Reminder:” with title and time."),
+            "expected_response_code": _("Default: any 2xx."),
+            "url": _("A public http or https address."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.instance._state.adding:
             self.initial = {**NEW_REMINDER, **self.initial}
+        else:
+            # The theme's heading of the row.
+            vars(self.instance)["get_inline_title"] = event_notification_words(self.instance)
         if "position" in self.fields:
             self.fields["position"].required = False
         for name, words in CHOICE_WORDS.items():
             if name in self.fields:
                 choice_field(self, name).choices = self._choices(name, words)
 
-    def _choices(self, name: str, words: Mapping[str, str]) -> list[tuple[str, str]]:
+    def _choices(self, name: str, words: Mapping[str, LazyText]) -> list[tuple[str, LazyText]]:
         """Return the choices in words; seconds are offered only where they are stored."""
         stored = getattr(self.instance, name)
         hidden = {"secs"} - {stored}
@@ -121,8 +132,8 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
     max_num = MAX_NOTIFICATIONS
     classes = ("office-reminders",)
     ordering_field = "position"
-    verbose_name = "reminder"
-    verbose_name_plural = "Reminders"
+    verbose_name = _("reminder")
+    verbose_name_plural = _("Reminders")
     readonly_fields = ("summary",)
     fieldsets = (
         (
@@ -137,9 +148,9 @@ class EventNotificationInline(StackedOfficeInline[EventNotification]):
         ),
     )
 
-    @display(description="Reminder")
+    @display(description=_("Reminder"))
     def summary(self, row: EventNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Show reminders in words to accounts that may not change them."""

@@ -9,7 +9,10 @@ from typing import Any, cast
 
 from django import forms
 from django.template.loader import render_to_string
+from django.utils.functional import lazy
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
     UnfoldAdminTextareaWidget,
@@ -22,11 +25,29 @@ from common.images import MAX_FILE, SmallImage
 from common.instants import ZONES, find_zone
 from common.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
+from office.base.labels import yes_or_no
+from office.base.lazy_text import LazyText
 
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
 ELAPSED = ("minutes", "hours", "days")
-IMAGE_HINT = f"PNG, JPEG or WebP, at most {MAX_FILE // 1_000_000} MB; it is made small."
+# The units of lengths of time.
+UNIT_WORDS: Mapping[str, LazyText] = {
+    "seconds": _("seconds"),
+    "minutes": _("minutes"),
+    "hours": _("hours"),
+    "days": _("days"),
+    "weeks": _("weeks"),
+    "months": _("months"),
+}
+
+
+def _image_hint() -> str:
+    text = gettext("PNG, JPEG or WebP, at most %(size)s MB; it is made small.")
+    return text % {"size": MAX_FILE // 1_000_000}
+
+
+IMAGE_HINT = lazy(_image_hint, str)()
 
 
 class TemplateWidget(forms.Widget):
@@ -62,18 +83,27 @@ class DurationWidget(TemplateWidget):
 
     template_name = "office/widgets/duration.html"
 
-    def __init__(self, units: Sequence[str], more: Mapping[str, str]) -> None:
+    def __init__(self, units: Sequence[str], more: Mapping[str, LazyText]) -> None:
         super().__init__()
         self.units, self.more = units, more
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         matched = COUNT_AND_UNIT.fullmatch(value or "")
         count, unit = matched.groups() if matched else ("", value or self.units[0])
-        units = [(word, word) for word in self.units] + list(self.more.items())
+        units = [(word, UNIT_WORDS.get(word, word)) for word in self.units] + list(
+            self.more.items()
+        )
         if unit not in dict(units):
             units.append((unit, unit))
         own = {"count": count, "unit": unit, "units": units}
         return super().get_context(name, value, attrs) | own
+
+    def in_words(self, value: str) -> str:
+        """Return the value for an account that may not change it."""
+        matched = COUNT_AND_UNIT.fullmatch(value)
+        if matched is None or matched[2] not in UNIT_WORDS:
+            return str(self.more.get(value, value))
+        return f"{matched[1]} {UNIT_WORDS[matched[2]]}"
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
         count, unit = (str(data.get(key) or "").strip() for key in (name, f"{name}_unit"))
@@ -96,7 +126,7 @@ class DurationField(ShownField, forms.CharField):
         self,
         *,
         units: Sequence[str] = ELAPSED,
-        more: Mapping[str, str] | None = None,
+        more: Mapping[str, LazyText] | None = None,
         **kwargs: Any,
     ) -> None:
         widget = DurationWidget(units, more or {})
@@ -243,7 +273,7 @@ class LinesField(ShownField, forms.CharField):
         return self.to_python(initial or "") != self.to_python(data or "")
 
 
-def json_field(label: str, help_text: str) -> JsonField:
+def json_field(label: LazyText, help_text: LazyText) -> JsonField:
     """Return a field for JSON that the script `json.js` checks while it is typed."""
     widget = UnfoldAdminTextareaWidget(attrs={"rows": 6, "data-json": "", "spellcheck": "false"})
     return JsonField(label=label, help_text=help_text, required=False, widget=widget)
@@ -252,12 +282,12 @@ def json_field(label: str, help_text: str) -> JsonField:
 def value_words(field: forms.Field, value: Any) -> str:
     """Return a field's value for an account that may not change it."""
     if isinstance(field, forms.BooleanField):
-        return "yes" if value else "no"
+        return yes_or_no(value)
     if isinstance(field, forms.ChoiceField):
         words = dict(cast(Iterable[tuple[str, str]], field.choices))
         return str(words.get(value or "", value or ""))
     if isinstance(field.widget, DurationWidget):
-        return field.widget.more.get(value or "", value or "")
+        return field.widget.in_words(value or "")
     if isinstance(value, list):
         return "\n".join(str(row.get("title", row)) for row in value)
     if isinstance(value, dict):

@@ -12,19 +12,27 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from simple_history.models import HistoricalChanges
 
 from apps_config.models import Account, Credential
 from common.zone_names import current_zone_name
 from office.base.dates import moment_words
-from office.base.labels import GRAPH_WORDS, RULE_WORDS, json_words
+from office.base.labels import GRAPH_WORDS, RULE_WORDS, json_words, yes_or_no
 from office.base.model_admin_pages import ModelPages, Row
 from office.base.scope import scope_of
 
 PER_PAGE = 50
-CHANGE_WORDS = {"+": "made", "~": "changed", "-": "removed"}
+CHANGES = {"+": "made", "~": "changed", "-": "removed"}
 # Key names in the log: the kind and the start of the id.
 KEY = re.compile(r"(server|widget|resource) key ([0-9a-f]{8})")
+KEY_WORDS = {
+    "server": gettext_lazy("server key %(key)s"),
+    "widget": gettext_lazy("widget key %(key)s"),
+    "resource": gettext_lazy("resource key %(key)s"),
+    "access": gettext_lazy("access key %(key)s"),
+}
 NOTHING = "–"
 # Names of the API that stand in columns.
 NAMES_IN_WORDS = {**RULE_WORDS, **GRAPH_WORDS}
@@ -64,7 +72,7 @@ class HistoryPages(ModelPages[Row]):
         return self.show_page(
             request,
             "office/history.html",
-            title=f"History: {current or row_at_step(self.model, found[0])}",
+            title=_("History: %(row)s") % {"row": current or row_at_step(self.model, found[0])},
             original=current,
             steps=list(_steps(request, self.model, found)),
             number=number,
@@ -102,11 +110,11 @@ def _steps(
         before = found[place + 1] if place + 1 < len(found) else None
         yield HistoryStep(
             at=row.history_date,
-            what=CHANGE_WORDS[row.history_type],
+            what=CHANGES[row.history_type],
             who=names.get(row.history_change_reason or "")
-            or row.history_change_reason
+            or _key_words(row.history_change_reason or "")
             or names.get(str(row.history_user_id))
-            or "the service",
+            or _("the service"),
             changes=tuple(changes_between(model, before, row)) if row.history_type != "-" else (),
         )
 
@@ -124,15 +132,21 @@ def _names(request: HttpRequest, found: Sequence[HistoricalChanges]) -> Mapping[
         keys = Credential.objects.filter(wanted, scope_of(request).rows("app"))
         for key in keys.only("id", "kind", "prefix", "description"):
             call = f"{key.kind} key {str(key.id)[:8]}"
-            words = f"{key.kind} key {key.prefix}…"
+            words = KEY_WORDS[key.kind] % {"key": f"{key.prefix}…"}
             words += f" ({key.description})" if key.description else ""
             # Keys of the same millisecond share the start of the id: keep the log's name.
-            names[call] = call if call in names else words
+            names[call] = _key_words(call) if call in names else words
     nameless = {row.history_user_id for row in found if not row.history_change_reason} - {None}
     if nameless:
         for account in Account.objects.filter(id__in=nameless).only("id", "email"):
             names[str(account.id)] = account.email
     return names
+
+
+def _key_words(name: str) -> str:
+    """Return the name of a key in the log in words; other names unchanged."""
+    matched = KEY.fullmatch(name)
+    return KEY_WORDS[matched[1]] % {"key": matched[2]} if matched else name
 
 
 def changes_between(
@@ -169,9 +183,9 @@ def value_in_words(value: object) -> str:
     if value in ("", None, [], {}):
         return NOTHING
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return yes_or_no(value)
     if isinstance(value, datetime):
         return moment_words(value)
     if isinstance(value, dict | list):
         return json_words(value)
-    return NAMES_IN_WORDS.get(str(value)) or current_zone_name(str(value))
+    return str(NAMES_IN_WORDS.get(str(value)) or current_zone_name(str(value)))

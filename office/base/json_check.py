@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from office.base.api_forms import JsonField
 from office.base.permissions import json_view
@@ -17,4 +18,4 @@ def check_json(request: HttpRequest) -> dict[str, Any]:
         value = JsonField(required=False).to_python(text)
     except forms.ValidationError as error:
         return {"error": " ".join(error.messages)}
-    return {"error": "" if value is None or isinstance(value, dict) else "Must be an object."}
+    return {"error": "" if value is None or isinstance(value, dict) else _("Must be an object.")}

@@ -2,18 +2,39 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.conf import settings
-from django.utils.dateformat import format as format_date
+from django.utils.html import escape
+from django.utils.translation import get_language_info, gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
-from bookings.formatting import first_known_zone, is_ambiguous, offset_words
+from bookings.formatting import (
+    day_and_time,
+    first_known_zone,
+    is_ambiguous,
+    offset_words,
+    short_date_words,
+    time_words,
+)
 from bookings.models import Booking
 from common.instants import find_zone
 from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
 from office.base.dates import moment_words
+from office.base.lazy_text import LazyText
+
+
+class LabelledWords(NamedTuple):
+    """The value of a column with coloured labels: the key of the colour, and the text."""
+
+    key: str
+    words: str
+
+    def __html__(self) -> str:
+        """Return the text for pages, whose fields the theme shows without colours."""
+        return escape(self.words)
+
 
 # The theme's label colours.
 STATE_COLOURS: Mapping[str, str] = {
@@ -28,12 +49,29 @@ STATE_COLOURS: Mapping[str, str] = {
     "cancelled_by_customer": "danger",
     "cancelled_by_owner": "danger",
 }
-# States whose names in the API are no words for people.
-STATE_WORDS: Mapping[str, str] = {
-    "initialized": "new",
-    "tentative": "pending",
-    "unpaid": "not paid in time",
+# States, outcomes and events; what is missing has a name in the API only.
+STATE_WORDS: Mapping[str, LazyText] = {
+    "initialized": pgettext_lazy("state of a booking", "new"),
+    "tentative": pgettext_lazy("state of a booking", "pending"),
+    "confirmed": pgettext_lazy("state of a booking", "confirmed"),
+    "paid": pgettext_lazy("state of a booking", "paid"),
+    "completed": pgettext_lazy("state of a booking", "completed"),
+    "declined": pgettext_lazy("state of a booking", "declined"),
+    "unpaid": pgettext_lazy("state of a booking", "not paid in time"),
+    "cancelled": pgettext_lazy("state of a booking", "cancelled"),
+    "cancelled_by_customer": pgettext_lazy("state of a booking", "cancelled by customer"),
+    "cancelled_by_owner": pgettext_lazy("state of a booking", "cancelled by owner"),
+    "attended": pgettext_lazy("state of a booking", "attended"),
+    "no_show": pgettext_lazy("state of a booking", "no show"),
+    "rescheduled": pgettext_lazy("state of a booking", "rescheduled"),
+    "updated": pgettext_lazy("state of a booking", "updated"),
+    "reminder": pgettext_lazy("state of a booking", "reminder"),
+    "test": pgettext_lazy("state of a booking", "test"),
+    "customer": pgettext_lazy("state of a booking", "customer"),
+    "owner": pgettext_lazy("state of a booking", "owner"),
 }
+# States in JSON data whose names in the API are no words for people.
+JSON_WORDS = {name: STATE_WORDS[name] for name in ("initialized", "tentative", "unpaid")}
 DELIVERY_COLOURS: Mapping[str, str] = {
     "scheduled": "info",
     "sending": "info",
@@ -43,71 +81,75 @@ DELIVERY_COLOURS: Mapping[str, str] = {
     "cancelled": "primary",
     "skipped": "warning",
 }
-DELIVERY_WORDS: Mapping[str, str] = {"email": "e-mail", "webhook": "call", "calendar": "calendar"}
+DELIVERY_WORDS: Mapping[str, LazyText] = {
+    "email": _("e-mail"),
+    "webhook": pgettext_lazy("of a webhook", "call"),
+    "calendar": _("calendar"),
+}
 DELIVERY_ICONS: Mapping[str, str] = {"email": "mail", "webhook": "webhook", "calendar": "event"}
 
 
-GRAPH_WORDS: Mapping[str, str] = {
-    "instant": "Confirmed at once",
-    "confirm_decline": "Needs approval",
-    "instant_payment": "Pay first",
-    "group_owner": "Group session",
-    "group_customer": "Seat in a group session",
-    "group_customer_payment": "Paid seat in a group session",
+GRAPH_WORDS: Mapping[str, LazyText] = {
+    "instant": _("Confirmed at once"),
+    "confirm_decline": _("Needs approval"),
+    "instant_payment": _("Pay first"),
+    "group_owner": _("Group session"),
+    "group_customer": _("Seat in a group session"),
+    "group_customer_payment": _("Paid seat in a group session"),
 }
-RULE_WORDS: Mapping[str, str] = {
-    "allow_weekdays": "Open Mon–Fri",
-    "allow_weekends": "Open Sat–Sun",
-    "allow_day": "Open on (day)",
-    "allow_hours": "Open from – to (hours)",
-    "allow_day_and_time": "Open on (day, hours)",
-    "allow_period": "Open only (dates)",
-    "block_weekdays": "Closed Mon–Fri",
-    "block_weekends": "Closed Sat–Sun",
-    "block_day": "Closed on (day)",
-    "block_hours": "Closed from – to (hours)",
-    "block_day_and_time": "Closed on (day, hours)",
-    "block_period": "Closed (dates)",
-    "open_period": "Extra hours (dates)",
-    "open_recurring": "Extra hours (repeated)",
-    "block_recurring": "Closed (repeated)",
-    "replace_day": "Own hours of a date",
-    "block_holidays": "Closed on public holidays",
+RULE_WORDS: Mapping[str, LazyText] = {
+    "allow_weekdays": _("Open Mon–Fri"),
+    "allow_weekends": _("Open Sat–Sun"),
+    "allow_day": _("Open on (day)"),
+    "allow_hours": _("Open from – to (hours)"),
+    "allow_day_and_time": _("Open on (day, hours)"),
+    "allow_period": _("Open only (dates)"),
+    "block_weekdays": _("Closed Mon–Fri"),
+    "block_weekends": _("Closed Sat–Sun"),
+    "block_day": _("Closed on (day)"),
+    "block_hours": _("Closed from – to (hours)"),
+    "block_day_and_time": _("Closed on (day, hours)"),
+    "block_period": _("Closed (dates)"),
+    "open_period": _("Extra hours (dates)"),
+    "open_recurring": _("Extra hours (repeated)"),
+    "block_recurring": _("Closed (repeated)"),
+    "replace_day": _("Own hours of a date"),
+    "block_holidays": _("Closed on public holidays"),
 }
 
 
-ACTION_WORDS: Mapping[str, str] = {
-    "create": "Create",
-    "confirm": "Confirm",
-    "decline": "Decline",
-    "pay": "Mark as paid",
-    "complete": "Mark as completed",
-    "cancel": "Cancel the booking",
-    "cancel_by_customer": "Cancel on the customer's behalf",
-    "cancel_by_owner": "Cancel on the owner's behalf",
+ACTION_WORDS: Mapping[str, LazyText] = {
+    "create": _("Create"),
+    "confirm": _("Confirm"),
+    "decline": _("Decline"),
+    "pay": _("Mark as paid"),
+    "complete": _("Mark as completed"),
+    "cancel": _("Cancel the booking"),
+    "cancel_by_customer": _("Cancel on the customer's behalf"),
+    "cancel_by_owner": _("Cancel on the owner's behalf"),
 }
-MAIL_WORDS: Mapping[str, str] = {
-    "tentative": "“Request received” e-mail",
-    "confirmed": "Confirmation e-mail",
-    "paid": "Payment confirmation e-mail",
-    "declined": "“Request declined” e-mail",
-    "cancelled": "Cancellation e-mail",
-    "cancelled_by_customer": "Cancellation e-mail",
-    "cancelled_by_owner": "Cancellation e-mail",
-    "unpaid": "“Not paid in time” e-mail",
-    "rescheduled": "Rescheduling e-mail",
-    "updated": "“Booking changed” e-mail",
-    "reminder": "Reminder e-mail",
+MAIL_WORDS: Mapping[str, LazyText] = {
+    "tentative": _("“Request received” e-mail"),
+    "confirmed": _("Confirmation e-mail"),
+    "paid": _("Payment confirmation e-mail"),
+    "declined": _("“Request declined” e-mail"),
+    "cancelled": _("Cancellation e-mail"),
+    "cancelled_by_customer": _("Cancellation e-mail"),
+    "cancelled_by_owner": _("Cancellation e-mail"),
+    "unpaid": _("“Not paid in time” e-mail"),
+    "rescheduled": _("Rescheduling e-mail"),
+    "updated": _("“Booking changed” e-mail"),
+    "reminder": _("Reminder e-mail"),
 }
-EMAILS_OFF = "The app's e-mails are off."
-DELIVERY_STATE_WORDS: Mapping[str, str] = {
-    "scheduled": "queued",
-    "sending": "being sent",
-    "delivered": "delivered",
-    "failed": "failed",
-    "expired": "not sent in time",
-    "cancelled": "cancelled",
-    "skipped": "skipped",
+EMAILS_OFF = _("The app's e-mails are off.")
+DELIVERY_STATE_WORDS: Mapping[str, LazyText] = {
+    "scheduled": pgettext_lazy("state of a delivery", "queued"),
+    "sending": pgettext_lazy("state of a delivery", "being sent"),
+    "delivered": pgettext_lazy("state of a delivery", "delivered"),
+    "failed": pgettext_lazy("state of a delivery", "failed"),
+    "expired": pgettext_lazy("state of a delivery", "not sent in time"),
+    "cancelled": pgettext_lazy("state of a delivery", "cancelled"),
+    "skipped": pgettext_lazy("state of a delivery", "skipped"),
 }
 
 
@@ -117,18 +159,26 @@ def sends_emails(app: App) -> bool:
 
 def mail_words(kind: str) -> str:
     """Return `Cancellation e-mail` for the kind of an e-mail."""
-    return MAIL_WORDS.get(kind, f"“{state_words(kind).capitalize()}” e-mail")
+    known = MAIL_WORDS.get(kind)
+    unknown = gettext("“%(kind)s” e-mail") % {"kind": state_words(kind).capitalize()}
+    return str(known or unknown)
 
 
 def language_names() -> dict[str, str]:
     """Return the shipped languages: code -> name."""
-    names = {code.lower(): name for code, name in settings.LANGUAGES}
-    return {code: names.get(code.lower(), code) for code in shipped_languages()}
+    return {code: _language_name(code) for code in shipped_languages()}
+
+
+def _language_name(code: str) -> str:
+    try:
+        return str(get_language_info(code.lower())["name_translated"])
+    except KeyError:
+        return code
 
 
 def state_words(state: str) -> str:
     """Return `cancelled by customer`, `pending`: of states, outcomes and kinds of messages."""
-    return STATE_WORDS.get(state) or state.replace("_", " ")
+    return str(STATE_WORDS.get(state) or state.replace("_", " "))
 
 
 def booking_words(booking: Booking) -> str:
@@ -146,8 +196,9 @@ def delivery_words(delivery: Delivery) -> str:
     """Return `Cancellation e-mail`, `Webhook call: pending`, `Calendar entry: confirmed`."""
     if delivery.type == Delivery.EMAIL:
         return mail_words(delivery.kind)
-    what = "Calendar entry" if delivery.type == Delivery.CALENDAR else "Webhook call"
-    return f"{what}: {state_words(delivery.kind)}"
+    is_entry = delivery.type == Delivery.CALENDAR
+    words = gettext("Calendar entry: %(state)s") if is_entry else gettext("Webhook call: %(state)s")
+    return words % {"state": state_words(delivery.kind)}
 
 
 def json_words(value: Any) -> str:
@@ -155,7 +206,7 @@ def json_words(value: Any) -> str:
     if value in (None, "", [], {}):
         return ""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return yes_or_no(value)
     if isinstance(value, dict):
         pairs = (
             (str(key).replace("_", " ").capitalize(), json_words(each))
@@ -164,19 +215,26 @@ def json_words(value: Any) -> str:
         return "\n".join(f"{key}: {words}" for key, words in pairs if words)
     if isinstance(value, list):
         return "\n".join(filter(None, (json_words(each).replace("\n", ", ") for each in value)))
-    return STATE_WORDS.get(str(value), str(value))
+    return str(JSON_WORDS.get(str(value), value))
+
+
+def yes_or_no(value: object) -> str:
+    return gettext("yes") if value else gettext("no")
 
 
 def receiver_words(delivery: Delivery) -> str:
     """Return `to the customer, ann@example.com`."""
     if delivery.type == Delivery.EMAIL:
         address = delivery.customer.email if delivery.customer else ""
-        return f"to the {delivery.recipient}{f', {address}' if address else ''}"
-    return f"to {delivery.webhook.url if delivery.webhook else delivery.endpoint}"
+        is_owner = delivery.recipient == "owner"
+        receiver = gettext("to the owner") if is_owner else gettext("to the customer")
+        return f"{receiver}, {address}" if address else receiver
+    to = delivery.webhook.url if delivery.webhook else delivery.endpoint
+    return gettext("to %(address)s") % {"address": to}
 
 
 def reading_words(moment: datetime, zone_name: str) -> str:
     """Return `Mon 23 Nov 2026, 09:00` in a zone named on the page; the UTC offset if ambiguous."""
     local = moment.astimezone(find_zone(first_known_zone(zone_name)))
     tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
-    return format_date(local, "D j M Y, H:i") + tail
+    return day_and_time(short_date_words(local), time_words(local)) + tail

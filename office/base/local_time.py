@@ -8,9 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from availability.core.zones import day_start, offset_segments
 from availability.search_queries import TimeSpan
-from bookings.formatting import first_known_zone, is_ambiguous, offset_words
+from bookings.formatting import first_known_zone, is_ambiguous, offset_words, time_words
 from common.errors import Invalid
 from common.instants import InstantError, find_zone, local_date, parse_date, parse_instant
 from office.base.labels import reading_words
@@ -65,14 +67,14 @@ def time_text(instant: datetime, zone_name: str) -> str:
     """Return `09:30`; with the UTC offset if ambiguous."""
     local = instant.astimezone(find_zone(zone_name))
     tail = f" {offset_words(local)}" if is_ambiguous(local) else ""
-    return f"{local:%H:%M}{tail}"
+    return f"{time_words(local)}{tail}"
 
 
 def span_text(start: datetime, end: datetime, zone_name: str) -> str:
     """Return `Tue 24 Nov 2026, 10:00 to 10:30`; with the end's date if it differs."""
     same_day = local_date(start, zone_name) == local_date(end, zone_name)
     last = time_text(end, zone_name) if same_day else reading_words(end, zone_name)
-    return f"{reading_words(start, zone_name)} to {last}"
+    return _("%(start)s to %(end)s") % {"start": reading_words(start, zone_name), "end": last}
 
 
 def parse_moment(

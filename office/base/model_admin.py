@@ -21,6 +21,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import capfirst, slugify
+from django.utils.translation import gettext, override
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
@@ -29,11 +31,14 @@ from apps_config.models import Membership
 from bookings.models import Booking
 from common.errors import Refusal
 from common.read_replica import read_on_replica
+from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages
 from office.base.labels import booking_words, json_words
+from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row, TitledRow
 from office.base.scope import reader_of, scope_of
+from office.base.service_sentences import sentence_words
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
     from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
@@ -149,7 +154,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     compressed_fields = True
     warn_unsaved_form = True
     fixed_fields: ClassVar[tuple[str, ...]] = ()
-    words: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
@@ -258,7 +263,10 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         if row is None:
             raise Http404
         title = self.row_title(row)
-        own = {"title": f"History: {title}", "object": TitledRow(row, title)}
+        own = {
+            "title": gettext("History: %(row)s") % {"row": title},
+            "object": TitledRow(row, title),
+        }
         return super().history_view(request, object_id, own | (extra_context or {}))
 
     def _heading_values(self, row: Row) -> dict[str, Any]:
@@ -298,7 +306,8 @@ class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
 def refusal_words(refusal: Refusal) -> str:
     """Return the text of a refusal; for invalid values without the API's field paths."""
     faults = refusal.fields.get("errors", {}).values()
-    return " ".join(fault for at_path in faults for fault in at_path) or refusal.message
+    sentences = [fault for at_path in faults for fault in at_path] or [refusal.message]
+    return " ".join(map(sentence_words, sentences))
 
 
 class ServiceBackedAdmin(OfficeAdmin[Row]):
@@ -326,9 +335,10 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
         obj.__dict__.update(saved.__dict__)
 
 
-def part_id(title: str) -> str:
-    """Return the id of the part with this heading in the page."""
-    return f"part-{slugify(title)}"
+def part_id(title: LazyText) -> str:
+    """Return the id of the part with this heading in the page: the same in every language."""
+    with override(SOURCE_LANGUAGE):
+        return f"part-{slugify(title)}"
 
 
 class FormPartsAdmin(OfficeAdmin[Row]):
@@ -338,9 +348,9 @@ class FormPartsAdmin(OfficeAdmin[Row]):
     """
 
     change_form_template = "office/parts_form.html"
-    parts: ClassVar[tuple[tuple[str, "type[PageScopedInline] | None"], ...]]
+    parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]]
     # The part with a preview of the rules (office/static/office/rules.js).
-    preview_part: ClassVar[str] = ""
+    preview_part: ClassVar[LazyText] = ""
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -403,8 +413,8 @@ class ReadOnlyAdmin(OfficeAdmin[Row]):
     never = ALL_EDITS
 
 
-def value_in_words(words: Mapping[str, str], value: str) -> str:
-    return words.get(value, value.replace("_", " "))
+def value_in_words(words: Mapping[str, LazyText], value: str) -> str:
+    return str(words.get(value, value.replace("_", " ")))
 
 
 def text_or_nothing(row: models.Model | None) -> str:
@@ -417,7 +427,7 @@ def booking_link(booking: Booking | None) -> str:
         return ""
     words = booking_words(booking)
     if booking.deleted_at:
-        return f"{words} (deleted)"
+        return gettext("%(booking)s (deleted)") % {"booking": words}
     url = reverse("admin:bookings_booking_change", args=[booking.pk])
     return format_html('<a href="{}" class="office-link">{}</a>', url, words)
 
@@ -431,7 +441,7 @@ class BookingPartAdmin(ReadOnlyAdmin[Row]):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
         return super().get_queryset(request).prefetch_related("booking__customers")
 
-    @display(description="booking")
+    @display(description=_("booking"))
     def shown_booking(self, row: Any) -> str:
         return booking_link(row.booking)
 
@@ -463,11 +473,9 @@ class StackedOfficeInline(PageScopedInline[Row], StackedInline):
 class ChoiceFilter(DropdownFilter):
     """Filter by one of `options` (value, text) of the column `parameter_name`."""
 
-    options: ClassVar[Sequence[tuple[str, str]]] = ()
+    options: ClassVar[Sequence[tuple[str, LazyText]]] = ()
 
-    def lookups(
-        self, request: HttpRequest, model_admin: BaseModelAdmin
-    ) -> Sequence[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> Any:
         return self.options
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
@@ -478,10 +486,10 @@ class ChoiceFilter(DropdownFilter):
 class DeletedFilter(ChoiceFilter):
     """Leaves out deleted rows, unless they are asked for."""
 
-    title = "deleted"
+    title = _("deleted")
     parameter_name = "deleted"
-    all_option = ("", "Not deleted")
-    options = (("only", "Deleted"), ("all", "All"))
+    all_option = ("", _("Not deleted"))
+    options = (("only", _("Deleted")), ("all", _("All")))
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
         if self.value() == "all":

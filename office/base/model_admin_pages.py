@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
 
 Row = TypeVar("Row", bound=Model)
 
@@ -24,13 +25,16 @@ ACTION_FIELDS = ("action", "_selected_action", "select_across")
 
 
 class TitledRow:
-    """A row for the heading of a page, which the theme makes of `str` and `_meta`."""
+    """A row whose text is a title, for the heading of a page."""
 
     def __init__(self, row: Model, title: str) -> None:
-        self._meta, self.pk, self.title = row._meta, row.pk, title
+        self._row, self._title = row, title
 
     def __str__(self) -> str:
-        return self.title
+        return self._title
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._row, name)
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
@@ -124,7 +128,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
         heading: str,
         secret: str,
         back: str,
-        label: str = "Secret",
+        label: str = "",
         is_public: bool = False,
     ) -> TemplateResponse:
         """Render a page with a secret, shown once. `is_public`: it can be shown again later."""
@@ -135,7 +139,7 @@ class ModelPages(ModelAdmin, Generic[Row]):
             heading=heading,
             secret=secret,
             back=back,
-            label=label,
+            label=label or _("Secret"),
             is_public=is_public,
         )
 

@@ -7,6 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from availability.core.constraints import (
     DAY_NAMES,
     OPENING_KINDS,
@@ -17,13 +20,14 @@ from availability.core.constraints import (
     parse_constraints,
     render_constraint,
 )
+from office.base.lazy_text import LazyText
 
 DAY_MINUTES = 1440
 MAX_SPANS = 10  # of a day
 _TIME = r"(\d{1,2})(?:[:.](\d\d))?"
 _SPAN = re.compile(rf"{_TIME}\s*(?:-|–|—|to)\s*{_TIME}", re.IGNORECASE)
 CLOSED = "closed"
-NOT_HOURS = "Enter hours such as 9:00-12:00, 13:00-17:00, or closed."
+NOT_HOURS = _("Enter hours such as 9:00-12:00, 13:00-17:00, or closed.")
 
 # (start, end) in minutes of a day
 DaySpan = tuple[int, int]
@@ -32,7 +36,7 @@ DaySpan = tuple[int, int]
 class HoursError(ValueError):
     """Texts that are not hours. errors: day (0 = Monday) -> sentence."""
 
-    def __init__(self, errors: dict[int, str]) -> None:
+    def __init__(self, errors: dict[int, LazyText]) -> None:
         super().__init__(errors)
         self.errors = errors
 
@@ -82,7 +86,8 @@ def hours_texts(days: Sequence[str]) -> list[str]:
 
 
 def _read_week(days: Sequence[str]) -> list[list[DaySpan]]:
-    spans, errors = [], {}
+    spans: list[list[DaySpan]] = []
+    errors: dict[int, LazyText] = {}
     for day, text in enumerate(days):
         try:
             spans.append(read_spans(text))
@@ -121,8 +126,10 @@ def merge_hours_and_dates(
 
 
 def read_spans(text: str) -> list[DaySpan]:
-    """Parse the hours of one day, joined if they touch; `closed`: none. Raises ValueError."""
-    if text.strip().casefold() == CLOSED:
+    """Parse the hours of one day, joined if they touch; `closed`, in English or the page's
+    language: none. Raises ValueError.
+    """
+    if text.strip().casefold() in (CLOSED, gettext("closed").casefold()):
         return []
     parts = [part.strip() for part in re.split(r"[,;]|\band\b", text) if part.strip()]
     if len(parts) > MAX_SPANS:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from apps_config.authentication import Caller
 from apps_config.models import App, Credential, Membership
+from availability.core.explain import Reason
 from availability.event_reservations import NotAvailable
 from availability.models import Project, Resource, Schedule
 from availability.slot_rendering import reason_record
@@ -21,6 +22,7 @@ from bookings.services import Actor
 from common.api.json_parser import parse_body
 from common.errors import Malformed, Refusal, json_error, log_refusal, refusal_of
 from office.base.scope import account_of, is_allowed, scope_of
+from office.base.service_sentences import sentence_words
 
 MAX_SIDE_BY_SIDE = 10
 
@@ -120,6 +122,11 @@ def show_page(request: HttpRequest, template: str, **values: Any) -> HttpRespons
     return render(request, template, {**admin.site.each_context(request), **values})
 
 
+def _reason_in_words(reason: Reason) -> dict[str, Any]:
+    record = reason_record(reason)
+    return record | {"text": sentence_words(record["text"])}
+
+
 def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
     """Make a function a JSON view: its result is `data`; refusals have the API's error format."""
 
@@ -134,8 +141,11 @@ def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
             except (Refusal, Http404, PermissionDenied) as error:
                 refusal = refusal_of(error)
                 if isinstance(error, NotAvailable):
-                    refusal.fields["reasons"] = [reason_record(reason) for reason in error.reasons]
+                    refusal.fields["reasons"] = [
+                        _reason_in_words(reason) for reason in error.reasons
+                    ]
                 log_refusal(error, refusal, request)
+                refusal.message = sentence_words(refusal.message)
                 return json_error(request, refusal)
 
         return answer

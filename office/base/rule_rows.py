@@ -10,6 +10,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from babel import Locale
+from django.utils.dates import WEEKDAYS
+from django.utils.translation import get_language, gettext, to_locale
+from django.utils.translation import gettext_lazy as _
 from holidays import country_holidays, list_supported_countries
 
 from availability.core.constraints import (
@@ -20,30 +23,34 @@ from availability.core.constraints import (
     render_constraint,
 )
 from availability.models import Constraint
+from bookings.formatting import plain_date_words
 from common.durations import elapsed_seconds
+from common.shipped_languages import SOURCE_LANGUAGE
+from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import DaySpan, clock, read_spans
+from office.base.service_sentences import sentence_words
 
 RuleRow = dict[str, str]
 
 # RRULE of a repetition -> words; those without FREQ depend on the row's first day.
 NTH_WEEKDAY, LAST_WEEKDAY = "nth_weekday", "last_weekday"
-REPEATS: Mapping[str, str] = {
-    "FREQ=DAILY": "every day",
-    "FREQ=WEEKLY": "every week",
-    "FREQ=WEEKLY;INTERVAL=2": "every 2 weeks",
-    "FREQ=WEEKLY;INTERVAL=3": "every 3 weeks",
-    "FREQ=WEEKLY;INTERVAL=4": "every 4 weeks",
-    "FREQ=MONTHLY": "every month on this day",
-    NTH_WEEKDAY: "every month on this weekday, such as the 2nd Tuesday",
-    LAST_WEEKDAY: "every month on the last such weekday",
-    "FREQ=YEARLY": "every year",
+REPEATS: Mapping[str, LazyText] = {
+    "FREQ=DAILY": _("every day"),
+    "FREQ=WEEKLY": _("every week"),
+    "FREQ=WEEKLY;INTERVAL=2": _("every 2 weeks"),
+    "FREQ=WEEKLY;INTERVAL=3": _("every 3 weeks"),
+    "FREQ=WEEKLY;INTERVAL=4": _("every 4 weeks"),
+    "FREQ=MONTHLY": _("every month on this day"),
+    NTH_WEEKDAY: _("every month on this weekday, such as the 2nd Tuesday"),
+    LAST_WEEKDAY: _("every month on the last such weekday"),
+    "FREQ=YEARLY": _("every year"),
 }
 
 
 class Kind(NamedTuple):
     """A kind of row. constraint: its name in the API; columns: the fields that it uses."""
 
-    words: str
+    words: LazyText
     constraint: str
     columns: tuple[str, ...]
 
@@ -51,29 +58,29 @@ class Kind(NamedTuple):
 _DATES, _TIMES = ("date", "last_date"), ("start", "end")
 _REPEATED = ("start", "end", "repeats", "last_date")
 DATE_KINDS: Mapping[str, Kind] = {
-    "closed_on": Kind("Closed on", "block_period", _DATES),
-    "extra_hours": Kind("Extra hours on", "open_period", ("date", "hours")),
-    "replace_day": Kind("Special hours on", "replace_day", ("date", "hours")),
+    "closed_on": Kind(_("Closed on"), "block_period", _DATES),
+    "extra_hours": Kind(_("Extra hours on"), "open_period", ("date", "hours")),
+    "replace_day": Kind(_("Special hours on"), "replace_day", ("date", "hours")),
     "block_holidays": Kind(
-        "Closed on public holidays of", "block_holidays", ("country", "subdivision")
+        _("Closed on public holidays of"), "block_holidays", ("country", "subdivision")
     ),
-    "open_recurring": Kind("Extra hours, repeated", "open_recurring", _REPEATED),
-    "block_recurring": Kind("Closed, repeated", "block_recurring", _REPEATED),
-    "block_period": Kind("Closed from – to", "block_period", _TIMES),
-    "open_period": Kind("Extra hours from – to", "open_period", _TIMES),
-    "allow_period": Kind("Open only from – to", "allow_period", _TIMES),
+    "open_recurring": Kind(_("Extra hours, repeated"), "open_recurring", _REPEATED),
+    "block_recurring": Kind(_("Closed, repeated"), "block_recurring", _REPEATED),
+    "block_period": Kind(_("Closed from – to"), "block_period", _TIMES),
+    "open_period": Kind(_("Extra hours from – to"), "open_period", _TIMES),
+    "allow_period": Kind(_("Open only from – to"), "allow_period", _TIMES),
 }
 WEEKLY_KINDS: Mapping[str, Kind] = {
-    "allow_weekdays": Kind("Open Mon–Fri", "allow_weekdays", ()),
-    "allow_weekends": Kind("Open Sat–Sun", "allow_weekends", ()),
-    "allow_day": Kind("Open on (day)", "allow_day", ("day",)),
-    "allow_hours": Kind("Open from – to (hours)", "allow_hours", _TIMES),
-    "allow_day_and_time": Kind("Open on (day, hours)", "allow_day_and_time", ("day", *_TIMES)),
-    "block_weekdays": Kind("Closed Mon–Fri", "block_weekdays", ()),
-    "block_weekends": Kind("Closed Sat–Sun", "block_weekends", ()),
-    "block_day": Kind("Closed on (day)", "block_day", ("day",)),
-    "block_hours": Kind("Closed from – to (hours)", "block_hours", _TIMES),
-    "block_day_and_time": Kind("Closed on (day, hours)", "block_day_and_time", ("day", *_TIMES)),
+    "allow_weekdays": Kind(_("Open Mon–Fri"), "allow_weekdays", ()),
+    "allow_weekends": Kind(_("Open Sat–Sun"), "allow_weekends", ()),
+    "allow_day": Kind(_("Open on (day)"), "allow_day", ("day",)),
+    "allow_hours": Kind(_("Open from – to (hours)"), "allow_hours", _TIMES),
+    "allow_day_and_time": Kind(_("Open on (day, hours)"), "allow_day_and_time", ("day", *_TIMES)),
+    "block_weekdays": Kind(_("Closed Mon–Fri"), "block_weekdays", ()),
+    "block_weekends": Kind(_("Closed Sat–Sun"), "block_weekends", ()),
+    "block_day": Kind(_("Closed on (day)"), "block_day", ("day",)),
+    "block_hours": Kind(_("Closed from – to (hours)"), "block_hours", _TIMES),
+    "block_day_and_time": Kind(_("Closed on (day, hours)"), "block_day_and_time", ("day", *_TIMES)),
 }
 KINDS: Mapping[str, Kind] = {**WEEKLY_KINDS, **DATE_KINDS}
 # `categories` (of public holidays) has no field; the row returns it as it was stored.
@@ -97,8 +104,8 @@ _DAY = timedelta(days=1)
 _MINUTE = 60
 _NTH = ("", "1st", "2nd", "3rd", "4th", "5th")
 _CODES = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-NO_DATE = "Choose a date."
-NO_HOURS = "Enter hours such as 10:00-14:00."
+NO_DATE = _("Choose a date.")
+NO_HOURS = _("Enter hours such as 10:00-14:00.")
 
 
 class RowsError(ValueError):
@@ -110,7 +117,7 @@ class RowsError(ValueError):
 
 
 class _WrongColumn(ValueError):
-    def __init__(self, column: str, message: str) -> None:
+    def __init__(self, column: str, message: LazyText) -> None:
         super().__init__(message)
         self.column = column
 
@@ -263,7 +270,7 @@ def _add_faults(
         kind = rows[position]["kind"]
         column = _COLUMN_OF.get(kind, {}).get(param, "label" if param == "name" else param)
         is_date = column == "date" and not rows[position].get("date")
-        messages = [NO_DATE] if is_date else messages
+        messages = [str(NO_DATE)] if is_date else list(map(sentence_words, messages))
         at_row = errors.setdefault(position, {})
         at_row[column] = list(dict.fromkeys([*at_row.get(column, ()), *messages]))
 
@@ -271,7 +278,7 @@ def _add_faults(
 def _constraints_of(row: Mapping[str, str]) -> list[dict[str, Any]]:
     kind = KINDS.get(row.get("kind", ""))
     if kind is None:
-        raise _WrongColumn("kind", "Choose a rule.")
+        raise _WrongColumn("kind", gettext("Choose a rule."))
     given = {column: row.get(column, "").strip() for column in COLUMNS}
     label = {"name": given["label"]} if given["label"] else {}
     read = _READ.get(given["kind"], _read_plain)
@@ -319,7 +326,7 @@ def _read_replace_day(row: RuleRow, columns: Sequence[str]) -> Values:
 
 def _read_holidays(row: RuleRow, columns: Sequence[str]) -> Values:
     if not row["country"]:
-        raise _WrongColumn("country", "Choose a country.")
+        raise _WrongColumn("country", gettext("Choose a country."))
     values: dict[str, Any] = {"country": row["country"], "subdivision": row["subdivision"]}
     categories = [word for word in row["categories"].split(",") if word]
     return [values | ({"categories": categories} if categories else {})]
@@ -329,7 +336,7 @@ def _read_recurring(row: RuleRow, columns: Sequence[str]) -> Values:
     times = [_read_moment(row, column) for column in _TIMES]
     seconds = int((times[1] - times[0]).total_seconds())
     if seconds <= 0:
-        raise _WrongColumn("end", "Must be after start.")
+        raise _WrongColumn("end", gettext("Must be after start."))
     rrule = _rrule_of(row["repeats"] or "FREQ=WEEKLY", times[0].date())
     if row["last_date"]:
         rrule += f";UNTIL={_read_date(row, 'last_date'):%Y%m%d}"
@@ -367,7 +374,7 @@ def _read_moment(row: RuleRow, column: str) -> datetime:
     try:
         return datetime.fromisoformat(row[column]).replace(tzinfo=None)
     except ValueError:
-        raise _WrongColumn(column, "Choose a date and a time.") from None
+        raise _WrongColumn(column, gettext("Choose a date and a time.")) from None
 
 
 def _local_time_text(day: date, minutes: int) -> str:
@@ -385,15 +392,18 @@ def rule_text(rule: Mapping[str, Any]) -> str:
         return _weekly_text(row, kind)
     texts = [_column_text(row, column) for column in kind.columns]
     if row["kind"] == "replace_day" and not row["hours"]:
-        texts.append("closed")
+        texts.append(gettext("closed"))
     given = ", ".join(filter(None, (*texts, row["label"])))
-    return f"{kind.words}: {given}" if given else kind.words
+    if not given:
+        return str(kind.words)
+    return gettext("%(rule)s: %(values)s") % {"rule": kind.words, "values": given}
 
 
 def _weekly_text(row: RuleRow, kind: Kind) -> str:
-    opening = "Open" if kind.constraint.startswith("allow_") else "Closed"
+    is_open = kind.constraint.startswith("allow_")
     hours = "-".join(clock(_minutes(row[column])) for column in _TIMES if column in kind.columns)
-    text = " ".join(filter(None, (opening, row["day"], hours)))
+    when = " ".join(filter(None, (weekday_words(row["day"]), hours)))
+    text = (gettext("Open %(when)s") if is_open else gettext("Closed %(when)s")) % {"when": when}
     return ", ".join(filter(None, (text, row["label"])))
 
 
@@ -402,13 +412,13 @@ def _column_text(row: RuleRow, column: str) -> str:
     if not value:
         return ""
     if column in _DATES:
-        day = date.fromisoformat(value)
-        return f"{'until ' if column == 'last_date' else ''}{day.day} {day:%b %Y}"
+        words = plain_date_words(date.fromisoformat(value))
+        return gettext("until %(date)s") % {"date": words} if column == "last_date" else words
     if column == "country":
         return country_names().get(value, value)
     if column == "subdivision":
         return subdivision_names(row["country"]).get(value, value)
-    return value.replace("T", " ") if column in _TIMES else REPEATS.get(value, value)
+    return value.replace("T", " ") if column in _TIMES else str(REPEATS.get(value, value))
 
 
 def rule_words(row: Constraint) -> str:
@@ -420,10 +430,14 @@ def rule_words(row: Constraint) -> str:
     return rule_text(render_constraint(rule))
 
 
-@lru_cache(maxsize=1)
 def country_names() -> dict[str, str]:
-    """Return the countries with known holidays: code -> English name, by name."""
-    names = Locale("en").territories
+    """Return the countries with known holidays: code -> name, by name, in the active language."""
+    return _country_names(get_language() or SOURCE_LANGUAGE)
+
+
+@lru_cache(maxsize=16)
+def _country_names(language: str) -> dict[str, str]:
+    names = Locale.parse(to_locale(language)).territories
     found = {
         code: names.get(code, code) for code in list_supported_countries(include_aliases=False)
     }
@@ -442,4 +456,9 @@ def subdivision_names(country: str) -> dict[str, str]:
 
 
 def weekday_choices() -> list[tuple[str, str]]:
-    return [("", "Choose a day"), *((day, day) for day in DAY_NAMES)]
+    return [("", gettext("Choose a day")), *((day, weekday_words(day)) for day in DAY_NAMES)]
+
+
+def weekday_words(name: str) -> str:
+    """Return the name of a day in the API in the active language; other texts unchanged."""
+    return str(WEEKDAYS[DAY_NAMES.index(name)]) if name in DAY_NAMES else name

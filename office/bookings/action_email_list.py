@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from bookings.graphs import CUSTOMER, GRAPHS
 from bookings.models import Booking
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.planning import MAILS
-from office.base.labels import EMAILS_OFF, mail_words, sends_emails
+from office.base.labels import mail_words, sends_emails
 
 MAX_NAMED = 10
 
@@ -16,17 +19,24 @@ def mail_lines(booking: Booking, action: str, addressees: Recipients) -> list[st
     group's seats. `addressees`: of the booking's app.
     """
     if not sends_emails(booking.app):
-        return [f"No e-mail is sent. {EMAILS_OFF}"]
+        return [_("No e-mail is sent. The app's e-mails are off.")]
     state = GRAPHS[booking.graph].steps[booking.state, action]
     lines = [
-        f"{receiver}: {mail_words(state)}"
+        _mail_line(receiver, state)
         for recipient in MAILS.get(state, ())
         for receiver in _receivers(booking, recipient, addressees)
     ]
     lines += _lines_of_seats(booking, action, addressees)
     if len(lines) > MAX_NAMED:
-        return [*lines[:MAX_NAMED], f"and {len(lines) - MAX_NAMED} more e-mails"]
-    return lines or ["No e-mail is sent."]
+        count = len(lines) - MAX_NAMED
+        more = ngettext("and %(count)s more e-mail", "and %(count)s more e-mails", count)
+        return [*lines[:MAX_NAMED], more % {"count": count}]
+    return lines or [_("No e-mail is sent.")]
+
+
+def _mail_line(receiver: str, state: str) -> str:
+    # Translators: who gets which e-mail: "Ann, ann@example.com: Cancellation e-mail".
+    return _("%(receiver)s: %(mail)s") % {"receiver": receiver, "mail": mail_words(state)}
 
 
 def _receivers(booking: Booking, recipient: str, addressees: Recipients) -> Iterator[str]:
@@ -37,7 +47,7 @@ def _receivers(booking: Booking, recipient: str, addressees: Recipients) -> Iter
         return
     of_owner = addressees.of_owner(booking.app, booking)
     if addresses := addressees.allowed(booking.app, of_owner):
-        yield f"The owner, {', '.join(addresses)}"
+        yield _("The owner, %(addresses)s") % {"addresses": ", ".join(addresses)}
 
 
 def _lines_of_seats(booking: Booking, action: str, addressees: Recipients) -> list[str]:
@@ -53,5 +63,5 @@ def _lines_of_seats(booking: Booking, action: str, addressees: Recipients) -> li
         if state and CUSTOMER in MAILS.get(state, ()):
             seat.app = booking.app
             receivers = _receivers(seat, CUSTOMER, addressees)
-            lines += [f"{receiver}: {mail_words(state)}" for receiver in receivers]
+            lines += [_mail_line(receiver, state) for receiver in receivers]
     return lines

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
@@ -20,7 +22,7 @@ from bookings.services import apply_action
 from common.errors import Refusal
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
-from office.base.labels import GRAPH_WORDS, STATE_COLOURS, booking_words, state_words
+from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import MAKE, actor_of
@@ -39,7 +41,33 @@ ORDERS = {
     PENDING: ("-created_at", "-id"),
 }
 # Each booking is changed separately: a refusal does not affect the others.
-DONE_WORDS = {"confirm": "confirmed", "decline": "declined", "cancel": "cancelled"}
+ACTION_NAMES = {
+    "confirm": _("Confirm bookings"),
+    "decline": _("Decline bookings"),
+    "cancel": _("Cancel bookings"),
+}
+DONE_SENTENCES = {
+    "confirm": ngettext_lazy(
+        "%(count)s booking confirmed.", "%(count)s bookings confirmed.", "count"
+    ),
+    "decline": ngettext_lazy(
+        "%(count)s booking declined.", "%(count)s bookings declined.", "count"
+    ),
+    "cancel": ngettext_lazy(
+        "%(count)s booking cancelled.", "%(count)s bookings cancelled.", "count"
+    ),
+}
+# Actions on several bookings that need confirmation: title and button.
+BULK_QUESTIONS = {
+    "decline": (
+        ngettext_lazy("Decline %(count)s booking?", "Decline %(count)s bookings?", "count"),
+        pgettext_lazy("bookings", "Decline"),
+    ),
+    "cancel": (
+        ngettext_lazy("Cancel %(count)s booking?", "Cancel %(count)s bookings?", "count"),
+        pgettext_lazy("bookings", "Cancel"),
+    ),
+}
 
 
 def offer_action(name: str) -> Callable[..., HttpResponse | None]:
@@ -55,7 +83,8 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
         actor, done = actor_of(request), 0
         for booking in bookings.select_related("app", "event"):
             if not self.may_act(request, booking):
-                messages.error(request, f"{booking_words(booking)}: you can only view it.")
+                words = _("%(booking)s: you can only view it.")
+                messages.error(request, words % {"booking": booking_words(booking)})
                 continue
             try:
                 apply_action(
@@ -67,26 +96,37 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
                 )
                 done += 1
             except Refusal as refusal:
-                words = action_refusal_words(refusal, name)
-                messages.error(request, f"{booking_words(booking)}: {words}")
+                reason = action_refusal_words(refusal, name)
+                # Translators: why a booking was not changed: "Ann – Haircut: not possible, …".
+                words = _("%(booking)s: %(reason)s")
+                given = {"booking": booking_words(booking), "reason": reason}
+                messages.error(request, words % given)
         if done:
-            count = "1 booking" if done == 1 else f"{done} bookings"
-            messages.success(request, f"{count} {DONE_WORDS[name]}.")
+            messages.success(request, _counted(DONE_SENTENCES[name], done))
         return None
 
     run.__name__ = f"apply_{name}"
-    return action(description=f"{name.capitalize()} bookings", permissions=["act"])(run)
+    return action(description=ACTION_NAMES[name], permissions=["act"])(run)
+
+
+def _counted(sentence: Any, count: int) -> str:
+    """Return the sentence, of `ngettext_lazy`, in its form for the count."""
+    return sentence % {"count": count}
 
 
 class BookingStateFilter(ChoiceFilter):
-    title = parameter_name = "state"
-    options = [(state, state_words(state)) for state in STATES]
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
+        return [(state, state_words(state)) for state in STATES]
 
 
 class TabFilter(ChoiceFilter):
     """The tabs above the list."""
 
-    title = "time"
+    # Translators: filter of bookings: upcoming, past, pending.
+    title = _("time")
     parameter_name = "tab"
     options = tuple(TABS.items())
 
@@ -100,12 +140,17 @@ class TabFilter(ChoiceFilter):
 
 
 class OutcomeFilter(ChoiceFilter):
-    title = parameter_name = "outcome"
-    options = [(outcome, state_words(outcome)) for outcome in OUTCOMES]
+    # Translators: whether the customer came to the booking.
+    title = _("outcome")
+    parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
+        return [(outcome, state_words(outcome)) for outcome in OUTCOMES]
 
 
 class GraphFilter(ChoiceFilter):
-    title = "kind"
+    # Translators: kind of a booking, such as "Confirmed at once" or "Needs approval".
+    title = _("kind")
     parameter_name = "graph"
     options = [(graph, GRAPH_WORDS[graph]) for graph in GRAPHS]
 
@@ -113,7 +158,7 @@ class GraphFilter(ChoiceFilter):
 class BookingDayFilter(SimpleListFilter):
     """Filter by one day in the back office's time zone; linked from the dashboard's count."""
 
-    title = "day"
+    title = _("day")
     parameter_name = "day"
 
     def has_output(self) -> bool:
@@ -150,10 +195,10 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     list_select_related = ("event", "resource", "project", "app")
     # Only makes the search field appear: `get_search_results` does the search.
     search_fields = ("id", "customers__name")
-    search_help_text = "A customer's name, e-mail or phone number, or a booking's id"
+    search_help_text = _("A customer's name, e-mail or phone number, or a booking's id")
     ordering = ("-id",)  # by creation: ids are time-ordered
     sortable_by = ("starts",)
-    actions = [offer_action(name) for name in DONE_WORDS]
+    actions = [offer_action(name) for name in ACTION_NAMES]
     actions_list = ("new_booking", "export")
     list_disable_select_all = False
     list_before_template = "office/saved_filters.html"
@@ -183,24 +228,26 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         return ORDERS.get(request.GET.get(TabFilter.parameter_name, ""), self.ordering)
 
-    @display(description="start", ordering="event__start")
+    # Translators: column with the time at which a booking starts.
+    @display(description=_("start"), ordering="event__start")
     def starts(self, booking: Booking) -> str:
         return moment_words(booking.event.start)
 
-    @display(description="customer")
+    @display(description=_("customer"))
     def customer(self, booking: Booking) -> str:
         people = booking.customers.all()
         return f"{people[0].name}{f' +{len(people) - 1}' if people[1:] else ''}" if people else "–"
 
-    @display(description="what")
+    # Translators: column with what is booked, such as "Haircut".
+    @display(description=pgettext_lazy("booking", "what"))
     def what(self, booking: Booking) -> str:
         return booking.event.what
 
-    @display(description="state", label=STATE_COLOURS)
-    def shown_state(self, booking: Booking) -> tuple[str, str]:
-        return booking.state, state_words(booking.state)
+    @display(description=_("state"), label=STATE_COLOURS)
+    def shown_state(self, booking: Booking) -> LabelledWords:
+        return LabelledWords(booking.state, state_words(booking.state))
 
-    @action(description="New booking", icon="add", url_path="new", permissions=["make"])
+    @action(description=_("New booking"), icon="add", url_path="new", permissions=["make"])
     def new_booking(self, request: HttpRequest) -> HttpResponse:
         """Open the calendar's form of a new booking."""
         return redirect(f"{reverse('admin:calendar')}?new=1")
@@ -223,19 +270,23 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         lines = []
         for booking in rows:
             if GRAPHS[booking.graph].next_state(booking.state, name) is None:
-                mails = [f"Will be refused: the booking is {state_words(booking.state)}."]
+                # Translators: state: such as "confirmed" or "cancelled by customer".
+                refused = _("Will be refused: the booking is %(state)s.")
+                mails = [refused % {"state": state_words(booking.state)}]
             else:
                 mails = mail_lines(booking, name, addressees)
             lines.append("\n".join([booking_words(booking), *mails]))
         if count > MAX_NAMED:
-            lines.append(f"and {count - MAX_NAMED} more bookings")
-        words = name.capitalize()
+            left = count - MAX_NAMED
+            more = ngettext("and %(count)s more booking", "and %(count)s more bookings", left)
+            lines.append(more % {"count": left})
+        title, button = BULK_QUESTIONS[name]
         return self.ask_confirmation(
             request,
             None,
-            title=f"{words} {count} {'booking' if count == 1 else 'bookings'}?",
-            sentence="Each booking is processed separately. These e-mails will be sent:",
-            button=words,
+            title=_counted(title, count),
+            sentence=gettext("Each booking is processed separately. These e-mails will be sent:"),
+            button=str(button),
             back=request.get_full_path(),
             lines=lines,
             repeated=ACTION_FIELDS,

@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, Streami
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 from unfold.decorators import display
 from unfold.views import ChangeList
 
@@ -29,8 +31,8 @@ from office.bookings.tabs import CALLED_OFF
 
 MAX_SHOWN = 50  # past bookings on a person's page
 MAIL_PROBLEMS = {
-    Suppression.BOUNCED: "e-mails bounce",
-    Suppression.UNSUBSCRIBED: "unsubscribed from reminders",
+    Suppression.BOUNCED: _("e-mails bounce"),
+    Suppression.UNSUBSCRIBED: _("unsubscribed from reminders"),
 }
 
 
@@ -92,7 +94,7 @@ def _mail_problems(people: Sequence[AppCustomer]) -> dict[tuple[Any, str], str]:
     )
     found: dict[tuple[Any, str], list[str]] = {}
     for row in rows.order_by("reason"):
-        found.setdefault((row.app_id, row.email.upper()), []).append(MAIL_PROBLEMS[row.reason])
+        found.setdefault((row.app_id, row.email.upper()), []).append(str(MAIL_PROBLEMS[row.reason]))
     return {key: ", ".join(words) for key, words in found.items()}
 
 
@@ -120,7 +122,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
-    search_help_text = "Name, e-mail or phone number"
+    search_help_text = _("Name, e-mail or phone number")
     sortable_by = ("booked",)
     actions = None
 
@@ -136,31 +138,35 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
         matching = theirs.filter(app=OuterRef("app"), shown_address=OuterRef("address"))
         return queryset.filter(Exists(matching.order_by())), False
 
-    @display(description="name")
+    @display(description=_("name"))
     def name(self, person: Any) -> str:
         return person.facts.name or person.address.lower()
 
-    @display(description="e-mail")
+    @display(description=_("e-mail"))
     def email(self, person: AppCustomer) -> str:
         return person.address.lower()
 
-    @display(description="last")
+    # Translators: column with the time of a customer's last booking.
+    @display(description=pgettext_lazy("booking", "last"))
     def last(self, person: Any) -> str:
         return moment_words(person.facts.last)
 
-    @display(description="next")
+    # Translators: column with the time of a customer's next booking.
+    @display(description=pgettext_lazy("booking", "next"))
     def next(self, person: Any) -> str:
         return moment_words(person.facts.next)
 
-    @display(description="no-shows")
+    # Translators: column with the number of bookings to which a customer did not come.
+    @display(description=_("no-shows"))
     def no_shows(self, person: Any) -> str:
         return str(person.facts.no_shows or "")
 
-    @display(description="mail problem")
+    @display(description=_("mail problem"))
     def mail_problem(self, person: Any) -> str:
         return person.facts.mail_problem
 
-    @display(description="last booked", ordering="last_booking_at")
+    # Translators: column with the time at which a customer last made a booking.
+    @display(description=_("last booked"), ordering="last_booking_at")
     def booked(self, person: AppCustomer) -> str:
         return moment_words(person.last_booking_at)
 
@@ -237,23 +243,27 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
         if request.method == "POST":
             counts = erase_person(app=person.app, email=email, now=now)
             self.log_change(request, person.app, "Erased a customer.")
-            messages.success(request, f"Erased. Changed bookings: {counts['bookings']}.")
+            messages.success(request, _("Erased. Changed bookings: %(bookings)s.") % counts)
             return HttpResponseRedirect(self.list_url())
         facts = fetch_customer_facts([person], now)[person.pk]
         name = facts.name or email
-        lines = [f"Bookings without a name from now on: {person.bookings}"]
+        without_name = _("Bookings without a name from now on: %(count)s")
+        lines = [without_name % {"count": person.bookings}]
         if facts.next:
-            lines.append(
-                f"The next booking, {moment_words(facts.next)}, stays: cancel it first if it will"
-                " not take place."
+            stays = _(
+                "The next booking, %(when)s, stays: cancel it first if it will not take place."
             )
+            lines.append(stays % {"when": moment_words(facts.next)})
         return self.ask_confirmation(
             request,
             person,
-            title=f"Erase the data of {name}?",
-            sentence=f"Names, addresses, numbers and messages of {name} ({email}) are deleted from"
-            " bookings, e-mails and calls. This can't be undone.",
-            button=f"Erase {name}",
+            title=_("Erase the data of %(name)s?") % {"name": name},
+            sentence=_(
+                "Names, addresses, numbers and messages of %(name)s (%(email)s) are deleted from"
+                " bookings, e-mails and calls. This can't be undone."
+            )
+            % {"name": name, "email": email},
+            button=_("Erase %(name)s") % {"name": name},
             lines=lines,
         )
 

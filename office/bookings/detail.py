@@ -9,8 +9,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from availability.models import Calendar
 from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
@@ -19,6 +22,7 @@ from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
 from notifications.mail.owner_and_test_mode_recipients import Recipients
+from office.base.event_notification_words import event_notification_words
 from office.base.labels import (
     ACTION_WORDS,
     GRAPH_WORDS,
@@ -27,11 +31,13 @@ from office.base.labels import (
     sends_emails,
     state_words,
 )
+from office.base.lazy_text import LazyText
 from office.base.local_time import parse_moment
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
+from office.base.service_sentences import sentence_words
 from office.bookings.action_email_list import mail_lines
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
@@ -54,18 +60,28 @@ BUTTONS = {
 COMPLETE = "complete"  # shown once the booking has begun
 MOVE_FIELDS = ("start", "end", "resource_id")
 # The values sent; an empty one clears the outcome.
-OUTCOME_BUTTONS = (("attended", "Attended"), ("no_show", "No show"), ("", "Clear"))
+OUTCOME_BUTTONS = (
+    # Translators: button: the customer came to the booking.
+    ("attended", _("Attended")),
+    # Translators: button: the customer did not come to the booking.
+    ("no_show", _("No show")),
+    # Translators: button: forget whether the customer came.
+    ("", pgettext_lazy("outcome of a booking", "Clear")),
+)
 
 
 # Actions that need confirmation: title and button.
 QUESTIONS = {
-    "decline": ("Decline this booking?", "Decline the booking"),
-    "cancel": ("Cancel this booking?", "Cancel the booking"),
+    "decline": (_("Decline this booking?"), _("Decline the booking")),
+    "cancel": (_("Cancel this booking?"), _("Cancel the booking")),
     "cancel_by_customer": (
-        "Cancel this booking on the customer's behalf?",
-        "Cancel the booking",
+        _("Cancel this booking on the customer's behalf?"),
+        _("Cancel the booking"),
     ),
-    "cancel_by_owner": ("Cancel this seat on the owner's behalf?", "Cancel the seat"),
+    "cancel_by_owner": (
+        _("Cancel this seat on the owner's behalf?"),
+        _("Cancel the seat"),
+    ),
 }
 
 
@@ -112,7 +128,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             seats=[(seat, state_words(seat.state)) for seat in seats]
             if booking.max_seats is not None
             else [],
-            reminders=list(booking.event_notifications.all()),
+            reminders=[event_notification_words(row) for row in booking.event_notifications.all()],
             occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
             may_act=may_act,
@@ -172,7 +188,9 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 now=timezone.now(),
                 message=message,
             )
-            messages.success(request, f"The booking is {state_words(done.state)}.")
+            # Translators: state: such as "confirmed" or "cancelled by customer".
+            words = _("The booking is %(state)s.") % {"state": state_words(done.state)}
+            messages.success(request, words)
         except ActionNotAllowed as refusal:
             messages.error(request, action_refusal_words(refusal, name))
         except Refusal as refusal:
@@ -187,10 +205,12 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         return self.ask_confirmation(
             request,
             booking,
-            title=title,
+            title=str(title),
             sentence=booking_words(booking),
-            button=button,
-            lines=[*lines, f"Your message: {message}"] if message else lines,
+            button=str(button),
+            lines=[*lines, _("Your message: %(message)s") % {"message": message}]
+            if message
+            else lines,
             repeated=("action", "message"),
         )
 
@@ -209,10 +229,11 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 actor=actor_of(request),
                 now=timezone.now(),
             )
-            words = f"noted: {state_words(outcome)}" if outcome else "cleared"
-            messages.success(request, f"Outcome {words}.")
+            # Translators: outcome: whether the customer came, such as "attended" or "no show".
+            noted = _("Outcome noted: %(outcome)s.") % {"outcome": state_words(outcome)}
+            messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
-            messages.error(request, refusal.message)
+            messages.error(request, sentence_words(refusal.message))
         return self.redirect_to_row(booking)
 
     @method_decorator(require_POST)
@@ -229,7 +250,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
         try:
             start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
-                messages.error(request, "The end must be after the start.")
+                messages.error(request, _("The end must be after the start."))
                 return self.show_booking(request, object_id)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
@@ -242,17 +263,26 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
                 now=timezone.now(),
                 message=_message(request),
             )
-            other = f", with {calendar.resource.name}" if calendar else ""
-            messages.success(request, f"Rescheduled to {span_words(start, end, place)}{other}.")
+            messages.success(request, _rescheduled_words(span_words(start, end, place), calendar))
             return self.redirect_to_row(booking)
         except ValueError as error:
-            messages.error(request, f"Invalid time: {error}")
+            messages.error(
+                request, _("Invalid time: %(problem)s") % {"problem": sentence_words(str(error))}
+            )
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
         return self.show_booking(request, object_id)
 
     def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return read_free_times(request, self.find_to_change(request, object_id))
+
+
+def _rescheduled_words(times: str, calendar: Calendar | None) -> str:
+    if calendar is None:
+        return _("Rescheduled to %(times)s.") % {"times": times}
+    # Translators: resource: the person or room with which the booking now takes place.
+    words = _("Rescheduled to %(times)s, with %(resource)s.")
+    return words % {"times": times, "resource": calendar.resource.name}
 
 
 @json_view("GET")
@@ -299,7 +329,7 @@ def _occurrences(booking: Booking) -> list[Booking]:
     return list(booking.series.bookings.select_related("event").order_by("event__start"))
 
 
-def _outcome_buttons(booking: Booking) -> list[tuple[str, str]]:
+def _outcome_buttons(booking: Booking) -> list[tuple[str, LazyText]]:
     """Return the outcome buttons of a started booking, without the current outcome."""
     takes_place = GRAPHS[booking.graph].takes_place(booking.state)
     if booking.event.start > timezone.now() or not (takes_place or booking.outcome):
@@ -314,7 +344,8 @@ def show_refusal(
     """Show the reasons for the refusal, and a button for each free alternative."""
     place = first_known_zone(booking.resource.timezone)
     reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
-    sentence = " ".join([refusal.message, *dict.fromkeys(reasons)])
+    sentences = [refusal.message, *dict.fromkeys(reasons)]
+    sentence = " ".join(map(sentence_words, sentences))
     spans = [
         (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC"))
         for span in refusal.fields.get("alternatives", ())
@@ -330,22 +361,26 @@ def show_refusal(
             for start, end in spans
         ),
     )
-    messages.error(request, format_html("{} Free times: {}", sentence, buttons))
+    # Translators: problem: a sentence that says why the booking was not rescheduled.
+    words = gettext("{problem} Free times: {times}")
+    messages.error(request, format_html(words, problem=sentence, times=buttons))
 
 
 def action_refusal_words(refusal: Refusal, action: str) -> str:
     """Return why the action was refused: `Confirm: not possible, the booking is cancelled.`"""
     if not isinstance(refusal, ActionNotAllowed):
-        return refusal.message
+        return sentence_words(refusal.message)
     words = ACTION_WORDS.get(action, state_words(action).capitalize())
-    return f"{words}: not possible, the booking is {state_words(refusal.fields['state'])}."
+    # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
+    sentence = _("%(action)s: not possible, the booking is %(state)s.")
+    return sentence % {"action": words, "state": state_words(refusal.fields["state"])}
 
 
 def custom_values(meta: Any) -> list[tuple[str, str]]:
     """Return the texts, numbers and answers of custom data, with their keys in words."""
     pairs = meta.items() if isinstance(meta, dict) else ()
     shown = [(key, value) for key, value in pairs if isinstance(value, str | int | float | bool)]
-    words = {True: "yes", False: "no"}
+    words = {True: gettext("yes"), False: gettext("no")}
     return [
         (
             key.replace("_", " ").capitalize(),

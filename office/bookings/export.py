@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from django.contrib.admin.views.main import PAGE_VAR
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
 from bookings.formatting import first_known_zone
@@ -40,7 +41,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class BookingExport(ReadOnlyAdmin[Booking]):
-    @action(description="Export as CSV", icon="download", url_path="export")
+    @action(description=_("Export as CSV"), icon="download", url_path="export")
     def export(self, request: HttpRequest) -> HttpResponse:
         """Render the page that fetches the rows and offers them as a file."""
         query = request.GET.copy()
@@ -51,7 +52,7 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         return self.show_page(
             request,
             "office/export.html",
-            title="Export as CSV",
+            title=_("Export as CSV"),
             total=changelist.queryset.order_by().count(),
             rows_url=f"{rows}?{query.urlencode()}",
             back_url=f"{self.list_url()}?{query.urlencode()}",

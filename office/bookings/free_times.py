@@ -3,6 +3,8 @@
 import uuid
 from datetime import datetime, timedelta
 
+from django.utils.translation import gettext as _
+
 from availability.event_reservations import find_alternatives
 from availability.models import Calendar, Project, Resource
 from availability.parameters import HOUR
@@ -31,7 +33,7 @@ def find_other_calendar(booking: Booking, resource_id: object) -> Calendar | Non
         wanted = uuid.UUID(int=0)
     calendar = target_calendar(booking.app, resource_id=wanted)
     if calendar is None:
-        raise Invalid.at("resource_id", "There is no such resource.")
+        raise Invalid.at("resource_id", _("There is no such resource."))
     return calendar
 
 
@@ -95,7 +97,7 @@ def find_times_to_book(
     """
     calendar = target_calendar(resource.app, resource_id=resource.id)
     if calendar is None:
-        raise Invalid.at("resource_id", "The resource has no calendar.")
+        raise Invalid.at("resource_id", _("The resource has no calendar."))
     target = BookingTarget(
         app=resource.app, project=project, now=now, **target_resources(project, calendar, {})
     )

@@ -3,30 +3,33 @@
 from typing import NamedTuple
 
 from django.db.models import Q
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from availability.models import Calendar
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
 from office.base.dates import moment_words
+from office.base.service_sentences import sentence_words
 
-# The text before the calendar's name.
+# Translators: a calendar's name, with what was changed there: "In Work: The event was deleted."
+_IN = _("In {calendar}")
 WORDS = {
-    WrittenEvent.PENDING: "Will be written to ",
-    WrittenEvent.WRITTEN: "Written to ",
-    WrittenEvent.REMOVED: "Removed from ",
+    WrittenEvent.PENDING: _("Will be written to {calendar}"),
+    WrittenEvent.WRITTEN: _("Written to {calendar}"),
+    WrittenEvent.REMOVED: _("Removed from {calendar}"),
     # The row's reason says what was changed at the provider.
-    WrittenEvent.MOVED_THERE: "In ",
-    WrittenEvent.REMOVED_THERE: "In ",
-    WrittenEvent.REFUSED: "In ",
+    WrittenEvent.MOVED_THERE: _IN,
+    WrittenEvent.REMOVED_THERE: _IN,
+    WrittenEvent.REFUSED: _IN,
 }
 
 
 class MirrorStatus(NamedTuple):
-    """A sentence around a link to the calendar; `is_bad`: something went wrong."""
+    """HTML: a sentence with a link to the calendar; `is_bad`: something went wrong."""
 
-    before: str
-    calendar: Calendar
-    after: str
+    sentence: str
     is_bad: bool
 
 
@@ -38,9 +41,18 @@ def mirror_status_of(booking: Booking) -> list[MirrorStatus]:
 
 
 def _in_words(row: WrittenEvent) -> MirrorStatus:
-    after = ""
+    url = reverse("admin:availability_calendar_change", args=[row.calendar.pk])
+    calendar = format_html('<a href="{}">{}</a>', url, row.calendar.name)
     if row.written_at and row.state == WrittenEvent.WRITTEN:
-        after = f", {moment_words(row.written_at)}"
+        when = moment_words(row.written_at)
+        sentence = format_html(
+            gettext("Written to {calendar}, {when}"), calendar=calendar, when=when
+        )
+    else:
+        sentence = format_html(str(WORDS[row.state]), calendar=calendar)
     if row.reason:
-        after += f": {row.reason}"
-    return MirrorStatus(WORDS[row.state], row.calendar, after, bool(row.reason))
+        # Translators: the state of a calendar entry, with its reason: "Written to Work: …".
+        sentence = format_html(
+            gettext("{sentence}: {reason}"), sentence=sentence, reason=sentence_words(row.reason)
+        )
+    return MirrorStatus(sentence, bool(row.reason))

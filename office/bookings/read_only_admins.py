@@ -1,6 +1,8 @@
 """Read-only admins of rows that belong to bookings. Bookings: office/bookings/admin.py."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 from unfold.decorators import display
 
 from apps_config.models import ListingTally
@@ -16,6 +18,7 @@ from bookings.models import (
 from common.zone_names import current_zone_name
 from office.base.dates import moment_words
 from office.base.event_notification_forms import CHOICE_WORDS
+from office.base.event_notification_words import event_notification_words
 from office.base.labels import ACTION_WORDS, STATE_WORDS, state_words
 from office.base.model_admin import BookingPartAdmin, ChoiceFilter, ReadOnlyAdmin
 
@@ -27,9 +30,12 @@ class BookingNotificationAdmin(BookingPartAdmin[BookingNotification]):
     sortable_by = ()
     words = CHOICE_WORDS
 
-    @display(description="reminder")
+    @display(description=_("reminder"))
     def reminder(self, row: BookingNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
+
+    def row_title(self, row: BookingNotification) -> str:
+        return event_notification_words(row)
 
 
 @admin.register(Customer)
@@ -39,7 +45,7 @@ class CustomerAdmin(BookingPartAdmin[Customer]):
     ordering = ("-id",)
     sortable_by = ()
 
-    @display(description="time zone")
+    @display(description=_("time zone"))
     def shown_timezone(self, row: Customer) -> str:
         return current_zone_name(row.timezone)
 
@@ -53,17 +59,19 @@ class ListingTallyAdmin(ReadOnlyAdmin[ListingTally]):
 
 
 SOURCE_WORDS = {
-    "api": "API",
-    "widget": "booking page",
-    "admin": "back office",
-    "link": "link in an e-mail",
-    "timer": "the service",
-    "calendar": "connected calendar",
+    # Translators: this and the next ones: by what a booking was changed.
+    "api": _("API"),
+    "widget": _("booking page"),
+    "admin": _("back office"),
+    "link": _("link in an e-mail"),
+    "timer": _("the service"),
+    "calendar": _("connected calendar"),
 }
 
 
 class SourceFilter(ChoiceFilter):
-    title = "by"
+    # Translators: filter: by what a booking was changed, such as "API" or "booking page".
+    title = _("by")
     parameter_name = "source"
     options = tuple(SOURCE_WORDS.items())
 
@@ -81,17 +89,19 @@ class StateChangeAdmin(BookingPartAdmin[StateChange]):
         "source": SOURCE_WORDS,
     }
 
-    @display(description="time")
+    @display(description=_("time"))
     def created(self, row: StateChange) -> str:
         return moment_words(row.created_at)
 
-    @display(description="change")
+    # Translators: column with the change of a booking's state: "pending → confirmed".
+    @display(description=pgettext_lazy("noun", "change"))
     def change(self, row: StateChange) -> str:
         return self.row_title(row)
 
-    @display(description="by")
+    # Translators: column: by what a booking was changed, such as "API" or "booking page".
+    @display(description=_("by"))
     def shown_source(self, row: StateChange) -> str:
-        return SOURCE_WORDS[row.source]
+        return str(SOURCE_WORDS[row.source])
 
     def row_title(self, row: StateChange) -> str:
         """Return `new → confirmed`."""
@@ -114,12 +124,12 @@ class BulkAdmin(ReadOnlyAdmin[Bulk]):
     search_fields = ("id", "app__slug")
     sortable_by = ()
 
-    @display(description="created")
+    @display(description=_("created"))
     def created(self, row: Bulk) -> str:
         return moment_words(row.created_at)
 
     def row_title(self, row: Bulk) -> str:
-        return f"Bulk request, {moment_words(row.created_at)}"
+        return _("Bulk request, %(when)s") % {"when": moment_words(row.created_at)}
 
 
 @admin.register(BookingTally)
@@ -139,4 +149,6 @@ class UnverifiedBookingAdmin(ReadOnlyAdmin[UnverifiedBooking]):
     sortable_by = ()
 
     def row_title(self, row: UnverifiedBooking) -> str:
-        return f"{row.email or 'Ended'}, {moment_words(row.created_at)}"
+        when = moment_words(row.created_at)
+        # Translators: an unverified booking that has ended; its e-mail address is deleted.
+        return f"{row.email}, {when}" if row.email else _("Ended, %(when)s") % {"when": when}

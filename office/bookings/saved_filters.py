@@ -13,6 +13,8 @@ from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from apps_config.models import App, SavedFilter
@@ -35,7 +37,7 @@ class NameForm(forms.Form):
 
     def clean_name(self) -> str:
         if CONTROL_OR_BREAK.search(self.cleaned_data["name"]):
-            raise forms.ValidationError("Enter a name on one line.")
+            raise forms.ValidationError(_("Enter a name on one line."))
         return self.cleaned_data["name"]
 
 
@@ -104,18 +106,23 @@ class SavedFilterPages(ModelPages[Booking]):
         """Save `query` as `name`."""
         query = query_of(QueryDict(request.POST.get("query", "")[: SavedFilter.MAX_QUERY]))
         if not is_filtered(query):
-            messages.error(request, "Set a filter, search or order first.")
+            messages.error(request, _("Set a filter, search or order first."))
             return self._redirect_to_list(query)
         app = _app_of(request, query)
         if app is None:
-            messages.error(request, "Filter by one app before you save the filter.")
+            messages.error(request, _("Filter by one app before you save the filter."))
             return self._redirect_to_list(query)
         count = SavedFilter.objects.filter(account=account_of(request), app=app).count()
         if count >= MAX_FILTERS:
-            messages.error(request, f"You have {MAX_FILTERS} filters. Delete one first.")
+            sentence = ngettext(
+                "You have %(count)s filter. Delete one first.",
+                "You have %(count)s filters. Delete one first.",
+                MAX_FILTERS,
+            )
+            messages.error(request, sentence % {"count": MAX_FILTERS})
             return self._redirect_to_list(query)
         new = SavedFilter(account=account_of(request), app=app, query=query)
-        self._save_name(request, new, "saved")
+        self._save_name(request, new, _("Filter “%(name)s” saved."))
         return self._redirect_to_list(query)
 
     @method_decorator(require_POST)
@@ -125,12 +132,13 @@ class SavedFilterPages(ModelPages[Booking]):
         saved = find_row(own.filter(account=account_of(request)), filter_id)
         if "delete" in request.POST:
             saved.delete()
-            messages.success(request, f"Filter “{saved.name}” deleted.")
+            messages.success(request, _("Filter “%(name)s” deleted.") % {"name": saved.name})
         else:
-            self._save_name(request, saved, "renamed")
+            self._save_name(request, saved, _("Filter “%(name)s” renamed."))
         return self._redirect_to_list(saved.query)
 
     def _save_name(self, request: HttpRequest, saved: SavedFilter, done: str) -> None:
+        """Save the form's name. done: the message, with the placeholder `name`."""
         form = NameForm(request.POST)
         if not form.is_valid():
             messages.error(request, " ".join(map(str, form.errors["name"])))
@@ -140,9 +148,10 @@ class SavedFilterPages(ModelPages[Booking]):
             with transaction.atomic():
                 saved.save()
         except IntegrityError:
-            messages.error(request, f"You already have a filter “{saved.name}”.")
+            taken = _("You already have a filter “%(name)s”.") % {"name": saved.name}
+            messages.error(request, taken)
             return
-        messages.success(request, f"Filter “{saved.name}” {done}.")
+        messages.success(request, done % {"name": saved.name})
 
     def _redirect_to_list(self, query: str) -> HttpResponse:
         return HttpResponseRedirect(f"{self.list_url()}?{query}")

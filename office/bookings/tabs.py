@@ -4,11 +4,17 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import pgettext_lazy
 
 from office.bookings.saved_filters import filter_state, saved_filters
 
 UPCOMING, PAST, PENDING = "upcoming", "past", "pending"
-TABS = {UPCOMING: "Upcoming", PAST: "Past", PENDING: "Pending"}
+TABS = {
+    UPCOMING: pgettext_lazy("bookings", "Upcoming"),
+    PAST: pgettext_lazy("bookings", "Past"),
+    PENDING: pgettext_lazy("bookings", "Pending"),
+}
+ALL = pgettext_lazy("bookings", "All")
 # States of bookings that do not take place.
 CALLED_OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
 
@@ -29,7 +35,7 @@ def booking_tabs(request: HttpRequest) -> dict[str, Any]:
                 "active": is_list and not saved and chosen == tab,
                 "has_permission": True,
             }
-            for tab, words in (*TABS.items(), ("", "All"))
+            for tab, words in (*TABS.items(), ("", ALL))
         ]
         + [
             {

@@ -6,6 +6,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import Q
+from django.utils.formats import number_format
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
@@ -19,23 +22,51 @@ from office.base.labels import (
     DELIVERY_STATE_WORDS,
     STATE_COLOURS,
     mail_words,
-    receiver_words,
     state_words,
 )
+from office.base.lazy_text import LazyText
+from office.base.service_sentences import sentence_words
 from office.notifications.deliveries import refusal_to_send
 
-# action -> what was done; the first change of a booking creates it.
-DONE_WORDS: Mapping[str, str] = {
-    "confirm": "Confirmed",
-    "decline": "Declined",
-    "pay": "Marked as paid",
-    "timeout": "Marked as unpaid",
-    "complete": "Completed",
-    "cancel": "Cancelled",
-    "cancel_by_customer": "Cancelled for the customer",
-    "cancel_by_owner": "Cancelled for the owner",
-    "reschedule": "Rescheduled",
-    "update": "Changed",
+# action -> what was done.
+DONE_WORDS: Mapping[str, LazyText] = {
+    # Translators: this and the next ones: what was done with a booking, in "Confirmed via API".
+    "confirm": pgettext_lazy("booking", "Confirmed"),
+    "decline": pgettext_lazy("booking", "Declined"),
+    "pay": pgettext_lazy("booking", "Marked as paid"),
+    "timeout": pgettext_lazy("booking", "Marked as unpaid"),
+    "complete": pgettext_lazy("booking", "Completed"),
+    "cancel": pgettext_lazy("booking", "Cancelled"),
+    "cancel_by_customer": _("Cancelled for the customer"),
+    "cancel_by_owner": _("Cancelled for the owner"),
+    "reschedule": pgettext_lazy("booking", "Rescheduled"),
+    "update": pgettext_lazy("booking", "Changed"),
+}
+# The first change of a booking creates it.
+CREATED = pgettext_lazy("booking", "Created")
+# Translators: change: what was done with the booking, such as "Created" or "Confirmed".
+VIA_API = _("%(change)s via API")
+VIA_API_BY = _("%(change)s via API by %(actor)s")
+# Translators: key: the description of an API key.
+VIA_API_KEY = _("%(change)s via API (key “%(key)s”)")
+CHANGE_SENTENCES: Mapping[str, LazyText] = {
+    "timer": _("%(change)s automatically"),
+    # Translators: actor: the e-mail address of who changed the booking.
+    "admin": _("%(change)s by %(actor)s in the back office"),
+    # Translators: actor: the name of a connected calendar.
+    "calendar": _("%(change)s in the connected calendar “%(actor)s”"),
+    "widget": _("%(change)s by the customer on a booking page"),
+}
+# actor -> sentence of a change by the link in an e-mail.
+LINK_SENTENCES: Mapping[str, LazyText] = {
+    "customer": _("%(change)s by the customer with the link in an e-mail"),
+    "owner": _("%(change)s by the owner with the link in an e-mail"),
+}
+# recipient -> sentence of an e-mail.
+EMAIL_SENTENCES: Mapping[str, LazyText] = {
+    # Translators: mail: such as "Confirmation e-mail"; state: such as "queued" or "delivered".
+    "customer": _("%(mail)s to the customer, %(state)s"),
+    "owner": _("%(mail)s to the owner, %(state)s"),
 }
 
 
@@ -76,27 +107,17 @@ def _changes(booking: Booking) -> Iterator[TimelineEntry]:
 
 def change_words(change: StateChange, keys: Mapping[str, str]) -> str:
     """Return `Created via API (key “demo”)`. keys: beginning of a key's id -> description."""
-    done = "Created" if change.from_state == INITIALIZED else DONE_WORDS.get(change.action)
-    return f"{done or state_words(change.action).capitalize()} {_actor_words(change, keys)}".strip()
-
-
-def _actor_words(change: StateChange, keys: Mapping[str, str]) -> str:
-    actor, source = change.actor, change.source
-    if source == "timer":
-        return "automatically"
-    if source == "admin":
-        return f"by {actor} in the back office"
-    if source == "link":
-        return f"by the {actor} with the link in an e-mail"
-    if source == "calendar":
-        return f"in the connected calendar “{actor}”"
-    if source == "widget":
-        return "by the customer on a booking page"
-    matched = KEY.fullmatch(actor)
+    done = CREATED if change.from_state == INITIALIZED else DONE_WORDS.get(change.action)
+    given = {"change": done or state_words(change.action).capitalize(), "actor": change.actor}
+    if change.source == "link" and change.actor in LINK_SENTENCES:
+        return LINK_SENTENCES[change.actor] % given
+    if change.source in CHANGE_SENTENCES:
+        return CHANGE_SENTENCES[change.source] % given
+    matched = KEY.fullmatch(change.actor)
     if matched is None:
-        return f"via API by {actor}" if actor else "via API"
+        return (VIA_API_BY if change.actor else VIA_API) % given
     description = keys.get(matched[2])
-    return f"via API (key “{description}”)" if description else "via API"
+    return (VIA_API_KEY if description else VIA_API) % {**given, "key": description}
 
 
 def _key_descriptions(app_id: uuid.UUID, changes: Sequence[StateChange]) -> dict[str, str]:
@@ -132,18 +153,35 @@ def delivery_sentence(delivery: Delivery) -> str:
     """Return `Cancellation e-mail to the owner, queued`."""
     state = DELIVERY_STATE_WORDS.get(delivery.state, delivery.state)
     if delivery.type == Delivery.EMAIL:
-        return f"{mail_words(delivery.kind)} to the {delivery.recipient}, {state}"
-    what = "Calendar entry" if delivery.type == Delivery.CALENDAR else "Webhook call"
-    return f"{what} ({state_words(delivery.kind)}) {receiver_words(delivery)}, {state}"
+        given = {"mail": mail_words(delivery.kind), "state": state}
+        return EMAIL_SENTENCES[delivery.recipient] % given
+    given = {
+        "event": state_words(delivery.kind),
+        "address": delivery.webhook.url if delivery.webhook else delivery.endpoint,
+        "state": state,
+    }
+    if delivery.type == Delivery.CALENDAR:
+        # Translators: event: such as "confirmed"; state: such as "queued" or "delivered".
+        return gettext("Calendar entry (%(event)s) to %(address)s, %(state)s") % given
+    # Translators: event: such as "confirmed"; state: such as "queued" or "delivered".
+    return gettext("Webhook call (%(event)s) to %(address)s, %(state)s") % given
 
 
 def _delivery_lines(delivery: Delivery) -> Iterator[str]:
     if delivery.customer and delivery.customer.email:
         yield delivery.customer.email
     if delivery.reason:
-        yield delivery.reason
+        yield sentence_words(delivery.reason)
     for attempt in delivery.attempts.all():
-        code = f"{attempt.response_code}, " if attempt.response_code else ""
-        outcome = attempt.error or "sent"
-        when = moment_words(attempt.at)
-        yield f"{when}: {outcome} ({code}{attempt.seconds:.1f} s)"
+        given = {
+            "when": moment_words(attempt.at),
+            # Translators: an attempt to send a message succeeded.
+            "outcome": sentence_words(attempt.error) or gettext("sent"),
+            "code": attempt.response_code,
+            "seconds": number_format(f"{attempt.seconds:.1f}"),
+        }
+        # Translators: code: an HTTP status or SMTP reply code, such as 250; s: seconds.
+        with_code = gettext("%(when)s: %(outcome)s (%(code)s, %(seconds)s s)")
+        yield (
+            with_code if attempt.response_code else gettext("%(when)s: %(outcome)s (%(seconds)s s)")
+        ) % given

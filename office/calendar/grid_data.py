@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext, pgettext
 
 from apps_config.models import App
 from availability.booking_policies import DEFAULT_PARAMETERS
@@ -32,6 +33,7 @@ from office.base.local_time import (
     span_text,
     validate_zone_name,
 )
+from office.base.service_sentences import sentence_words
 
 MAX_DAYS = 42  # the weeks of a month
 MAX_ROWS = 2000
@@ -200,7 +202,7 @@ def _event_record(
         return _event_json(record, title=event.what, state=kind, url=url)
     title = _title_of(event, booking, seats)
     if event.id in taken:
-        title += f" ({taken[event.id]} of {resource.capacity} places)"
+        title = _with_places(title, taken[event.id], resource.capacity)
     return _event_json(
         record,
         title=title,
@@ -211,9 +213,22 @@ def _event_record(
     )
 
 
+def _with_places(title: str, taken: int, capacity: int) -> str:
+    # Translators: title: of a booking, such as "Haircut · Ann"; places: of its resource.
+    words = ngettext(
+        "%(title)s (%(taken)s of %(capacity)s place)",
+        "%(title)s (%(taken)s of %(capacity)s places)",
+        capacity,
+    )
+    return words % {"title": title, "taken": taken, "capacity": capacity}
+
+
 def _title_of(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> str:
     if booking.max_seats is not None:
-        return f"{event.what} ({seats.get(booking.id, 0)} of {booking.max_seats})"
+        taken = seats.get(booking.id, 0)
+        # Translators: a group session with its seats: "Yoga (1 of 8)".
+        words = gettext("%(what)s (%(taken)s of %(seats)s)")
+        return words % {"what": event.what, "taken": taken, "seats": booking.max_seats}
     names = [customer.name for customer in booking.customers.all() if customer.name]
     return " · ".join([event.what, *names[:1]])
 
@@ -221,7 +236,7 @@ def _title_of(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> st
 def _hold_record(hold: Hold, resource: Resource, shown: CalendarRange) -> dict[str, Any]:
     record = _record(f"hold-{hold.id}", resource, shown, hold.start, hold.end)
     url = reverse("admin:availability_hold_change", args=[hold.id])
-    return _event_json(record, title="Held", state="hold", url=url)
+    return _event_json(record, title=pgettext("time", "Held"), state="hold", url=url)
 
 
 def _record(
@@ -312,7 +327,7 @@ def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:
     return [
         {
             "resource": explanation.resource.name,
-            "text": reason.text,
+            "text": sentence_words(reason.text),
             "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
         }
         for explanation in explained

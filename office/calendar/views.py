@@ -9,6 +9,8 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from apps_config.models import App
@@ -16,14 +18,13 @@ from availability.core.zones import day_start
 from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
 from bookings.formatting import first_known_zone
-from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.serializers import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
 from common.instants import format_instant, parse_instant, to_datetime
-from office.base.labels import GRAPH_WORDS, reading_words
+from office.base.labels import reading_words
 from office.base.local_time import (
     local_text,
     parse_day,
@@ -58,11 +59,13 @@ SUNDAY = 7
 MAX_LENGTH = 366 * 24 * 3600
 LISTED = 50  # resources offered at once; others are found by name
 LAST_USED = "office_resources"
-BOOKABLE_GRAPHS = [
-    (graph.name, GRAPH_WORDS[graph.name])
-    for graph in GRAPHS.values()
-    if not graph.is_group and not graph.is_seat
-]
+# Graphs of bookings without a project, as choices.
+BOOKABLE_GRAPHS = {
+    # Translators: no project; bookings are confirmed at once, need approval, or are paid first.
+    "instant": _("None (confirmed at once)"),
+    "confirm_decline": _("None (needs approval)"),
+    "instant_payment": _("None (pay first)"),
+}
 
 
 @require_safe
@@ -80,8 +83,9 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
     return show_page(
         request,
         "office/calendar.html",
-        title="Calendar",
+        title=_("Calendar"),
         chosen=chosen,
+        chosen_names=", ".join(resource.name for resource in chosen),
         offered=[resource for resource in offered[:LISTED] if resource not in chosen],
         has_more=len(offered) > LISTED,
         most=MAX_SIDE_BY_SIDE,
@@ -90,7 +94,7 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         app=app,
         bookable=_bookable_resources(request, app, chosen),
         projects=_projects_of(app),
-        graphs=BOOKABLE_GRAPHS,
+        graphs=BOOKABLE_GRAPHS.items(),
         may_make=_may(request, app, MAKE),
         page=_page_values(request, app, chosen),
         is_fullwidth=True,
@@ -328,7 +332,7 @@ def _resource_to_book(request: HttpRequest, resource_id: object) -> Resource:
     try:
         wanted = uuid.UUID(str(resource_id))
     except ValueError:
-        raise Invalid.at("resource_id", "There is no such resource.") from None
+        raise Invalid.at("resource_id", gettext("There is no such resource.")) from None
     resource = visible_resources(request).filter(id=wanted).first()
     if resource is None:
         raise NotFound("Resource")
@@ -343,7 +347,7 @@ def _find_project(resource: Resource, project_id: str | None) -> Project | None:
     try:
         wanted = uuid.UUID(project_id)
     except ValueError:
-        raise Invalid.at("project_id", "There is no such project.") from None
+        raise Invalid.at("project_id", gettext("There is no such project.")) from None
     project = Project.objects.for_app(resource.app_id).filter(id=wanted).first()
     if project is None:
         raise NotFound("Project")

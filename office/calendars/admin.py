@@ -7,11 +7,15 @@ from typing import Any, ParamSpec
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.options import BaseModelAdmin
 from django.db.models import ForeignKey, Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.utils.formats import number_format
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.decorators import action, display
 
@@ -32,6 +36,7 @@ from external_calendars.services import (
 )
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
+from office.base.labels import LabelledWords
 from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
@@ -41,6 +46,8 @@ from office.calendars.sync_status import (
     DELETED,
     FIRST_SYNC,
     NEEDS_ATTENTION,
+    PROBLEM_WORDS,
+    STATE_COLOURS,
     STATES,
     need_attention,
     problem_words,
@@ -53,7 +60,8 @@ from office.calendars.unreadable_objects import list_unreadable, unreadable_coun
 
 Params = ParamSpec("Params")
 
-ACCESS_WORDS = {"": "unknown", "reader": "read only", "writer": "read and write"}
+# Translators: the access to a connected calendar.
+ACCESS_WORDS = {"": _("unknown"), "reader": _("read only"), "writer": _("read and write")}
 
 
 class CalendarForm(ChangesForm):
@@ -62,8 +70,8 @@ class CalendarForm(ChangesForm):
     class Meta:
         model = Calendar
         fields = ("resource", *CALENDAR_TEXTS)
-        labels = {"backgroundcolor": "Background colour", "foregroundcolor": "Text colour"}
-        help_texts = {"backgroundcolor": "For clients that draw it, such as #1f6feb."}
+        labels = {"backgroundcolor": _("Background colour"), "foregroundcolor": _("Text colour")}
+        help_texts = {"backgroundcolor": _("For clients that draw it, such as #1f6feb.")}
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -73,17 +81,19 @@ class CalendarForm(ChangesForm):
 
 
 class ProviderFilter(ChoiceFilter):
-    title = "provider"
+    title = _("provider")
     parameter_name = "provider"
-    options = [(name, provider_words(name)) for name in (Calendar.SERVICE, *PROVIDERS)]
+
+    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
+        return [(name, provider_words(name)) for name in (Calendar.SERVICE, *PROVIDERS)]
 
 
 class SyncStateFilter(ChoiceFilter):
     """Filter by state; NEEDS_ATTENTION as counted on the dashboard."""
 
-    title = parameter_name = "state"
+    title, parameter_name = _("state"), "state"
     options = [
-        (NEEDS_ATTENTION, "needs attention"),
+        (NEEDS_ATTENTION, _("needs attention")),
         *((name, state[0]) for name, state in STATES.items()),
     ]
 
@@ -110,7 +120,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     fieldsets = (
         (None, {"fields": ("resource", *CALENDAR_TEXTS)}),
-        ("Details", {"fields": readonly_fields}),
+        (_("Details"), {"fields": readonly_fields}),
     )
     add_fieldsets = ((None, {"fields": ("resource", *CALENDAR_TEXTS)}),)
     change_form_outer_before_template = "office/calendar_state.html"
@@ -121,26 +131,29 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         js = ("office/standing.js",)
 
     # --- List -------------------------------------------------------------------------------------
-    @display(description="provider")
+    @display(description=_("provider"))
     def kept_at(self, calendar: Calendar) -> str:
         return provider_words(calendar.provider)
 
-    @display(description="state", label=dict(STATES.values()))
-    def shown_state(self, calendar: Calendar) -> str:
-        return STATES[state_of(calendar)][0]
+    @display(description=_("state"), label=STATE_COLOURS)
+    def shown_state(self, calendar: Calendar) -> LabelledWords:
+        state = state_of(calendar)
+        return LabelledWords(state, str(STATES[state][0]))
 
-    @display(description="last sync")
+    @display(description=_("last sync"))
     def shown_last_sync(self, calendar: Calendar) -> str:
         return moment_words(calendar.synced_at) if calendar.synced_at else ""
 
-    @display(description="problem")
+    @display(description=_("problem"))
     def problem(self, calendar: Calendar) -> str:
         connection = getattr(calendar, "connection", None)
         return problem_words(connection) or unreadable_count_text(
             connection.unread if connection else 0
         )
 
-    @action(description="Connect a calendar…", url_path="new-connection", permissions=["connect"])
+    @action(
+        description=_("Connect a calendar…"), url_path="new-connection", permissions=["connect"]
+    )
     def open_connect(self, request: HttpRequest) -> HttpResponse:
         return redirect("admin:availability_calendar_connect")
 
@@ -190,11 +203,11 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         return {
             "may_lead": self.has_change_permission(request, calendar),
             "is_gone": state == DELETED,
-            "state": words,
+            "state": str(words),
             "colour": colour,
             "connection": connection,
             "provider": provider_words(calendar.provider),
-            "access": ACCESS_WORDS[calendar.provider_access],
+            "access": str(ACCESS_WORDS[calendar.provider_access]),
             "last_sync": moment_words(calendar.synced_at),
             "problem": problem_words(connection),
             "problem_since": moment_words(connection and connection.problem_since),
@@ -229,9 +242,9 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         calendar = self.find_connected(request, object_id)
         verdict = test_connection(calendar)
         if verdict.provider_error:
-            messages.error(request, verdict.text)
+            messages.error(request, str(PROBLEM_WORDS[verdict.provider_error]))
         else:
-            messages.success(request, f"{verdict.text} {_of_verdict(verdict)}")
+            messages.success(request, verdict_words(verdict))
         return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
@@ -239,7 +252,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         """Request a sync."""
         calendar = self.find_connected(request, object_id)
         request_sync(calendar)
-        messages.success(request, "A sync was requested. This page shows its progress.")
+        messages.success(request, gettext("A sync was requested. This page shows its progress."))
         return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
@@ -252,8 +265,9 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         except Refusal as refusal:
             messages.error(request, refusal_words(refusal))
             return self.redirect_to_row(calendar)
-        of_it = f"Bookings of {calendar.resource.name} are"
-        words = f"{of_it} {'now' if is_primary else 'no longer'} written to this calendar."
+        now = gettext("Bookings of %(resource)s are now written to this calendar.")
+        no_longer = gettext("Bookings of %(resource)s are no longer written to this calendar.")
+        words = (now if is_primary else no_longer) % {"resource": calendar.resource.name}
         note = "Made primary." if is_primary else "Not primary."
         self.log_change(request, calendar, note)
         messages.success(request, words)
@@ -266,15 +280,18 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             at = calendar.provider_id
             disconnect_calendar(calendar, now=timezone.now())
             self.log_change(request, calendar, f"Disconnected from {at}.")
-            messages.success(request, f"“{calendar.name}” is disconnected.")
+            sentence = gettext("“%(calendar)s” is disconnected.")
+            messages.success(request, sentence % {"calendar": calendar.name})
             return self.redirect_to_row(calendar)
         return self.ask_confirmation(
             request,
             calendar,
-            title=f"Disconnect “{calendar.name}”?",
-            sentence="The events from the provider, the stored password and the feed are deleted."
-            " Bookings stay, also in the provider's calendar.",
-            button="Disconnect",
+            title=gettext("Disconnect “%(calendar)s”?") % {"calendar": calendar.name},
+            sentence=gettext(
+                "The events from the provider, the stored password and the feed are deleted."
+                " Bookings stay, also in the provider's calendar."
+            ),
+            button=gettext("Disconnect"),
         )
 
     def feed(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -285,18 +302,27 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             return self.ask_confirmation(
                 request,
                 calendar,
-                title="Create a new feed URL?" if not is_new else "Create a feed?",
-                sentence="Anyone with the URL can read the calendar without logging in. The URL is"
-                " shown once." + ("" if is_new else " The old URL stops working."),
-                button="Create the URL",
+                title=gettext("Create a new feed URL?")
+                if not is_new
+                else gettext("Create a feed?"),
+                sentence=gettext(
+                    "Anyone with the URL can read the calendar without logging in. The URL is"
+                    " shown once."
+                )
+                if is_new
+                else gettext(
+                    "Anyone with the URL can read the calendar without logging in. The URL is"
+                    " shown once. The old URL stops working."
+                ),
+                button=gettext("Create the URL"),
             )
         token = make_feed(calendar, now=timezone.now())
         self.log_change(request, calendar, "Feed created." if is_new else "Feed URL replaced.")
         return self.show_secret(
             request,
-            title="The feed's URL",
-            heading=f"The feed of “{calendar.name}”",
-            label="URL",
+            title=gettext("The feed's URL"),
+            heading=gettext("The feed of “%(calendar)s”") % {"calendar": calendar.name},
+            label=gettext("URL"),
             secret=feed_url(calendar, token),
             back=self.url_of(calendar),
         )
@@ -309,14 +335,14 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         if request.method == "POST":
             revoke_feed(calendar)
             self.log_change(request, calendar, "Feed revoked.")
-            messages.success(request, "The feed is revoked.")
+            messages.success(request, gettext("The feed is revoked."))
             return self.redirect_to_row(calendar)
         return self.ask_confirmation(
             request,
             calendar,
-            title="Revoke the feed?",
-            sentence="Calendar programs can no longer read the calendar under this URL.",
-            button="Revoke",
+            title=gettext("Revoke the feed?"),
+            sentence=gettext("Calendar programs can no longer read the calendar under this URL."),
+            button=gettext("Revoke"),
         )
 
 
@@ -340,9 +366,14 @@ def _next_look_words(connection: Connection | None, now: datetime) -> str:
     if connection is None or connection.next_at is None:
         return ""
     if connection.lease_token:
-        return "running"
-    return moment_words(connection.next_at) if connection.next_at > now else "queued"
+        # Translators: the next sync of a calendar is running.
+        return gettext("running")
+    # Translators: the next sync of a calendar waits for a worker.
+    return moment_words(connection.next_at) if connection.next_at > now else gettext("queued")
 
 
-def _of_verdict(verdict: ConnectionTest) -> str:
-    return f"Access: {ACCESS_WORDS[verdict.access]}. Response time: {verdict.seconds:.1f} s."
+def verdict_words(verdict: ConnectionTest) -> str:
+    """Return the result of a successful test."""
+    words = gettext("The calendar can be used. Access: %(access)s. Response time: %(seconds)s s.")
+    seconds = number_format(verdict.seconds, decimal_pos=1)
+    return words % {"access": ACCESS_WORDS[verdict.access], "seconds": seconds}

@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Membership
 from availability.models import Calendar, Resource
@@ -22,7 +24,6 @@ from external_calendars.providers.base import CalendarAccess
 from external_calendars.serializers import AccessSerializer, ConnectSerializer
 from external_calendars.services import (
     MAX_CONNECTED,
-    TYPE_AGAIN,
     changes_host,
     connect_calendar,
     reconnect_calendar,
@@ -32,6 +33,7 @@ from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import find_row
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
+from office.calendars.sync_status import provider_words
 
 ADD = "availability.add_calendar"
 LISTED = 50  # resources offered at once; others are found by name
@@ -47,18 +49,20 @@ class CredentialsForm(CheckedForm, forms.Form):
     field_of = {"provider_primary": "primary"}
 
     address = forms.CharField(
-        label="Address",
+        label=_("Address"),
         max_length=2000,
-        help_text="The URL of the calendar or feed, or the server's name to find the calendar.",
+        help_text=_("The URL of the calendar or feed, or the server's name to find the calendar."),
     )
-    username = forms.CharField(label="User name", max_length=300, required=False)
+    username = forms.CharField(label=_("User name"), max_length=300, required=False)
     password = forms.CharField(
-        label="Password",
+        label=_("Password"),
         max_length=1000,
         required=False,
         strip=False,
         widget=forms.PasswordInput,
-        help_text="Stored encrypted and never shown again. Many servers require an app password.",
+        help_text=_(
+            "Stored encrypted and never shown again. Many servers require an app password."
+        ),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,20 +87,21 @@ class CredentialsForm(CheckedForm, forms.Form):
 class ConnectForm(CredentialsForm):
     """The fields of POST /v2/calendars."""
 
-    provider = forms.ChoiceField(label="Provider")
+    provider = forms.ChoiceField(label=_("Provider"))
     name = forms.CharField(
-        label="Name",
+        label=_("Name"),
         max_length=200,
         required=False,
-        help_text="Empty: the calendar's name at the provider.",
+        help_text=_("Empty: the calendar's name at the provider."),
     )
     primary = forms.ChoiceField(
-        label="Write the resource's bookings to this calendar",
+        label=_("Write the resource's bookings to this calendar"),
         required=False,
         choices=[
-            ("", "if no other calendar of the resource is primary"),
-            ("yes", "yes, and to no other calendar"),
-            ("no", "no"),
+            # Translators: answers to "Write the resource's bookings to this calendar".
+            ("", _("if no other calendar of the resource is primary")),
+            ("yes", _("yes, and to no other calendar")),
+            ("no", _("no")),
         ],
     )
     field_order = ("provider", "address", "username", "password", "name", "primary")
@@ -104,7 +109,7 @@ class ConnectForm(CredentialsForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choice_field(self, "provider").choices = [
-            (name, provider.label) for name, provider in PROVIDERS.items()
+            (name, provider_words(name)) for name in PROVIDERS
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -132,12 +137,11 @@ class ReconnectForm(CredentialsForm):
             "username": calendar.connection.username,
         }
         super().__init__(*args, initial=shown, **kwargs)
-        self.fields["password"].help_text = "Empty: keep the stored password."
+        self.fields["password"].help_text = gettext("Empty: keep the stored password.")
         if is_feed:
             self.fields["address"].required = False
-            self.fields[
-                "address"
-            ].help_text = f"The feed's URL at {calendar.provider_id}. Empty: keep the stored URL."
+            hint = gettext("The feed's URL at %(server)s. Empty: keep the stored URL.")
+            self.fields["address"].help_text = hint % {"server": calendar.provider_id}
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -147,7 +151,9 @@ class ReconnectForm(CredentialsForm):
             changed["password"] = given.get("password", "")
         self.check(AccessSerializer(data=changed))
         if changes_host(self.calendar, self.given):
-            self.add_error("password", TYPE_AGAIN)
+            self.add_error(
+                "password", gettext("Enter the password again: the address is on another server.")
+            )
         return given
 
 
@@ -191,8 +197,8 @@ class ConnectPages(OfficeAdmin[Calendar]):
                 form.add_refusal(refusal)
             else:
                 self.log_addition(request, calendar, f"Connected to {calendar.provider_id}.")
-                words = f"“{calendar.name}” is connected. The first sync is running."
-                messages.success(request, words)
+                words = gettext("“%(calendar)s” is connected. The first sync is running.")
+                messages.success(request, words % {"calendar": calendar.name})
                 return self.redirect_to_row(calendar)
         if form.is_bound:
             provider = PROVIDERS.get(form.data.get("provider", ""))
@@ -201,11 +207,14 @@ class ConnectPages(OfficeAdmin[Calendar]):
             request,
             "office/calendar_connect.html",
             form=form,
-            title=f"Connect a calendar of {resource.name}",
-            sentence=f"Events of the connected calendar block the time of {resource.name}. Bookings"
-            " can be written to the calendar. The service contacts the server first, for at most"
-            f" ten seconds. A resource can have at most {MAX_CONNECTED} connected calendars.",
-            button="Connect",
+            title=gettext("Connect a calendar of %(resource)s") % {"resource": resource.name},
+            sentence=gettext(
+                "Events of the connected calendar block the time of %(resource)s. Bookings can be"
+                " written to the calendar. The service contacts the server first, for at most ten"
+                " seconds. A resource can have at most %(limit)s connected calendars."
+            )
+            % {"resource": resource.name, "limit": MAX_CONNECTED},
+            button=gettext("Connect"),
             back=reverse("admin:availability_resource_change", args=[resource.pk]),
         )
 
@@ -219,7 +228,7 @@ class ConnectPages(OfficeAdmin[Calendar]):
         return self.show_page(
             request,
             "office/calendar_whose.html",
-            title="Connect a calendar",
+            title=gettext("Connect a calendar"),
             resources=found[:LISTED],
             has_more=len(found) > LISTED,
             wanted=wanted,
@@ -239,7 +248,8 @@ class ConnectPages(OfficeAdmin[Calendar]):
             else:
                 words = f"Reconnected to {calendar.provider_id}."
                 self.log_change(request, calendar, words)
-                messages.success(request, f"“{calendar.name}” is reconnected.")
+                sentence = gettext("“%(calendar)s” is reconnected.")
+                messages.success(request, sentence % {"calendar": calendar.name})
                 return self.redirect_to_row(calendar)
         if form.is_bound:
             form.forget_secrets(is_feed=not is_writable_kind(calendar))
@@ -247,11 +257,13 @@ class ConnectPages(OfficeAdmin[Calendar]):
             request,
             "office/calendar_connect.html",
             form=form,
-            title=f"Reconnect “{calendar.name}”",
-            sentence="Unchanged fields keep their values. The service contacts the server first,"
-            " for at most ten seconds, and then starts a sync. With the address of another"
-            " calendar, the stored events are deleted.",
-            button="Reconnect",
+            title=gettext("Reconnect “%(calendar)s”") % {"calendar": calendar.name},
+            sentence=gettext(
+                "Unchanged fields keep their values. The service contacts the server first,"
+                " for at most ten seconds, and then starts a sync. With the address of another"
+                " calendar, the stored events are deleted."
+            ),
+            button=gettext("Reconnect"),
             back=self.url_of(calendar),
             original=calendar,
         )

@@ -4,26 +4,46 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.db.models import Case, Q, QuerySet, Value, When
+from django.utils.formats import number_format
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from availability.models import Calendar
 from availability.staleness import is_stale
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS
+from external_calendars.providers.base import FINAL_ERRORS
 from external_calendars.sync.health_queries import in_first_sync
+from office.base.lazy_text import LazyText
 
 SYNCED, FIRST_SYNC, FAILING = "in_step", "first_look", "troubled"
 STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"
 NEEDS_ATTENTION = "trouble"  # in URLs: stale, stopped or with a final error
 # Each calendar has exactly one state. Value: text, and the theme's label colour (`default`: grey).
-STATES: Mapping[str, tuple[str, str]] = {
-    SYNCED: ("synced", "success"),
-    FIRST_SYNC: ("first sync", "info"),
-    FAILING: ("failing", "warning"),
-    STALE: ("stale", "danger"),
-    STOPPED: ("stopped", "danger"),
-    LOCAL: ("not connected", "default"),
-    DELETED: ("deleted", "default"),
+STATES: Mapping[str, tuple[LazyText, str]] = {
+    SYNCED: (_("synced"), "success"),
+    FIRST_SYNC: (_("first sync"), "info"),
+    FAILING: (_("failing"), "warning"),
+    STALE: (_("stale"), "danger"),
+    STOPPED: (_("stopped"), "danger"),
+    LOCAL: (_("not connected"), "default"),
+    DELETED: (_("deleted"), "default"),
+}
+STATE_COLOURS = {state: colour for state, (_words, colour) in STATES.items()}
+PROVIDER_WORDS = {Calendar.SERVICE: _("this service"), "ics": _("iCalendar feed")}
+# The same sentences as the API's PROVIDER_ERRORS, for people.
+PROBLEM_WORDS = {
+    "unauthorized": _("The server refuses this user name and password."),
+    "not_a_calendar": _("No calendar was found at this address."),
+    "several_calendars": _("There are several calendars: enter the address of one."),
+    "no_write_access": _("This user can read the calendar but not write to it."),
+    "address_refused": _("The address is not allowed: it must be a public web address."),
+    "unreachable": _("The server could not be reached."),
+    "rate_limited": _("The server limits the number of requests."),
+    "server_error": _("The server returned an error."),
+    "bad_answer": _("The server's response can't be read."),
+    "too_large": _("The calendar is too large."),
+    "secret_unreadable": _("The stored password can't be read: connect the calendar again."),
 }
 
 
@@ -69,18 +89,23 @@ def _in_use(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
 
 def provider_words(name: str) -> str:
     """Return `CalDAV`; the name itself if the provider no longer exists."""
-    if name == Calendar.SERVICE:
-        return "this service"
     provider = PROVIDERS.get(name)
-    return provider.label if provider else name
+    return str(PROVIDER_WORDS.get(name) or (provider.label if provider else name))
 
 
 def problem_words(connection: Connection | None) -> str:
     """Return the problem's text; "" without one."""
-    return PROVIDER_ERRORS[connection.problem] if connection and connection.problem else ""
+    return str(PROBLEM_WORDS[connection.problem]) if connection and connection.problem else ""
 
 
 def progress_words(connection: Connection | None) -> str:
     """Return the running sync's progress; "" without one."""
     progress = connection and connection.progress_record()
-    return f"{progress['done']:,} of {progress['total']:,} objects" if progress else ""
+    if not progress:
+        return ""
+    done, total = progress["done"], progress["total"]
+    words = ngettext("%(done)s of %(total)s object", "%(done)s of %(total)s objects", total)
+    return words % {
+        "done": number_format(done, force_grouping=True),
+        "total": number_format(total, force_grouping=True),
+    }

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from django.db.models import F
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from external_calendars.models import Connection, ExternalObject
 from office.base.dates import moment_words
@@ -42,15 +45,19 @@ def list_unreadable(connection: Connection, *, is_feed: bool) -> UnreadableObjec
 
 def unreadable_count_text(number: int) -> str:
     """Return `3 objects can't be read`; "" for none."""
-    noun = "object" if number == 1 else "objects"
-    return f"{number:,} {noun} can't be read" if number else ""
+    if not number:
+        return ""
+    words = ngettext("%(count)s object can't be read", "%(count)s objects can't be read", number)
+    return words % {"count": number_format(number, force_grouping=True)}
 
 
 def _told(row: ExternalObject, is_feed: bool) -> tuple[str, str, str]:
-    since = f"since {moment_words(row.problem_since)}" if row.problem_since else ""
+    since = ""
+    if row.problem_since:
+        since = _("since %(moment)s") % {"moment": moment_words(row.problem_since)}
     name = row.href if is_feed else name_in_collection(row.href)
     return (
-        printable_line(name, MAX_NAME) or "without a name",
+        printable_line(name, MAX_NAME) or _("without a name"),
         printable_line(row.problem, MAX_PROBLEM),
         since,
     )

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.urls import reverse
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.authentication import Caller
 from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, parse_constraints
@@ -26,22 +28,36 @@ from common.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
 from office.base.rule_rows import rule_words
+from office.base.service_sentences import sentence_words
 
 # The first type among a span's reasons, most specific first, sets its colour.
 KINDS = {
-    "event": "Taken",
-    "hold": "Held",
-    "capacity": "Full",
-    "buffer": "Buffer",
-    "constraint": "Closed by a rule",
-    "limit": "Limit",
-    "calendar": "Stale calendar",
-    "requirement": "Requirement",
-    "notice": "Minimum notice",
-    "past": "Past",
+    "event": pgettext_lazy("time", "Taken"),
+    "hold": pgettext_lazy("time", "Held"),
+    "capacity": pgettext_lazy("time", "Full"),
+    "buffer": pgettext_lazy("time", "Buffer"),
+    "constraint": _("Closed by a rule"),
+    "limit": _("Limit"),
+    "calendar": _("Stale calendar"),
+    "requirement": _("Requirement"),
+    "notice": _("Minimum notice"),
+    "past": pgettext_lazy("time", "Past"),
 }
 OPEN = "open"
-WORDS = {OPEN: "Open", **KINDS}
+WORDS = {OPEN: pgettext_lazy("time", "Open"), **KINDS}
+# The owner of a rule.
+SOURCES = {
+    "resource": _("resource"),
+    "project": _("project"),
+    "schedule": _("schedule"),
+    # Translators: a request to the API, which has rules of its own.
+    "request": _("request"),
+}
+NAMED_SOURCES = {
+    "resource": _("resource %(name)s"),
+    "project": _("project %(name)s"),
+    "schedule": _("schedule %(name)s"),
+}
 
 
 def kind_of(reasons: Iterable[Reason]) -> str:
@@ -151,8 +167,8 @@ def _tell_day(
         stretches.append(
             ExplainedSpan(
                 kind=kind,
-                word=WORDS[kind],
-                times=f"{time_text(to_datetime(piece.start), zone)} to {end_text}",
+                word=str(WORDS[kind]),
+                times=times_text(time_text(to_datetime(piece.start), zone), end_text),
                 begins=(piece.start - begin) // 60,
                 lasts=(piece.end - piece.start) // 60,
                 holds_moment=moment is not None and piece.start <= moment.timestamp() < piece.end,
@@ -160,6 +176,11 @@ def _tell_day(
             )
         )
     return ExplainedDay(day, length // 3600, stretches)
+
+
+def times_text(start: str, end: str) -> str:
+    # Translators: a time span: "09:00 to 12:30".
+    return gettext("%(start)s to %(end)s") % {"start": start, "end": end}
 
 
 class ReasonLinks:
@@ -203,10 +224,10 @@ class ReasonLinks:
         found = {}
         for own, main, what in rows:
             if booking := bookings.get(main or own):
-                text = f"Booking: {with_customers(booking, what)}"
+                text = gettext("Booking: %(booking)s") % {"booking": with_customers(booking, what)}
                 address = reverse("admin:bookings_booking_change", args=[booking.pk])
             else:
-                text = f"Event: {what}"
+                text = gettext("Event: %(event)s") % {"event": what}
                 address = reverse("admin:availability_event_change", args=[own])
             found[own] = (text, address)
         return found
@@ -216,8 +237,10 @@ class ReasonLinks:
         name = self.names.get(source)
         return ExplainedReason(
             kind=reason.type,
-            text=reason.text,
-            source=f"{source} {name}".strip() if name else source,
+            text=sentence_words(reason.text),
+            source=NAMED_SOURCES[source] % {"name": name}
+            if name
+            else str(SOURCES.get(source, source)),
             links=[*self._of_rules(reason), *self._of_time(reason)],
         )
 
@@ -228,11 +251,11 @@ class ReasonLinks:
         if owner and is_weekly and (len(reason.rules) > 1 or reason.source == "schedule"):
             part = "rules" if isinstance(owner, Project) else "hours"
             page = f"admin:availability_{owner._meta.model_name}_change"
-            return [("Opening hours", f"{reverse(page, args=[owner.pk])}#part-{part}")]
+            return [(gettext("Opening hours"), f"{reverse(page, args=[owner.pk])}#part-{part}")]
         rows = [self.rules.get((reason.source or "", rule)) for rule in reason.rules]
         return [
             (
-                f"Rule: {rule_words(row)}",
+                gettext("Rule: %(rule)s") % {"rule": rule_words(row)},
                 reverse("admin:availability_constraint_change", args=[row.pk]),
             )
             for row in rows
@@ -244,8 +267,9 @@ class ReasonLinks:
             return [self.events[reason.event_id]]
         if reason.reservation_id:
             address = reverse("admin:availability_hold_change", args=[reason.reservation_id])
-            return [("Hold", address)]
+            # Translators: link to time that is held for a booking.
+            return [(gettext("Hold"), address)]
         if reason.calendar_id:
             address = reverse("admin:availability_calendar_change", args=[reason.calendar_id])
-            return [("Calendar", address)]
+            return [(gettext("Calendar"), address)]
         return []

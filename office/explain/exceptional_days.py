@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+
 from availability.core.constraints import (
     WEEKLY_KINDS,
     ConstraintRule,
@@ -23,9 +25,12 @@ from availability.core.date_rules import (
 )
 from availability.core.intervals import Span, subtract
 from availability.core.zones import DAY, day_start, local_day, offset_at
+from bookings.formatting import short_date_words, time_words
+from office.explain.data import times_text
 
 DAYS = 366
 MAX_LINES = 30
+MINUTES_OF_DAY = 24 * 60
 
 Hours = tuple[Span, ...]
 
@@ -83,7 +88,8 @@ def _hours_by_day(windows: Sequence[Span], zone: str) -> dict[date, Hours]:
             day = local_day(start, zone)
             next_day = day_start(day + timedelta(days=1), zone)
             stop = min(end, next_day)
-            span = (_minute(start, zone), 1440 if stop == next_day else _minute(stop, zone))
+            end_minute = MINUTES_OF_DAY if stop == next_day else _minute(stop, zone)
+            span = (_minute(start, zone), end_minute)
             days.setdefault(day, []).append(span)
             start = stop
     return {day: tuple(spans) for day, spans in days.items()}
@@ -95,14 +101,32 @@ def _minute(instant: int, zone: str) -> int:
 
 def _exceptional_day(day: date, usual: Hours, given: Hours, notes: Sequence[str]) -> ExceptionalDay:
     kind = "closed" if not given else "changed" if subtract(usual, given) else "extra"
-    hours = ", ".join(f"{_clock(start)} to {_clock(end)}" for start, end in given)
+    hours = ", ".join(times_text(_clock(start), _clock(end)) for start, end in given)
     names = "; ".join(dict.fromkeys(notes))
-    words = f"open {hours}" if given else "closed"
-    return ExceptionalDay(day, kind, f"{words} ({names})" if names else words)
+    return ExceptionalDay(day, kind, _open_words(hours, names) if given else _closed_words(names))
+
+
+def _open_words(hours: str, names: str) -> str:
+    """names: of rules and holidays."""
+    if not names:
+        # Translators: hours: such as "09:00 to 12:00, 14:00 to 17:00".
+        return _("open %(hours)s") % {"hours": hours}
+    # Translators: names: of rules or holidays, such as "Christmas Eve".
+    return _("open %(hours)s (%(names)s)") % {"hours": hours, "names": names}
+
+
+def _closed_words(names: str) -> str:
+    if not names:
+        # Translators: of a day.
+        return _("closed")
+    # Translators: names: of rules or holidays, such as "Christmas Day".
+    return _("closed (%(names)s)") % {"names": names}
 
 
 def _clock(minutes: int) -> str:
-    return f"{minutes // 60:02}:{minutes % 60:02}"
+    if minutes == MINUTES_OF_DAY:
+        return "24:00"
+    return time_words(datetime.min + timedelta(minutes=minutes))
 
 
 def _lines(days: Sequence[ExceptionalDay], known: set[date]) -> Iterator[str]:
@@ -120,12 +144,17 @@ def _lines(days: Sequence[ExceptionalDay], known: set[date]) -> Iterator[str]:
             last = other
             position += 1
         position += 1
-        until = f" to {_day_words(last.day)}" if last is not first else ""
-        yield f"{_day_words(first.day)}{until}: {first.words}"
-
-
-def _day_words(day: date) -> str:
-    return f"{day:%a} {day.day} {day:%b %Y}"
+        given = {
+            "first": short_date_words(first.day),
+            "last": short_date_words(last.day),
+            "hours": first.words,
+        }
+        if last is first:
+            # Translators: hours: such as "closed" or "open 09:00 to 12:00".
+            yield _("%(first)s: %(hours)s") % given
+        else:
+            # Translators: days: "Thu 24 Dec 2026 to Sun 3 Jan 2027: closed".
+            yield _("%(first)s to %(last)s: %(hours)s") % given
 
 
 # --- Names of rules and holidays ------------------------------------------------------------------

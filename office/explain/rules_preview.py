@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from availability.core.constraints import (
     DAY_NAMES,
@@ -25,7 +27,7 @@ from availability.core.intervals import Span
 from availability.models import Calendar, Event, Project, Resource, Schedule
 from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, SearchResource, explain_query
-from bookings.formatting import first_known_zone
+from bookings.formatting import first_known_zone, short_day_words
 from bookings.models import Booking
 from common.errors import Refusal
 from common.instants import format_instant, to_datetime
@@ -49,6 +51,7 @@ from office.base.permissions import (
     visible_schedules,
 )
 from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
+from office.base.service_sentences import sentence_words
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 from office.explain.exceptional_days import find_exceptional_days
 
@@ -106,7 +109,7 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     try:
         answer["days"] = _draw(request, edited, rules, now)
     except Refusal as refusal:
-        answer["problem"] = refusal.message
+        answer["problem"] = sentence_words(refusal.message)
     answer["year"] = find_exceptional_days(rules, edited.zone, today_in(edited.zone, now))
     return answer | {"outside": _say_outside(edited, rules, now)}
 
@@ -172,7 +175,7 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     for path, messages in error.errors.items():
         position, *steps = path.split(".")
         field = steps[1] if len(steps) > 1 else "name"
-        found.setdefault(position, {}).setdefault(field, []).extend(messages)
+        found.setdefault(position, {}).setdefault(field, []).extend(map(sentence_words, messages))
     return found
 
 
@@ -237,7 +240,7 @@ def _draw(
     return [
         {
             "date": day.isoformat(),
-            "label": f"{day:%a} {day.day} {day:%b}",
+            "label": short_day_words(day),
             "minutes": sum(piece.end - piece.start for piece in pieces) // 60,
             "pieces": _piece_records(pieces, edited.zone),
         }
@@ -271,9 +274,9 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
             "start": format_instant(to_datetime(piece.start), zone),
             "end": format_instant(to_datetime(piece.end), zone),
             "available": piece.available,
-            "reasons": [reason.text for reason in piece.reasons],
+            "reasons": [sentence_words(reason.text) for reason in piece.reasons],
             "kind": kind_of(piece.reasons),
-            "word": WORDS[kind_of(piece.reasons)],
+            "word": str(WORDS[kind_of(piece.reasons)]),
             "begins": (piece.start - begin) // 60,
             "lasts": (piece.end - piece.start) // 60,
         }
@@ -310,7 +313,12 @@ def _outside_record(booking: Booking) -> dict[str, str]:
     event, zone = booking.event, booking.resource.timezone
     names = [customer.name for customer in booking.customers.all() if customer.name]
     return {
-        "text": f"{span_text(event.start, event.end, zone)} {(names or [event.what])[0]}",
+        # Translators: a booking with its time: "Tue 24 Nov 2026, 10:00 to 10:30 Ann".
+        "text": _("%(times)s %(customer)s")
+        % {
+            "times": span_text(event.start, event.end, zone),
+            "customer": (names or [event.what])[0],
+        },
         "url": reverse("admin:bookings_booking_change", args=[booking.id]),
     }
 
@@ -340,7 +348,8 @@ def find_bookings_outside(
         of_one = outside.get(resource.pk, [])
         found[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
         if more := len(of_one) - len(found[resource]):
-            found[resource].append(f"{more} more {'booking' if more == 1 else 'bookings'}")
+            words = ngettext("%(count)s more booking", "%(count)s more bookings", more)
+            found[resource].append(words % {"count": more})
     return found, len(spans) < MAX_LOOKED_AT
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from availability.models import Project, Resource
@@ -20,6 +21,7 @@ from office.base.permissions import (
     visible_projects,
     visible_resources,
 )
+from office.base.service_sentences import sentence_words
 from office.calendar.views import last_used_resources, remember_resources
 from office.explain.data import WORDS, explain_days, explain_week
 
@@ -42,7 +44,7 @@ def show_default_resource(request: HttpRequest) -> HttpResponse:
     resource = next((known[resource] for resource in last if resource in known), None)
     resource = resource or reach.order_by("name", "id").first()
     if resource is None:
-        return show_page(request, "office/why_nothing.html", title="Availability check")
+        return show_page(request, "office/why_nothing.html", title=_("Availability check"))
     return _show(request, resource.id)
 
 
@@ -75,12 +77,12 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
         )
         days = explain_days(query, resource, project, moment=moment)
     except Refusal as refusal:
-        error = refusal.message
+        error = sentence_words(refusal.message)
     projects = visible_projects(request).filter(app_id=resource.app_id, resources=resource)
     return show_page(
         request,
         "office/why.html",
-        title="Availability check",
+        title=_("Availability check"),
         resource=resource,
         resources=_resource_choices(request, resource),
         project=project,

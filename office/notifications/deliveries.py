@@ -14,6 +14,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from availability.models import Calendar
@@ -24,10 +26,12 @@ from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
 from office.base.dates import moment_words
+from office.base.event_notification_forms import CHOICE_WORDS
 from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
     EMAILS_OFF,
+    LabelledWords,
     booking_words,
     delivery_words,
     json_words,
@@ -44,20 +48,40 @@ from office.base.model_admin_pages import (
     is_confirmed,
 )
 from office.base.scope import is_allowed, scope_of
+from office.base.service_sentences import sentence_words
 
+RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
+# Names in the content of e-mails and calendar entries.
+FACT_WORDS = {
+    "start": pgettext_lazy("of a time span", "Start"),
+    "end": pgettext_lazy("of a time span", "End"),
+    "what": _("What"),
+    "where": _("Where"),
+    "from_state": _("From state"),
+    "message": _("Message"),
+    "old_start": _("Old start"),
+    "old_end": _("Old end"),
+    "times": pgettext_lazy("how often a booking is repeated", "Times"),
+    # Translators: the last day of a repeated booking.
+    "until": _("Until"),
+    "occurrences": _("Occurrences"),
+    "reason": _("Reason"),
+    "subject": _("Subject"),
+}
 NAMED = 10  # rows named on the confirmation page
 CONTENT_WORDS = {
-    Delivery.EMAIL: "One e-mail is sent now.",
-    Delivery.WEBHOOK: "The call contains the logged body.",
-    Delivery.CALENDAR: "The current booking is written to the calendar.",
+    Delivery.EMAIL: _("One e-mail is sent now."),
+    Delivery.WEBHOOK: _("The call contains the logged body."),
+    Delivery.CALENDAR: _("The current booking is written to the calendar."),
 }
 
 
 class ProblemFilter(ChoiceFilter):
     """Filter by failed or overdue deliveries."""
 
-    title = parameter_name = "trouble"
-    options = (("failed", "failed in 24 hours"), ("overdue", "overdue"))
+    # Translators: filter for failed and overdue deliveries.
+    title, parameter_name = _("trouble"), "trouble"
+    options = (("failed", _("failed in 24 hours")), ("overdue", _("overdue")))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Delivery]:
         now = timezone.now()
@@ -69,16 +93,16 @@ class ProblemFilter(ChoiceFilter):
 
 
 class DeliveryTypeFilter(ChoiceFilter):
-    title = parameter_name = "type"
+    title, parameter_name = _("type"), "type"
     options = (
-        (Delivery.EMAIL, "E-mail"),
-        (Delivery.WEBHOOK, "Webhook call"),
-        (Delivery.CALENDAR, "Calendar entry"),
+        (Delivery.EMAIL, _("E-mail")),
+        (Delivery.WEBHOOK, _("Webhook call")),
+        (Delivery.CALENDAR, _("Calendar entry")),
     )
 
 
 class DeliveryStateFilter(ChoiceFilter):
-    title = parameter_name = "state"
+    title, parameter_name = _("state"), "state"
     options = tuple(DELIVERY_STATE_WORDS.items())
 
 
@@ -119,7 +143,7 @@ class LinkedRowFilter(SimpleListFilter, Generic[Row]):
 
 
 class WebhookFilter(LinkedRowFilter[Webhook]):
-    title = parameter_name = "webhook"
+    title, parameter_name = _("webhook"), "webhook"
     model, app_path = Webhook, "app"
 
     def name_of(self, row: Webhook) -> str:
@@ -132,7 +156,7 @@ class WebhookFilter(LinkedRowFilter[Webhook]):
 class CalendarFilter(LinkedRowFilter[Calendar]):
     """Filter by calendar: writes to one connected calendar."""
 
-    title = parameter_name = "calendar"
+    title, parameter_name = _("calendar"), "calendar"
     model, app_path = Calendar, "app"
 
     def name_of(self, row: Calendar) -> str:
@@ -150,7 +174,7 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
 class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     app_paths = ("app",)
     list_display = (
-        *("due", "shown_kind", "receiver", "shown_state", "reason"),
+        *("due", "shown_kind", "receiver", "shown_state", "shown_reason"),
         *("attempts_made", "shown_booking", "app"),
     )
     list_display_links = ("due", "shown_kind")
@@ -165,7 +189,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     )
     list_select_related = ("app", "booking__event")
     search_fields = ("id",)  # only shows the search field: see `get_search_results`
-    search_help_text = "The id of a delivery, a booking or a webhook, or a customer's e-mail"
+    search_help_text = _("The id of a delivery, a booking or a webhook, or a customer's e-mail")
     ordering = ("-id",)  # by creation: ids are time-ordered
     sortable_by = ()
     actions = ("send_again",)
@@ -182,29 +206,36 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         is_narrowed = bool(search_term.strip())
         return queryset.filter(search_deliveries(search_term)) if is_narrowed else queryset, False
 
-    @display(description="due")
+    @display(description=_("due"))
     def due(self, delivery: Delivery) -> str:
         return moment_words(delivery.due_at)
 
-    @display(description="to")
+    # Translators: column: the address to which a message is sent.
+    @display(description=_("to"))
     def receiver(self, delivery: Delivery) -> str:
-        return delivery.recipient or delivery.endpoint
+        words = CHOICE_WORDS["recipient"]
+        return str(words.get(delivery.recipient, delivery.recipient)) or delivery.endpoint
 
-    @display(description="attempts")
+    @display(description=_("attempts"))
     def attempts_made(self, delivery: Delivery) -> int:
         return delivery.tries
 
-    @display(description="booking")
+    @display(description=_("booking"))
     def shown_booking(self, delivery: Delivery) -> str:
         return booking_link(delivery.booking)
 
-    @display(description="what")
+    # Translators: column with the kind of a message, such as "Cancellation e-mail".
+    @display(description=_("what"))
     def shown_kind(self, delivery: Delivery) -> str:
         return delivery_words(delivery)
 
-    @display(description="state", label=DELIVERY_COLOURS)
-    def shown_state(self, delivery: Delivery) -> tuple[str, str]:
-        return delivery.state, DELIVERY_STATE_WORDS[delivery.state]
+    @display(description=_("reason"))
+    def shown_reason(self, delivery: Delivery) -> str:
+        return sentence_words(delivery.reason)
+
+    @display(description=_("state"), label=DELIVERY_COLOURS)
+    def shown_state(self, delivery: Delivery) -> LabelledWords:
+        return LabelledWords(delivery.state, str(DELIVERY_STATE_WORDS[delivery.state]))
 
     # --- Sending again ----------------------------------------------------------------------------
     def has_send_permission(self, request: HttpRequest) -> bool:
@@ -213,7 +244,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     def may_send(self, request: HttpRequest, delivery: Delivery) -> bool:
         return is_allowed(request, "notifications.change_delivery", delivery.app_id)
 
-    @admin.action(description="Send again", permissions=["send"])
+    @admin.action(description=_("Send again"), permissions=["send"])
     def send_again(
         self, request: HttpRequest, deliveries: QuerySet[Delivery]
     ) -> HttpResponse | None:
@@ -221,7 +252,8 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             return self._ask_to_send_again(request, deliveries)
         for delivery in deliveries:
             if not self.may_send(request, delivery):
-                messages.error(request, f"{delivery.id}: you may only view it.")
+                sentence = gettext("%(name)s: you may only view it.")
+                messages.error(request, sentence % {"name": delivery.id})
                 continue
             show_sent_again(request, delivery)
         return None
@@ -234,18 +266,24 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         lines = []
         for delivery in rows[:NAMED]:
             reason = refusal_to_send(delivery)
-            line = f"{delivery_words(delivery)} {receiver_words(delivery)}"
-            lines.append(f"{line}. Will be refused: {reason}" if reason else line)
-        more = [f"and {count - NAMED} more"] if count > NAMED else []
+            line = named_delivery(delivery)
+            refused = gettext("%(delivery)s. Will be refused: %(reason)s")
+            lines.append(refused % {"delivery": line, "reason": reason} if reason else line)
+        left_out = count - NAMED
+        # Translators: the last line of a list: so many more deliveries.
+        more = ngettext("and %(count)s more", "and %(count)s more", left_out)
         return self.ask_confirmation(
             request,
             None,
-            title=f"Send {count} {'delivery' if count == 1 else 'deliveries'} again?",
-            sentence="They are sent now. A call contains the logged body.",
-            button="Send again",
+            title=ngettext(
+                "Send %(count)s delivery again?", "Send %(count)s deliveries again?", count
+            )
+            % {"count": count},
+            sentence=gettext("They are sent now. A call contains the logged body."),
+            button=gettext("Send again"),
             button_style="primary",
             back=request.get_full_path(),
-            lines=lines + more,
+            lines=[*lines, *([more % {"count": left_out}] if left_out > 0 else [])],
             repeated=ACTION_FIELDS,
         )
 
@@ -280,6 +318,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             original=TitledRow(delivery, delivery_words(delivery)),
             delivery=delivery,
             state=DELIVERY_STATE_WORDS[delivery.state],
+            receiver=mail_receiver_words(delivery),
             colour=DELIVERY_COLOURS[delivery.state],
             booking=booking_words(delivery.booking) if delivery.booking else "",
             attempts=list(delivery.attempts.all()),
@@ -299,18 +338,30 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             show_sent_again(request, delivery)
             return self.redirect_to_row(delivery)
         if reason := refusal_to_send(delivery):
-            messages.error(request, f"It can't be sent again. {reason}")
+            sentence = gettext("It can't be sent again. %(reason)s")
+            messages.error(request, sentence % {"reason": reason})
             return self.redirect_to_row(delivery)
-        words = "Send again" if delivery.is_final else "Send now"
+        title, button = gettext("Send now?"), gettext("Send now")
+        if delivery.is_final:
+            title, button = gettext("Send again?"), gettext("Send again")
         return self.ask_confirmation(
             request,
             delivery,
-            title=f"{words}?",
-            sentence=f"{delivery_words(delivery)} {receiver_words(delivery)}.",
-            button=words,
+            title=title,
+            sentence=f"{named_delivery(delivery)}.",
+            button=button,
             button_style="primary",
-            lines=[CONTENT_WORDS[delivery.type]],
+            lines=[str(CONTENT_WORDS[delivery.type])],
         )
+
+
+def mail_receiver_words(delivery: Delivery) -> str:
+    """Return `the customer, Ann ann@example.com`; "" unless it is an e-mail."""
+    if delivery.type != Delivery.EMAIL:
+        return ""
+    recipient = str(RECIPIENT_WORDS.get(delivery.recipient, delivery.recipient))
+    customer = delivery.customer
+    return f"{recipient}, {customer.name} {customer.email}" if customer else recipient
 
 
 def refusal_to_send(delivery: Delivery) -> str:
@@ -318,25 +369,33 @@ def refusal_to_send(delivery: Delivery) -> str:
     if not delivery.is_final:
         return ""
     if delivery.type == Delivery.EMAIL and delivery.booking_id and not sends_emails(delivery.app):
-        return EMAILS_OFF
-    return outdated_reason(delivery)
+        return str(EMAILS_OFF)
+    return sentence_words(outdated_reason(delivery))
 
 
 def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
-    name = f"{delivery_words(delivery)} {receiver_words(delivery)}"
+    name = named_delivery(delivery)
     if reason := refusal_to_send(delivery):
         messages.error(request, f"{name}: {reason}")
         return
     try:
         delivery = redeliver(delivery, now=timezone.now())
     except NotFound:
-        messages.error(request, f"{name}: deleted.")
+        messages.error(request, gettext("%(delivery)s: deleted.") % {"delivery": name})
         return
     except Outdated as refusal:
-        messages.error(request, f"{name}: {refusal.message}")
+        messages.error(request, f"{name}: {sentence_words(refusal.message)}")
         return
-    told = "is being sent" if delivery.state == Delivery.SENDING else "will be sent again"
-    messages.success(request, f"{name} {told}.")
+    is_sending = delivery.state == Delivery.SENDING
+    now, later = gettext("%(delivery)s is being sent."), gettext("%(delivery)s will be sent again.")
+    messages.success(request, (now if is_sending else later) % {"delivery": name})
+
+
+def named_delivery(delivery: Delivery) -> str:
+    """Return `Cancellation e-mail to the customer, ann@example.com`."""
+    # Translators: "Cancellation e-mail" and "to the customer, ann@example.com", in this order.
+    words = gettext("%(message)s %(to_whom)s")
+    return words % {"message": delivery_words(delivery), "to_whom": receiver_words(delivery)}
 
 
 def search_deliveries(term: str) -> Q:
@@ -363,7 +422,7 @@ def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
     content: Mapping[str, Any] = delivery.content
     return [
-        (name.replace("_", " ").capitalize(), words)
+        (str(FACT_WORDS.get(name) or name.replace("_", " ").capitalize()), words)
         for name, value in content.items()
         if (words := json_words(value))
     ]

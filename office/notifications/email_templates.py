@@ -12,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
 from bookings.models import Booking
@@ -31,7 +33,41 @@ from office.base.scope import is_allowed, scope_of
 
 MAX_APPS = 200  # apps offered at once; others are reached from their own page
 MAX_BODY = 256 * 1024
-LABELS = {"subject": "Subject", "text": "Text", "html": "HTML"}
+# The same words as the API's PLACEHOLDERS, for people.
+PLACEHOLDER_WORDS = {
+    "name": _("the recipient's name"),
+    "what": _("the event's title"),
+    "where": _("the event's place"),
+    "description": _("the event's description"),
+    "when": _("date and time of the event, with its zone"),
+    "old_when": _("date and time before the booking was moved"),
+    "date": _("the start date"),
+    "time": _("the start time"),
+    "zone": _("the time zone of date and time"),
+    "resource": _("the names of the resources"),
+    "project": _("the project's name"),
+    "customer": _("the customers' names"),
+    "customer_email": _("the first customer's address"),
+    "customer_phone": _("the first customer's number"),
+    "app": _("the sender's name"),
+    "contact_name": _("the app's contact"),
+    "contact_email": _("the contact's address"),
+    "booking_id": _("the booking's id"),
+    "reminder": _("the subject of the reminder"),
+    "confirm_url": _("the link to confirm, if the recipient may confirm"),
+    "decline_url": _("the link to decline"),
+    "reschedule_url": _("the customer's link to choose another time"),
+    "cancel_url": _("the customer's link to cancel"),
+    "language": _("the language code"),
+    "direction": _("ltr or rtl"),
+    "details": _("what, when, where, with whom: a table in HTML"),
+    "message": _("the message of the person who made the change"),
+    "actions": _("the recipient's buttons (in text: links)"),
+    "links": _("for customers: links to their calendars, a map and their bookings; the contact"),
+    "logo": _("the app's logo (in text: nothing)"),
+    "footer": _("the app's postal address, imprint and privacy notice"),
+}
+LABELS = {"subject": _("Subject"), "text": _("Text"), "html": _("HTML")}
 
 
 class TemplatePart(NamedTuple):
@@ -45,7 +81,12 @@ class TemplatePart(NamedTuple):
 def kind_label(slug: str) -> str:
     """Return `Confirmation e-mail to the customer`."""
     kind, _, recipient = slug.rpartition("_")
-    return f"{mail_words(kind)} to the {recipient}"
+    of = {
+        # Translators: the name of an e-mail, such as "Confirmation e-mail to the customer".
+        "customer": gettext("%(mail)s to the customer"),
+        "owner": gettext("%(mail)s to the owner"),
+    }
+    return of[recipient] % {"mail": mail_words(kind)}
 
 
 @admin.register(EmailTemplate)
@@ -76,7 +117,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         return self.show_page(
             request,
             "office/templates.html",
-            title="E-mail templates",
+            title=gettext("E-mail templates"),
             apps=list(apps[:MAX_APPS]),
             app=app,
             records=_records(app) if app else [],
@@ -131,7 +172,8 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             record=record,
             parts=[self._part(request, name, record, faults) for name in PARTS],
             placeholders=[
-                (f"{{{{ {name} }}}}", words, name in BLOCKS) for name, words in PLACEHOLDERS.items()
+                (f"{{{{ {name} }}}}", PLACEHOLDER_WORDS[name], name in BLOCKS)
+                for name in PLACEHOLDERS
             ],
             may_change=self._may_change(request, app),
             history_of=self._last_row(app, slug),
@@ -144,7 +186,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         posted = request.method == "POST" and name in request.POST
         value = request.POST[name] if posted else record[name]
         return TemplatePart(
-            name, LABELS[name], value, record[name], list(map(str, faults.get(name, ())))
+            name, str(LABELS[name]), value, record[name], list(map(str, faults.get(name, ())))
         )
 
     def _last_row(self, app: App, slug: str) -> int | None:
@@ -156,7 +198,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         """Save the parts changed since the page was opened; return errors by part."""
         if "reset" in request.POST:
             change_override(app, slug, dict.fromkeys(PARTS))
-            messages.success(request, "The default template is restored.")
+            messages.success(request, gettext("The default template is restored."))
             return {}
         given = {}
         for name in PARTS:
@@ -167,7 +209,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         if not serializer.is_valid():
             return serializer.errors
         change_override(app, slug, serializer.validated_data)
-        messages.success(request, "Saved." if given else "Nothing was changed.")
+        messages.success(request, gettext("Saved.") if given else gettext("Nothing was changed."))
         return {}
 
     def preview(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> HttpResponse:

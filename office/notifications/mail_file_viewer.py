@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 
 from office.base.permissions import show_page
 from office.base.scope import account_of
@@ -46,7 +47,7 @@ class SentMail:
 
     @property
     def subject(self) -> str:
-        return str(self.message["Subject"] or "(no subject)")
+        return str(self.message["Subject"] or _("(no subject)"))
 
     @property
     def to(self) -> str:
@@ -102,7 +103,7 @@ def show_sent_mails(request: HttpRequest) -> HttpResponse:
     return show_page(
         request,
         "office/sent_mails.html",
-        title="Sent e-mails",
+        title=_("Sent e-mails"),
         mails=mails,
         folder=settings.EMAIL_FILE_PATH,
         limit=MAX_MAILS,

@@ -1,6 +1,7 @@
 """Read-only admins of the outbox: endpoints, attempts, plans, daily tasks and heartbeats."""
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
@@ -35,11 +36,11 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     show_full_result_count = False
     sortable_by = ()
 
-    @display(description="time")
+    @display(description=_("time"))
     def time(self, attempt: Attempt) -> str:
         return moment_words(attempt.at)
 
-    @display(description="delivery")
+    @display(description=_("delivery"))
     def delivery_words(self, attempt: Attempt) -> str:
         return delivery_words(attempt.delivery)
 

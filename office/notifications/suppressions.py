@@ -3,6 +3,8 @@
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from notifications.models import Suppression
@@ -24,12 +26,13 @@ class SuppressionAdmin(OfficeAdmin[Suppression]):
     sortable_by = ()
     actions = ("send_again",)
 
-    @display(description="since")
+    @display(description=_("since"))
     def since(self, row: Suppression) -> str:
         return moment_words(row.created_at)
 
-    @action(description="Send e-mails again", permissions=["delete"])
+    @action(description=_("Send e-mails again"), permissions=["delete"])
     def send_again(self, request: HttpRequest, rows: QuerySet[Suppression]) -> None:
         emails = list(rows.values_list("email", flat=True))
         rows.delete()
-        messages.success(request, f"E-mails are sent again to: {', '.join(emails)}.")
+        sentence = gettext("E-mails are sent again to: %(addresses)s.")
+        messages.success(request, sentence % {"addresses": ", ".join(emails)})

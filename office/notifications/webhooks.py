@@ -12,6 +12,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.widgets import (
@@ -38,6 +41,7 @@ from office.base.labels import (
     DELIVERY_COLOURS,
     DELIVERY_STATE_WORDS,
     GRAPH_WORDS,
+    LabelledWords,
     delivery_words,
     state_words,
 )
@@ -51,6 +55,7 @@ from office.base.model_admin import (
 )
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
+from office.base.service_sentences import sentence_words
 
 LATEST = 20
 COUNTED = 1000
@@ -63,47 +68,55 @@ FIELDS = (
 def kind_words(kind: str) -> str:
     """Return `Cancelled by customer` for `booking.cancelled_by_customer`."""
     name = kind.removeprefix("booking.")
-    return {UPDATED: "Changed"}.get(name) or state_words(name).capitalize()
+    return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
+
+
+def event_choices() -> list[tuple[str, str]]:
+    return [(name, state_words(name)) for name in EVENTS]
+
+
+def kind_choices() -> list[tuple[str, str]]:
+    return [(name, kind_words(name)) for name in KINDS]
 
 
 class WebhookForm(ChangesForm):
     sent = FIELDS
 
     url = forms.CharField(
-        label="URL",
-        help_text="A public http or https URL. Every call is signed.",
+        label=_("URL"),
+        help_text=_("A public http or https URL. Every call is signed."),
         widget=UnfoldAdminTextInputWidget,
     )
     graph = forms.ChoiceField(
-        label="Bookings",
+        label=_("Bookings"),
         required=False,
-        help_text="Only bookings of this kind.",
-        choices=[("", "All bookings"), *((name, GRAPH_WORDS[name]) for name in GRAPHS)],
+        help_text=_("Only bookings of this kind."),
+        choices=[("", _("All bookings")), *((name, GRAPH_WORDS[name]) for name in GRAPHS)],
         widget=UnfoldAdminSelectWidget,
     )
     states = forms.MultipleChoiceField(
-        label="States",
+        label=_("States"),
         required=False,
-        help_text="Called when a booking enters one of these states. None selected: all states.",
-        choices=[(name, state_words(name)) for name in EVENTS],
+        help_text=_("Called when a booking enters one of these states. None selected: all states."),
+        choices=event_choices,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     kinds = forms.MultipleChoiceField(
-        label="Kinds",
+        label=_("Kinds"),
         required=False,
-        help_text="Only calls for these changes. None selected: all except “Changed”.",
-        choices=[(name, kind_words(name)) for name in KINDS],
+        help_text=_("Only calls for these changes. None selected: all except “Changed”."),
+        choices=kind_choices,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
 
     class Meta:
         model = Webhook
         fields = ("app", *FIELDS)
-        labels = {"active": "Enabled", "expected_response_code": "Expected status code"}
+        labels = {"active": _("Enabled"), "expected_response_code": _("Expected status code")}
         help_texts = {
-            "expected_response_code": "The only status that counts as success. Empty: any 2xx.",
-            "active": "Enabling the webhook resets its failures.",
-            "description": "The purpose of the webhook.",
+            "expected_response_code": _("The only status that counts as success. Empty: any 2xx."),
+            "active": _("Enabling the webhook resets its failures."),
+            "description": _("The purpose of the webhook."),
         }
 
     def clean(self) -> dict[str, Any]:
@@ -117,7 +130,7 @@ class WebhookForm(ChangesForm):
 
 
 class WebhookGraphFilter(ChoiceFilter):
-    title = "bookings"
+    title = _("bookings")
     parameter_name = "graph"
     options = [(graph, GRAPH_WORDS[graph]) for graph in GRAPHS]
 
@@ -137,12 +150,12 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
-        ("Calls", {"fields": ("graph", "states", "kinds")}),
-        ("Details", {"fields": ("description", *readonly_fields)}),
+        (_("Calls"), {"fields": ("graph", "states", "kinds")}),
+        (_("Details"), {"fields": ("description", *readonly_fields)}),
     )
     add_fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
-        ("Calls", {"fields": ("graph", "states", "kinds")}),
+        (_("Calls"), {"fields": ("graph", "states", "kinds")}),
     )
     change_form_outer_before_template = "office/webhook_graphs.html"
     change_form_outer_after_template = "office/webhook_log.html"
@@ -152,24 +165,29 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         js = ("office/webhook.js",)
 
     # --- List -------------------------------------------------------------------------------------
-    @display(description="bookings")
+    @display(description=_("bookings"))
     def shown_graph(self, webhook: Webhook) -> str:
         states = ", ".join(state_words(state) for state in webhook.states)
-        graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or "all bookings")
+        graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or gettext("all bookings"))
         return f"{graph}{f': {states}' if states else ''}"
 
-    @display(description="kinds")
+    @display(description=_("kinds"))
     def shown_kinds(self, webhook: Webhook) -> str:
-        return ", ".join(map(kind_words, webhook.kinds)) or "all except “Changed”"
+        return ", ".join(map(kind_words, webhook.kinds)) or gettext("all except “Changed”")
 
-    @display(description="state", label={"on": "success", "off": "danger", "deleted": "warning"})
-    def shown_state(self, webhook: Webhook) -> tuple[str, str]:
+    @display(
+        description=_("state"),
+        label={"on": "success", "off": "danger", "deleted": "warning"},
+    )
+    def shown_state(self, webhook: Webhook) -> LabelledWords:
         if webhook.deleted_at:
-            return "deleted", "deleted"
+            return LabelledWords("deleted", gettext("deleted"))
         if webhook.active:
-            return "on", "enabled"
-        reason = webhook.disabled_reason
-        return "off", f"disabled: {reason}" if reason else "disabled"
+            return LabelledWords("on", gettext("enabled"))
+        if not webhook.disabled_reason:
+            return LabelledWords("off", gettext("disabled"))
+        reason = sentence_words(webhook.disabled_reason)
+        return LabelledWords("off", gettext("disabled: %(reason)s") % {"reason": reason})
 
     # --- Permissions ------------------------------------------------------------------------------
     def _may(self, request: HttpRequest, what: str, obj: Model | None) -> bool:
@@ -201,8 +219,8 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     def _show_secret(self, request: HttpRequest, webhook: Webhook, secret: str) -> HttpResponse:
         return self.show_secret(
             request,
-            title="The webhook's secret",
-            heading=f"Signs the calls to {webhook.url}",
+            title=gettext("The webhook's secret"),
+            heading=gettext("Signs the calls to %(url)s") % {"url": webhook.url},
             secret=secret,
             back=self.url_of(webhook),
         )
@@ -224,11 +242,11 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         return found
 
     # --- Actions ----------------------------------------------------------------------------------
-    @admin.action(description="Enable", permissions=["switch"])
+    @admin.action(description=_("Enable"), permissions=["switch"])
     def switch_on(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
         self._set_active(request, webhooks, active=True)
 
-    @admin.action(description="Disable", permissions=["switch"])
+    @admin.action(description=_("Disable"), permissions=["switch"])
     def switch_off(self, request: HttpRequest, webhooks: QuerySet[Webhook]) -> None:
         self._set_active(request, webhooks, active=False)
 
@@ -237,13 +255,19 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     ) -> None:
         for webhook in webhooks:
             if not webhook.deleted_at and not self.has_change_permission(request, webhook):
-                messages.error(request, f"{webhook}: you may only view it.")
+                sentence = gettext("%(name)s: you may only view it.")
+                messages.error(request, sentence % {"name": webhook})
                 continue
             try:
                 change_webhook(webhook, {"active": active})
-                self.message_user(request, f"{webhook} is {'enabled' if active else 'disabled'}.")
+                enabled, disabled = (
+                    gettext("%(name)s is enabled."),
+                    gettext("%(name)s is disabled."),
+                )
+                self.message_user(request, (enabled if active else disabled) % {"name": webhook})
             except NotFound:
-                self.message_user(request, f"{webhook} is deleted.", "ERROR")
+                sentence = gettext("%(name)s is deleted.")
+                self.message_user(request, sentence % {"name": webhook}, "ERROR")
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
@@ -257,11 +281,13 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         webhook = self.find_to_change(request, object_id)
         delivery = send_test(webhook, now=timezone.now())
         words = (
-            "A test call is scheduled."
+            gettext("A test call is scheduled. This page shows the result.")
             if webhook.active
-            else "The webhook is disabled: the call is skipped."
+            else gettext(
+                "The webhook is disabled: the call is skipped. This page shows the result."
+            )
         )
-        messages.success(request, f"{words} This page shows the result.")
+        messages.success(request, words)
         return redirect("admin:notifications_delivery_change", delivery.pk)
 
     def rotate(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -273,10 +299,12 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         return self.ask_confirmation(
             request,
             webhook,
-            title="Create a new secret?",
-            sentence="The new secret is shown once. For a day, calls are signed with both secrets:"
-            " update the receiver in this time.",
-            button="Create the secret",
+            title=gettext("Create a new secret?"),
+            sentence=gettext(
+                "The new secret is shown once. For a day, calls are signed with both secrets:"
+                " update the receiver in this time."
+            ),
+            button=gettext("Create the secret"),
         )
 
     # --- Page -------------------------------------------------------------------------------------
@@ -291,7 +319,7 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         if webhook:
             own |= {
                 "log": self._latest(webhook),
-                "counts": self._counts(webhook),
+                "counts": self._count_words(webhook),
                 "counted": COUNTED,
                 "may_call": self.has_change_permission(request, webhook),
             }
@@ -309,8 +337,10 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
             for row in rows[:LATEST]
         ]
 
-    def _counts(self, webhook: Webhook) -> list[tuple[str, int]]:
-        """Count the states of the latest COUNTED deliveries: counting all would take too long."""
+    def _count_words(self, webhook: Webhook) -> str:
+        """Return `3 delivered, 1 failed`, of the latest COUNTED deliveries: counting all would take
+        too long.
+        """
         rows = Delivery.objects.filter(webhook=webhook).order_by("-id")
         counts = Counter(rows.values_list("state", flat=True)[:COUNTED]).most_common()
-        return [(DELIVERY_STATE_WORDS[state], number) for state, number in counts]
+        return ", ".join(f"{number} {DELIVERY_STATE_WORDS[state]}" for state, number in counts)

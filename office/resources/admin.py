@@ -15,12 +15,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dates import WEEKDAYS
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from apps_config.models import App, Membership
-from availability.core.constraints import DAY_NAMES, WEEKLY_KINDS, ConstraintRule, render_constraint
+from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, render_constraint
 from availability.models import (
     Calendar,
     Constraint,
@@ -57,8 +60,10 @@ from office.base.event_notification_forms import (
     EventNotificationForm,
     EventNotificationInline,
 )
+from office.base.event_notification_words import event_notification_words
 from office.base.form_fields import LinesField, value_words
 from office.base.labels import GRAPH_WORDS, RULE_WORDS
+from office.base.lazy_text import LazyText
 from office.base.model_admin import (
     ALL_EDITS,
     AppChoiceAdmin,
@@ -128,13 +133,13 @@ class CalendarInline(OfficeInline[Calendar]):
     fields = ("name", "description", "kept_at", "last_sync")
     readonly_fields = ("kept_at", "last_sync")
     show_change_link = True
-    verbose_name_plural = "Calendars"
+    verbose_name_plural = _("Calendars")
 
-    @display(description="Provider")
+    @display(description=_("Provider"))
     def kept_at(self, calendar: Calendar) -> str:
-        return provider_words(calendar.provider) if calendar.is_connected else "Built-in"
+        return provider_words(calendar.provider) if calendar.is_connected else gettext("Built-in")
 
-    @display(description="Last sync")
+    @display(description=_("Last sync"))
     def last_sync(self, calendar: Calendar) -> str:
         return moment_words(calendar.synced_at)
 
@@ -167,7 +172,7 @@ class AppOwnedAdmin(
 
     fixed_fields = ("app",)
     # What the deletion of a row changes, for its confirmation.
-    deletion_effect: ClassVar[str]
+    deletion_effect: ClassVar[LazyText]
     add_form: ClassVar[type[ApiForm]]
 
     class Media:
@@ -177,11 +182,11 @@ class AppOwnedAdmin(
             "office/rules.js",
         )
 
-    @display(description="created", ordering="created_at")
+    @display(description=_("created"), ordering="created_at")
     def created(self, row: Any) -> str:
         return moment_words(row.created_at)
 
-    @display(description="deleted")
+    @display(description=_("deleted"))
     def deleted(self, row: Any) -> str:
         return moment_words(row.deleted_at)
 
@@ -244,9 +249,9 @@ class AppOwnedAdmin(
             return self.ask_confirmation(
                 request,
                 row,
-                title=f"Delete {name}?",
-                sentence=self.deletion_effect,
-                button="Delete",
+                title=gettext("Delete %(name)s?") % {"name": name},
+                sentence=str(self.deletion_effect),
+                button=gettext("Delete"),
             )
         try:
             self.delete_row(row)
@@ -254,7 +259,7 @@ class AppOwnedAdmin(
             messages.error(request, refusal_words(refusal))
             return self.redirect_to_row(row)
         self.log_change(request, row, "Deleted.")
-        messages.success(request, f"{name} was deleted.")
+        messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
         return redirect(self.list_url())
 
     def delete_row(self, row: Row) -> None:
@@ -265,14 +270,15 @@ class AppOwnedAdmin(
 class OpeningHoursAdmin(AppOwnedAdmin[Row]):
     """Hours and dates for accounts that may not change them."""
 
-    preview_part = "Dates"
+    preview_part = _("Dates")
 
-    @display(description="Weekly hours")
+    @display(description=_("Weekly hours"))
     def hours(self, row: Any) -> str:
-        days = zip(DAY_NAMES, hours_of_rules(stored_rules(row)), strict=True)
-        return format_html_join("", "{}: {}<br>", ((day, text or "closed") for day, text in days))
+        days = zip(WEEKDAYS.values(), hours_of_rules(stored_rules(row)), strict=True)
+        closed = gettext("closed")
+        return format_html_join("", "{}: {}<br>", ((day, text or closed) for day, text in days))
 
-    @display(description="Dates")
+    @display(description=_("Dates"))
     def dates(self, row: Any) -> str:
         return rule_lines(rule for rule in stored_rules(row) if rule.kind not in WEEKLY_KINDS)
 
@@ -285,7 +291,7 @@ def rule_lines(rules: Iterable[ConstraintRule]) -> str:
 @admin.register(Resource)
 class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     app_paths = ("app",)
-    deletion_effect = (
+    deletion_effect = _(
         "Nobody can book the resource any more, its keys stop working, and its e-mail address is"
         " free for another resource. Past bookings stay. The back office can't undo this."
     )
@@ -300,7 +306,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     inlines = (CalendarInline,)
     fieldsets = (
         (
-            "Resource",
+            _("Resource"),
             {
                 "fields": (
                     *("name", "email", "picture_file", "removes_picture"),
@@ -308,10 +314,10 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
                 )
             },
         ),
-        ("Hours", {"fields": ("timezone", "schedule_id", "hours")}),
-        ("Dates", {"fields": ("dates",)}),
+        (_("Hours"), {"fields": ("timezone", "schedule_id", "hours")}),
+        (_("Dates"), {"fields": ("dates",)}),
         (
-            "Advanced",
+            _("Advanced"),
             {
                 "classes": ("collapse",),
                 "fields": (
@@ -328,37 +334,37 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
         ),
     )
     parts = (
-        ("Resource", None),
-        ("Hours", None),
-        ("Dates", None),
-        ("Calendars", CalendarInline),
-        ("Advanced", None),
+        (_("Resource"), None),
+        (_("Hours"), None),
+        (_("Dates"), None),
+        (_("Calendars"), CalendarInline),
+        (_("Advanced"), None),
     )
     actions = ("change_selected",)
     actions_list = ("open_bulk_edit",)
     actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
-    @action(description="Availability check", url_path="why")
+    @action(description=_("Availability check"), url_path="why")
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("admin:why_resource", resource_id=object_id)
 
-    @action(description="Calendar", url_path="calendar")
+    @action(description=_("Calendar"), url_path="calendar")
     def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
 
-    @action(description="Connect a calendar…", url_path="connect", permissions=["connect"])
+    @action(description=_("Connect a calendar…"), url_path="connect", permissions=["connect"])
     def connect_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:availability_calendar_connect')}?resource={object_id}")
 
     def has_connect_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return is_allowed(request, "availability.add_calendar", None)
 
-    @display(description="time zone")
+    @display(description=_("time zone"))
     def shown_timezone(self, resource: Resource) -> str:
         return current_zone_name(resource.timezone)
 
     # For accounts that may not change the resource.
-    @display(description="Schedule")
+    @display(description=_("Schedule"))
     def schedule_id(self, resource: Resource) -> str:
         return resource.schedule.name if resource.schedule else ""
 
@@ -367,12 +373,12 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
         may_remove = obj and hasattr(obj, "picture") and self.has_change_permission(request, obj)
         return fieldsets if may_remove else without_field(fieldsets, "removes_picture")
 
-    @display(description="Picture")
+    @display(description=_("Picture"))
     def picture_file(self, resource: Resource) -> str:
         path = picture_paths([resource.pk]).get(resource.pk)
-        return picture_image(path) if path else "none"
+        return picture_image(path) if path else pgettext("instead of a picture", "none")
 
-    @display(description="Tags")
+    @display(description=_("Tags"))
     def shown_tags(self, resource: Resource) -> str:
         return LinesField().shown_value(resource.tags).replace("\n", ", ")
 
@@ -396,11 +402,12 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
 
     def created_words(self, row: Resource) -> SafeString:
         return format_html(
-            '{} was added. Next: <a href="{}?resources={}">create a project</a> that customers'
-            " can book.",
-            row.name,
-            reverse("admin:availability_project_add"),
-            row.pk,
+            gettext(
+                '{name} was added. Next: <a href="{link}">create a project</a> that customers can'
+                " book."
+            ),
+            name=row.name,
+            link=f"{reverse('admin:availability_project_add')}?resources={row.pk}",
         )
 
 
@@ -409,7 +416,7 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     """Hours that several resources share."""
 
     app_paths = ("app",)
-    deletion_effect = (
+    deletion_effect = _(
         "The hours and dates of the schedule are lost. The back office can't undo this."
     )
     form = ScheduleForm
@@ -422,20 +429,20 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     readonly_fields = ("used_by", "id", "created_at", "updated_at")
     inlines = ()
     fieldsets = (
-        ("Schedule", {"fields": ("name", "used_by", "app")}),
-        ("Hours", {"fields": ("hours",)}),
-        ("Dates", {"fields": ("dates",)}),
-        ("Advanced", {"classes": ("collapse",), "fields": ("id", "created_at", "updated_at")}),
+        (_("Schedule"), {"fields": ("name", "used_by", "app")}),
+        (_("Hours"), {"fields": ("hours",)}),
+        (_("Dates"), {"fields": ("dates",)}),
+        (_("Advanced"), {"classes": ("collapse",), "fields": ("id", "created_at", "updated_at")}),
     )
-    parts = (("Schedule", None), ("Hours", None), ("Dates", None), ("Advanced", None))
+    parts = ((_("Schedule"), None), (_("Hours"), None), (_("Dates"), None), (_("Advanced"), None))
 
-    @display(description="rules")
+    @display(description=_("rules"))
     def shown_rules(self, row: Schedule) -> str:
         """The kinds of the rules, in words."""
         names = (name for rule in row.availability_constraints for name in rule)
-        return ", ".join(dict.fromkeys(RULE_WORDS.get(name, name) for name in names))
+        return ", ".join(dict.fromkeys(str(RULE_WORDS.get(name, name)) for name in names))
 
-    @display(description="Used by")
+    @display(description=_("Used by"))
     def used_by(self, row: Schedule) -> str:
         """The first resources, linked."""
         rows = row.resources.filter(deleted_at=None).order_by("name", "id")
@@ -446,7 +453,7 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         )
         names = format_html_join(", ", '<a href="{}" class="office-link">{}</a>', links)
         more = ", …" if len(first) > MAX_OFFERED else ""
-        return format_html("{}{}", names, more) if first else "no resource yet"
+        return format_html("{}{}", names, more) if first else gettext("no resource yet")
 
     def save_row(
         self, request: HttpRequest, row: Schedule, form: ScheduleForm, *, is_new: bool
@@ -459,7 +466,8 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         delete_schedule(row)
 
     def created_words(self, row: Schedule) -> SafeString:
-        return format_html("{} was added. Select it on the pages of resources.", row.name)
+        sentence = gettext("{name} was added. Select it on the pages of resources.")
+        return format_html(sentence, name=row.name)
 
 
 @admin.register(Event)
@@ -474,11 +482,11 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     ordering = ("-id",)  # by creation: ids are time-ordered
     sortable_by = ()
 
-    @display(description="start")
+    @display(description=_("start"))
     def starts(self, event: Event) -> str:
         return moment_words(event.start)
 
-    @display(description="end")
+    @display(description=_("end"))
     def ends(self, event: Event) -> str:
         return moment_words(event.end)
 
@@ -494,15 +502,16 @@ class HoldAdmin(ReadOnlyAdmin[Hold]):
     sortable_by = ()
 
     def row_title(self, row: Hold) -> str:
-        return f"{row.resource} until {moment_words(row.expires_at)}"
+        words = gettext("%(resource)s until %(moment)s")
+        return words % {"resource": row.resource, "moment": moment_words(row.expires_at)}
 
 
 class ProjectResourceInline(OfficeInline[ProjectResource]):
     model = ProjectResource
     form = WeightedResourceForm
     formset = ProjectResourceFormSet
-    verbose_name = "resource"
-    verbose_name_plural = "Who can be booked"
+    verbose_name = _("resource")
+    verbose_name_plural = _("Who can be booked")
     fields = ("resource", "weight", "position")
     ordering_field = "position"
     hide_ordering_field = True
@@ -513,7 +522,7 @@ class ProjectResourceInline(OfficeInline[ProjectResource]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProjectResource]:
         return super().get_queryset(request).select_related("resource")
 
-    @display(description="Weight in fair turns")
+    @display(description=_("Weight in fair turns"))
     def weight(self, row: ProjectResource) -> int | None:
         return stored_weight(row.project, row.resource_id)
 
@@ -524,13 +533,13 @@ class ProjectResourceInline(OfficeInline[ProjectResource]):
 
 class ProjectNotificationInline(EventNotificationInline):
     model = ProjectNotification
-    verbose_name_plural = "This project's reminders"
+    verbose_name_plural = _("This project's reminders")
 
 
 @admin.register(Project)
 class ProjectAdmin(AppOwnedAdmin[Project]):
     app_paths = ("app",)
-    deletion_effect = (
+    deletion_effect = _(
         "The booking page of the project disappears, and its address is free for another project."
         " Past bookings stay. The back office can't undo this."
     )
@@ -543,14 +552,14 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     search_fields = ("name", "slug", "id")
     readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ProjectNotificationInline)
-    preview_part = "Rules"
+    preview_part = _("Rules")
     fieldsets = (
         (
-            "Service",
+            _("Service"),
             {"fields": ("name", "graph", "payment_url", "description", "where", "what", "app")},
         ),
         (
-            "Times",
+            _("Times"),
             {
                 "fields": (
                     "length",
@@ -571,11 +580,11 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 )
             },
         ),
-        ("Who", {"fields": ("mode", "requirements")}),
-        ("Rules", {"fields": ("rules",)}),
-        ("Questions", {"fields": ("questions", "public_customers")}),
+        (_("Who"), {"fields": ("mode", "requirements")}),
+        (_("Rules"), {"fields": ("rules",)}),
+        (_("Questions"), {"fields": ("questions", "public_customers")}),
         (
-            "Policies",
+            _("Policies"),
             {
                 "fields": (
                     "min_cancel_time",
@@ -590,7 +599,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             },
         ),
         (
-            "Booking page",
+            _("Booking page"),
             {
                 "fields": (
                     "page_address",
@@ -607,9 +616,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 )
             },
         ),
-        ("Reminders", {"fields": ("replaces_notifications",)}),
+        (_("Reminders"), {"fields": ("replaces_notifications",)}),
         (
-            "Advanced",
+            _("Advanced"),
             {
                 "classes": ("collapse",),
                 "fields": (
@@ -625,48 +634,52 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         ),
     )
     parts = (
-        ("Service", None),
-        ("Times", None),
-        ("Who", ProjectResourceInline),
-        ("Rules", None),
-        ("Questions", None),
-        ("Policies", None),
-        ("Booking page", None),
-        ("Reminders", ProjectNotificationInline),
-        ("Advanced", None),
+        (_("Service"), None),
+        (_("Times"), None),
+        (_("Who"), ProjectResourceInline),
+        (_("Rules"), None),
+        (_("Questions"), None),
+        (_("Policies"), None),
+        (_("Booking page"), None),
+        (_("Reminders"), ProjectNotificationInline),
+        (_("Advanced"), None),
     )
 
-    @display(description="kind")
+    @display(description=_("kind"))
     def kind(self, project: Project) -> str:
         graph = str(project.booking.get("graph") or DEFAULT_GRAPH)  # a stored one may be anything
-        return GRAPH_WORDS.get(graph, graph)
+        return str(GRAPH_WORDS.get(graph, graph))
 
-    @display(description="booking page")
+    @display(description=_("booking page"))
     def booking_page(self, project: Project) -> str:
         if not project.is_published or project.deleted_at:
-            return "not published"
+            return gettext("not published")
         page = '<a class="office-link" href="{}" target="_blank" rel="noopener">/book/{}</a>'
         return format_html(page, page_url(project), project.slug)
 
-    @display(description="Rules")
+    @display(description=_("Rules"))
     def rules(self, project: Project) -> str:
         return rule_lines(stored_rules(project))
 
-    @display(description="Several resources at once")
+    @display(description=_("Several resources at once"))
     def requirements(self, project: Project) -> str:
         return format_html_join("", "{}<br>", ((line,) for line in requirement_lines(project)))
 
-    @display(description="Address of the page")
+    @display(description=_("Address of the page"))
     def page_address(self, project: Project) -> SafeString:
         return format_html(
             '<span class="office-inline"><input id="page-address" readonly value="{0}"'
-            ' aria-label="Address of the page" class="office-input">'
+            ' aria-label="{1}" class="office-input">'
             '<button type="button" class="office-button office-default" data-copy="page-address">'
-            'Copy</button> <a href="{0}" target="_blank" rel="noopener">Open the page</a>'
-            ' <a href="{0}/embed" target="_blank" rel="noopener">Show it in your web site</a>'
-            '<span id="copied" role="status"></span></span>{1}',
+            '{2}</button> <a href="{0}" target="_blank" rel="noopener">{3}</a>'
+            ' <a href="{0}/embed" target="_blank" rel="noopener">{4}</a>'
+            '<span id="copied" role="status"></span></span>{5}',
             page_url(project),
-            "" if project.is_published else "The page is not published.",
+            gettext("Address of the page"),
+            gettext("Copy"),
+            gettext("Open the page"),
+            gettext("Show it in your web site"),
+            "" if project.is_published else gettext("The page is not published."),
         )
 
     def get_form(
@@ -707,12 +720,17 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     def part_notes(self, row: Project) -> Mapping[str, str]:
         """Name the app's reminders beside the project's own."""
         link = f"{reverse('admin:apps_config_app_change', args=[row.app_id])}#part-reminders"
-        texts = "; ".join(map(str, row.app.event_notifications.order_by("position", "id")))
+        rows = row.app.event_notifications.order_by("position", "id")
+        texts = "; ".join(map(event_notification_words, rows))
         return {
-            "Reminders": format_html(
-                'The <a href="{}">app\'s reminders</a>, for projects without their own: {}.',
-                link,
-                texts or "none",
+            gettext("Reminders"): format_html(
+                # Translators: of projects, which have reminders of their own or use the app's.
+                gettext(
+                    'The <a href="{link}">app\'s reminders</a>, for projects without their own:'
+                    " {reminders}."
+                ),
+                link=link,
+                reminders=texts or pgettext("instead of reminders", "none"),
             )
         }
 
@@ -726,7 +744,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         if lacks_payment_link(saved):
             messages.warning(
                 request,
-                "Add a payment link: without it, the booking page takes no bookings.",
+                gettext("Add a payment link: without it, the booking page takes no bookings."),
             )
         return saved
 
@@ -757,9 +775,12 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
 
     def created_words(self, row: Project) -> SafeString:
         if not row.is_published:
-            return format_html("{} was created. Its booking page is not published.", row.name)
+            sentence = gettext("{name} was created. Its booking page is not published.")
+            return format_html(sentence, name=row.name)
         return format_html(
-            '{0} was created. Customers can book at <a href="{1}">{1}</a>.', row.name, page_url(row)
+            gettext('{name} was created. Customers can book at <a href="{link}">{link}</a>.'),
+            name=row.name,
+            link=page_url(row),
         )
 
 
@@ -800,7 +821,7 @@ for _name in ProjectForm.declared_fields.keys() - {"rules", "requirements"}:
 
 
 class RuleFilter(ChoiceFilter):
-    title = "rule"
+    title = _("rule")
     parameter_name = "name"
     options = tuple(RULE_WORDS.items())
 
@@ -818,7 +839,7 @@ class ConstraintAdmin(HistoryAdmin[Constraint]):
     search_fields = ("resource__name", "project__name")
     fields = ("shown_rule", "resource", "project")
 
-    @display(description="rule")
+    @display(description=_("rule"))
     def shown_rule(self, row: Constraint) -> str:
         return rule_words(row)
 
@@ -835,6 +856,11 @@ class ProjectResourceAdmin(OfficeAdmin[ProjectResource]):
     search_fields = ("project__name", "resource__name")
     autocomplete_fields = ("project", "resource")
 
+    def row_title(self, row: ProjectResource) -> str:
+        # Translators: a resource in a project.
+        words = gettext("%(resource)s in %(project)s")
+        return words % {"resource": row.resource, "project": row.project}
+
 
 @admin.register(ProjectNotification)
 class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
@@ -848,6 +874,9 @@ class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
     fields = ("project", *EventNotificationForm.Meta.fields)
     words = CHOICE_WORDS
 
-    @display(description="reminder")
+    @display(description=_("reminder"))
     def reminder(self, row: ProjectNotification) -> str:
-        return str(row)
+        return event_notification_words(row)
+
+    def row_title(self, row: ProjectNotification) -> str:
+        return event_notification_words(row)

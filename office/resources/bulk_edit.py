@@ -13,6 +13,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dates import WEEKDAYS_ABBR
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
 from apps_config.models import Membership
@@ -49,19 +53,23 @@ class BulkEditForm(forms.Form):
     resources = forms.ModelMultipleChoiceField(
         Resource.objects.none(),
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Select at least one resource."},
+        error_messages={"required": _("Select at least one resource.")},
     )
     hours = ChangedDaysField(
-        label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours;"
-        " of a resource without hours it is closed.",
+        label=_("Weekly hours"),
+        help_text=_(
+            "For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours;"
+            " of a resource without hours it is closed."
+        ),
     )
     # Not `timezone`, which the script fills with the browser's zone on the form of a new resource.
     zone = ZoneField(
-        label="Time zone", required=False, help_text="Type a city or an offset. Empty: no change."
+        label=_("Time zone"),
+        required=False,
+        help_text=_("Type a city or an offset. Empty: no change."),
     )
-    added_tags = LinesField(label="Add tags", help_text="Separate them with Enter.")
-    removed_tags = LinesField(label="Remove tags", help_text="Separate them with Enter.")
+    added_tags = LinesField(label=_("Add tags"), help_text=_("Separate them with Enter."))
+    removed_tags = LinesField(label=_("Remove tags"), help_text=_("Separate them with Enter."))
 
     def __init__(self, *args: Any, offered: QuerySet[Resource], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,7 +80,7 @@ class BulkEditForm(forms.Form):
         given = super().clean() or {}
         wants = ("hours", "zone", "added_tags", "removed_tags")
         if not self.errors and not any(map(given.get, wants)):
-            self.add_error(None, "Enter hours, a time zone or tags.")
+            self.add_error(None, gettext("Enter hours, a time zone or tags."))
         zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"})
         if not zone.is_valid():
             self.add_error("zone", [str(fault) for fault in zone.errors["timezone"]])
@@ -115,12 +123,15 @@ def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
 def hours_words(days: Sequence[str]) -> str:
     """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`; `always open`."""
     if set(days) == {"00:00-24:00"}:
-        return "always open"
+        return gettext("always open")
     spans = []
     for text, group in groupby(enumerate(days), key=lambda day: day[1]):
         numbers = [number for number, _ in group]
-        first, last = DAY_NAMES[numbers[0]][:3], DAY_NAMES[numbers[-1]][:3]
-        spans.append(f"{first if first == last else f'{first}–{last}'} {text or 'closed'}")
+        first, last = str(WEEKDAYS_ABBR[numbers[0]]), str(WEEKDAYS_ABBR[numbers[-1]])
+        span = first if first == last else f"{first}–{last}"
+        # Translators: "Mon–Fri 09:00-17:00" or "Sun closed".
+        words = gettext("%(days)s %(hours)s") if text else gettext("%(days)s closed")
+        spans.append(words % {"days": span, "hours": text})
     return ", ".join(spans)
 
 
@@ -129,22 +140,25 @@ def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:
     if "availability_constraints" in body:
         old = hours_words(hours_of_rules(stored_rules(resource)))
         new = hours_words(hours_of_rules(checked(body["availability_constraints"])))
-        yield f"Hours: {old} → {new}"
+        yield gettext("Hours: %(old)s → %(new)s") % {"old": old, "new": new}
     if "timezone" in body:
         old = current_zone_name(resource.timezone)
-        yield f"Time zone: {old} → {current_zone_name(body['timezone'])}"
+        new = current_zone_name(body["timezone"])
+        yield gettext("Time zone: %(old)s → %(new)s") % {"old": old, "new": new}
     if "tags" in body:
-        yield f"Tags: {', '.join(resource.tags) or 'none'} → {', '.join(body['tags']) or 'none'}"
+        none = pgettext("instead of tags", "none")
+        old, new = ", ".join(resource.tags) or none, ", ".join(body["tags"]) or none
+        yield gettext("Tags: %(old)s → %(new)s") % {"old": old, "new": new}
 
 
 class BulkEditPages(OfficeAdmin[Resource]):
     """The page that changes several resources: choose, preview, save."""
 
-    @action(description="Change several…", url_path="change-several", permissions=["bulk_edit"])
+    @action(description=_("Change several…"), url_path="change-several", permissions=["bulk_edit"])
     def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
         return redirect("admin:availability_resource_bulk_edit")
 
-    @action(description="Change hours, time zone or tags…", permissions=["bulk_edit"])
+    @action(description=_("Change hours, time zone or tags…"), permissions=["bulk_edit"])
     def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:
         ids = ",".join(str(pk) for pk in rows.values_list("pk", flat=True)[:MAX_RESOURCES])
         return redirect(f"{reverse('admin:availability_resource_bulk_edit')}?ids={ids}")
@@ -171,7 +185,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return self.show_page(
             request,
             "office/bulk_edit.html",
-            title="Change several resources",
+            title=gettext("Change several resources"),
             form=form,
             chosen={str(pk) for pk in form["resources"].value() or ()},
             resources=list(offered[:MAX_RESOURCES]),
@@ -197,9 +211,10 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return self.ask_confirmation(
             request,
             None,
-            title=f"Change {count} {'resource' if count == 1 else 'resources'}?",
-            sentence="No booking is moved. These are the changes:",
-            button="Save",
+            title=ngettext("Change %(count)s resource?", "Change %(count)s resources?", count)
+            % {"count": count},
+            sentence=gettext("No booking is moved. These are the changes:"),
+            button=gettext("Save"),
             button_style="primary",
             lines=lines,
             goes_back_to_form=True,
@@ -219,7 +234,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
                 done += 1
             except Refusal as refusal:
                 messages.error(request, f"{row.name}: {refusal_words(refusal)}")
-        messages.success(request, f"Changed resources: {done}.")
+        messages.success(request, gettext("Changed resources: %(count)s.") % {"count": done})
         return HttpResponseRedirect(self.list_url())
 
 
@@ -231,19 +246,26 @@ def _preview_lines(
     texts: dict[Resource, list[str]] = {}
     for resource, body in changes:
         try:
-            texts[resource] = list(change_lines(resource, body)) or ["No change."]
+            texts[resource] = list(change_lines(resource, body)) or [gettext("No change.")]
         except Refusal as refusal:
-            texts[resource] = [f"Will be refused: {refusal_words(refusal)}"]
+            refused = gettext("Will be refused: %(reason)s")
+            texts[resource] = [refused % {"reason": refusal_words(refusal)}]
             continue
         if "availability_constraints" in body:
             edited[resource] = checked(body["availability_constraints"])
     found, are_all = find_bookings_outside(edited, zone, timezone.now())
     for resource, outside in found.items():
-        texts[resource] += [f"Outside the new hours: {text}" for text in outside]
+        sentence = gettext("Outside the new hours: %(booking)s")
+        texts[resource] += [sentence % {"booking": text} for text in outside]
     for resource, lines in texts.items():
         yield "\n".join([resource.name, *lines])
     if not are_all:
-        yield f"Only the next {MAX_LOOKED_AT:,} bookings were checked."
+        sentence = ngettext(
+            "Only the next %(count)s booking was checked.",
+            "Only the next %(count)s bookings were checked.",
+            MAX_LOOKED_AT,
+        )
+        yield sentence % {"count": number_format(MAX_LOOKED_AT, force_grouping=True)}
 
 
 def _ids_in_query(request: HttpRequest) -> list[uuid.UUID]:

@@ -3,9 +3,13 @@
 from typing import Any
 
 from django import forms
+from django.utils.dates import WEEKDAYS
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from availability.core.constraints import DAY_NAMES
 from office.base.form_fields import TemplateWidget
+from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import HoursError, hours_texts, rules_of_hours
 
 WEEK = range(len(DAY_NAMES))
@@ -16,13 +20,13 @@ class HoursWidget(TemplateWidget):
     """Seven rows, which the script `hours.js` copies to other days. The value: seven texts."""
 
     template_name = "office/widgets/hours.html"
-    empty_day = "Closed"
+    empty_day: LazyText = _("Closed")
     errors: dict[int, str] = {}
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         texts = split_days(value)
         days = [
-            {"name": DAY_NAMES[day], "text": texts[day], "is_weekend": day > 4}
+            {"name": WEEKDAYS[day], "text": texts[day], "is_weekend": day > 4}
             | {"error": self.errors.get(day, "")}
             for day in WEEK
         ]
@@ -51,8 +55,9 @@ class HoursField(forms.CharField):
             return self.read_days(split_days(value))
         except HoursError as error:
             self.widget.errors = error.errors
-            days = ", ".join(DAY_NAMES[day] for day in error.errors)
-            raise forms.ValidationError(f"Check the hours of {days}.") from error
+            days = ", ".join(str(WEEKDAYS[day]) for day in error.errors)
+            sentence = gettext("Check the hours of %(days)s.") % {"days": days}
+            raise forms.ValidationError(sentence) from error
 
     def read_days(self, days: list[str]) -> Any:
         """Return the cleaned value of seven texts. Raises HoursError."""
@@ -67,7 +72,7 @@ class ChangedDaysField(HoursField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.widget.empty_day = "No change"
+        self.widget.empty_day = _("No change")
 
     def read_days(self, days: list[str]) -> dict[int, str]:
         texts = hours_texts(days)

@@ -5,6 +5,8 @@ from typing import Any, cast
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -31,6 +33,7 @@ from office.base.form_fields import (
     json_field,
 )
 from office.base.labels import GRAPH_WORDS, language_names
+from office.base.lazy_text import LazyText
 from office.base.rule_rows import KINDS
 from office.resources.questions import QuestionsField, questions_of, rows_of
 from office.resources.requirements_field import CHECK_ROWS, RequirementsField
@@ -45,40 +48,44 @@ NOTICE_UNITS = ("hours", "days", "weeks", "months", "minutes")
 HORIZON_UNITS = ("weeks", "days", "months", "hours", "minutes")
 WHOLE = "whole"
 DEFAULT_GRAPH, DEFAULT_MODE = "instant", "roundrobin_random"
-GRAPH_HELP: Mapping[str, str] = {
-    "instant": "The booking is confirmed as soon as the customer books (default).",
-    "confirm_decline": "You accept or decline each request.",
-    "instant_payment": "The booking is confirmed once the customer has paid.",
-    "group_owner": "Several customers share one time, each with a seat.",
-    "group_customer": "A seat in a group session.",
-    "group_customer_payment": "A seat in a group session, which the customer pays for.",
+GRAPH_HELP: Mapping[str, LazyText] = {
+    "instant": _("The booking is confirmed as soon as the customer books (default)."),
+    "confirm_decline": _("You accept or decline each request."),
+    "instant_payment": _("The booking is confirmed once the customer has paid."),
+    "group_owner": _("Several customers share one time, each with a seat."),
+    "group_customer": _("A seat in a group session."),
+    "group_customer_payment": _("A seat in a group session, which the customer pays for."),
 }
-MODE_WORDS: Mapping[str, str] = {
-    "roundrobin_random": "Anyone who is free: each booking goes to one of them at random (default)",
-    "roundrobin_prioritized": "In order: each booking goes to the first who is free",
-    "roundrobin_fair": "Fair turns: each booking goes to whoever is furthest behind their share",
-    "mutual": "Everyone together: only times when all are free, and all are booked",
-    "exclusive": "One of several: times when at least one is free, each with all who are free",
+MODE_WORDS: Mapping[str, LazyText] = {
+    "roundrobin_random": _(
+        "Anyone who is free: each booking goes to one of them at random (default)"
+    ),
+    "roundrobin_prioritized": _("In order: each booking goes to the first who is free"),
+    "roundrobin_fair": _("Fair turns: each booking goes to whoever is furthest behind their share"),
+    "mutual": _("Everyone together: only times when all are free, and all are booked"),
+    "exclusive": _("One of several: times when at least one is free, each with all who are free"),
 }
 # The texts of the booking page within `ui`.
 PAGE_TEXTS = ("submit_button", "success_message")
 
 
 def text_field(
-    label: str,
-    help_text: str,
+    label: LazyText,
+    help_text: LazyText,
     widget: forms.Widget | type[forms.Widget] = UnfoldAdminTextInputWidget,
 ) -> forms.CharField:
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
 
-def number_field(label: str, help_text: str) -> forms.IntegerField:
+def number_field(label: LazyText, help_text: LazyText) -> forms.IntegerField:
     return forms.IntegerField(
         label=label, help_text=help_text, required=False, widget=UnfoldAdminIntegerFieldWidget
     )
 
 
-def choice(label: str, help_text: str, choices: Mapping[str, str]) -> forms.ChoiceField:
+def choice(
+    label: LazyText, help_text: LazyText, choices: Mapping[str, LazyText]
+) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=label,
         help_text=help_text,
@@ -88,7 +95,9 @@ def choice(label: str, help_text: str, choices: Mapping[str, str]) -> forms.Choi
     )
 
 
-def radio_field(label: str, choices: Mapping[str, str], initial: str) -> forms.ChoiceField:
+def radio_field(
+    label: LazyText, choices: Mapping[str, LazyText], initial: str
+) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=label,
         choices=list(choices.items()),
@@ -103,12 +112,16 @@ def graph_choices(stored: Any) -> dict[str, str]:
     them with a group session's id.
     """
     known = {
-        name: GRAPH_WORDS[name] for name in GRAPH_HELP if not name.startswith("group_customer")
+        name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_customer")
     }
     if isinstance(stored, str) and stored not in known:
-        known[stored] = GRAPH_WORDS.get(stored, f"{stored} (unknown)")
+        unknown = gettext("%(value)s (unknown)") % {"value": stored}
+        known[stored] = str(GRAPH_WORDS.get(stored, unknown))
     return {
-        name: f"{words}. {GRAPH_HELP[name]}" if name in GRAPH_HELP else words
+        name: gettext("%(kind)s. %(explanation)s")
+        % {"kind": words, "explanation": GRAPH_HELP[name]}
+        if name in GRAPH_HELP
+        else words
         for name, words in known.items()
     }
 
@@ -168,204 +181,236 @@ class ProjectForm(ApiForm):
         return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
 
     # Service
-    graph = radio_field("Kind", {}, DEFAULT_GRAPH)
-    what = text_field("Title of bookings", "Shown in e-mails and calendars. Default: the name.")
+    graph = radio_field(_("Kind"), {}, DEFAULT_GRAPH)
+    what = text_field(
+        _("Title of bookings"), _("Shown in e-mails and calendars. Default: the name.")
+    )
     description = text_field(
-        "Description",
-        "Shown on the booking page, in e-mails and calendars. Default: none.",
+        _("Description"),
+        _("Shown on the booking page, in e-mails and calendars. Default: none."),
         UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
-    where = text_field("Place", "An address, a room or a link. Default: none.")
+    where = text_field(_("Place"), _("An address, a room or a link. Default: none."))
     payment_url = text_field(
-        "Payment link",
-        "For “Pay first”: customers pay there; the booking's id is added to the address. Without a"
-        " link, the booking page takes no bookings.",
+        _("Payment link"),
+        _(
+            "For “Pay first”: customers pay there; the booking's id is added to the address."
+            " Without a link, the booking page takes no bookings."
+        ),
     )
 
     # Times
     length = DurationField(
-        label="Length",
-        help_text="How long a booking takes. Default: 1 hour.",
-        more={WHOLE: "all of the free time"},
+        label=_("Length"),
+        help_text=_("How long a booking takes. Default: 1 hour."),
+        more={WHOLE: _("all of the free time")},
     )
     lengths = DurationListField(
-        label="Lengths to choose from",
-        help_text="For customers, such as 30 minutes, 1 hour. The length above must be one of them."
-        " Default: that length alone.",
+        label=_("Lengths to choose from"),
+        help_text=_(
+            "For customers, such as 30 minutes, 1 hour. The length above must be one of them."
+            " Default: that length alone."
+        ),
     )
     timeslot_increments = DurationField(
-        label="Starts every",
-        help_text="The distance between start times, such as every 15 minutes. Default: one booking"
-        " after another.",
+        label=_("Starts every"),
+        help_text=_(
+            "The distance between start times, such as every 15 minutes. Default: one booking"
+            " after another."
+        ),
     )
     buffer = DurationField(
-        label="Buffer",
-        help_text="Free time before and after each booking and event. Default: none.",
+        label=_("Buffer"),
+        help_text=_("Free time before and after each booking and event. Default: none."),
     )
     buffer_before = DurationField(
-        label="Buffer before",
-        help_text="Free time before each booking, if it differs. Default: the buffer above.",
+        label=_("Buffer before"),
+        help_text=_("Free time before each booking, if it differs. Default: the buffer above."),
     )
     buffer_after = DurationField(
-        label="Buffer after",
-        help_text="Free time after each booking, if it differs. Default: the buffer above.",
+        label=_("Buffer after"),
+        help_text=_("Free time after each booking, if it differs. Default: the buffer above."),
     )
     notice = DurationField(
-        label="Minimum notice",
-        help_text="How long before the start customers must book. Default: none.",
+        label=_("Minimum notice"),
+        help_text=_("How long before the start customers must book. Default: none."),
         units=NOTICE_UNITS,
-        more={"tomorrow": "from tomorrow on"},
+        more={"tomorrow": _("from tomorrow on")},
     )
     horizon = DurationField(
-        label="How far ahead",
-        help_text="How far in the future customers can book. Default: 4 weeks.",
+        label=_("How far ahead"),
+        help_text=_("How far in the future customers can book. Default: 4 weeks."),
         units=HORIZON_UNITS,
     )
     max_per_day = number_field(
-        "Bookings per day", "For each resource, through this project. Default: no limit."
+        _("Bookings per day"), _("For each resource, through this project. Default: no limit.")
     )
     max_per_week = number_field(
-        "Bookings per week", "For each resource, Monday to Sunday. Default: no limit."
+        _("Bookings per week"), _("For each resource, Monday to Sunday. Default: no limit.")
     )
     max_per_month = number_field(
-        "Bookings per month", "For each resource and calendar month. Default: no limit."
+        _("Bookings per month"), _("For each resource and calendar month. Default: no limit.")
     )
     max_per_customer_per_day = number_field(
-        "Bookings per day and customer", "For each e-mail address. Default: no limit."
+        _("Bookings per day and customer"), _("For each e-mail address. Default: no limit.")
     )
     max_open_per_customer = number_field(
-        "Upcoming bookings per customer", "For each e-mail address. Default: no limit."
+        _("Upcoming bookings per customer"), _("For each e-mail address. Default: no limit.")
     )
-    mode = radio_field("Who gets the booking", MODE_WORDS, DEFAULT_MODE)
+    mode = radio_field(_("Who gets the booking"), MODE_WORDS, DEFAULT_MODE)
     requirements = RequirementsField(
-        label="Several resources at once",
-        help_text="What each booking needs, such as a dentist and a room: one row each. The"
-        " resources of the project are then those of the rows, and “Who gets the booking” does not"
-        " count. Clear a row to remove it. Default: one resource.",
+        label=_("Several resources at once"),
+        help_text=_(
+            "What each booking needs, such as a dentist and a room: one row each. The"
+            " resources of the project are then those of the rows, and “Who gets the booking” does"
+            " not count. Clear a row to remove it. Default: one resource."
+        ),
     )
     ignore_all_day_events = switch_field(
-        "Ignore all-day events",
-        "All-day events in calendars, such as birthdays, do not block time. Default: they do.",
+        _("Ignore all-day events"),
+        _("All-day events in calendars, such as birthdays, do not block time. Default: they do."),
     )
     check_external = switch_field(
-        "Check connected calendars live",
-        "Asks the calendars' servers once more before each booking, for at most 3 seconds. Default:"
-        " the last sync counts.",
+        _("Check connected calendars live"),
+        _(
+            "Asks the calendars' servers once more before each booking, for at most 3 seconds."
+            " Default: the last sync counts."
+        ),
     )
 
     # Rules
     rules = RulesField(
         KINDS,
-        label="Rules",
-        help_text="They narrow the hours of the project's resources. Default: no rules.",
+        label=_("Rules"),
+        help_text=_("They narrow the hours of the project's resources. Default: no rules."),
     )
 
     # Questions
     questions = QuestionsField(
-        label="Questions for the customer",
-        help_text="Name and e-mail address are always asked. Clear a question's text to remove it.",
+        label=_("Questions for the customer"),
+        help_text=_(
+            "Name and e-mail address are always asked. Clear a question's text to remove it."
+        ),
     )
     public_customers = choice(
-        "Customers per booking",
-        "How many customers can be entered for one booking.",
+        _("Customers per booking"),
+        _("How many customers can be entered for one booking."),
         {
-            "": "1 (default)",
+            "": _("1 (default)"),
             **{str(count): str(count) for count in range(2, MAX_PUBLIC_CUSTOMERS + 1)},
         },
     )
 
     # Policies
     min_cancel_time = DurationField(
-        label="Cancel until",
+        label=_("Cancel until"),
         units=POLICY_UNITS,
-        help_text="How long before the start customers can still cancel. Default: until the start.",
+        help_text=_(
+            "How long before the start customers can still cancel. Default: until the start."
+        ),
     )
     min_reschedule_time = DurationField(
-        label="Reschedule until",
+        label=_("Reschedule until"),
         units=POLICY_UNITS,
-        help_text="How long before the start customers can still choose another time. Default:"
-        " until the start.",
+        help_text=_(
+            "How long before the start customers can still choose another time. Default:"
+            " until the start."
+        ),
     )
     max_reschedules = number_field(
-        "Reschedules", "How often customers can move a booking. Default: 20. 0: never."
+        _("Reschedules"), _("How often customers can move a booking. Default: 20. 0: never.")
     )
     public_reschedule = choice(
-        "Rescheduling on web sites",
-        "What a widget on your web site needs to move a booking.",
-        {"": "The link from an e-mail (default)", "id": "The booking's id"},
+        _("Rescheduling on web sites"),
+        _("What a widget on your web site needs to move a booking."),
+        {"": _("The link from an e-mail (default)"), "id": _("The booking's id")},
     )
     rescheduling_url = text_field(
-        "Your own rescheduling page",
-        "E-mails link to this address. Default: the page of this service.",
+        _("Your own rescheduling page"),
+        _("E-mails link to this address. Default: the page of this service."),
     )
     pending_blocks = switch_field(
-        "Requests block their time",
-        "For “Needs approval”: nobody else can book a requested time. Default: it stays open.",
+        _("Requests block their time"),
+        _("For “Needs approval”: nobody else can book a requested time. Default: it stays open."),
     )
     allow_double_bookings = switch_field(
-        "Allow overlapping bookings", "Several bookings can take place at once. Default: off."
+        _("Allow overlapping bookings"), _("Several bookings can take place at once. Default: off.")
     )
     enforce_availability = choice(
-        "Bookings by your own programs (API)",
-        "Whether they must keep to the opening hours and limits. Booking pages always do.",
-        {"": "Keep to opening hours and limits (default)", "no": "May ignore them"},
+        _("Bookings by your own programs (API)"),
+        _("Whether they must keep to the opening hours and limits. Booking pages always do."),
+        {"": _("Keep to opening hours and limits (default)"), "no": _("May ignore them")},
     )
 
     # Booking page
     published = choice(
-        "Booking page",
-        "A published page is open to everyone who knows its address.",
-        {"": "As the app's settings say (default)", "yes": "Published", "no": "Not published"},
+        _("Booking page"),
+        _("A published page is open to everyone who knows its address."),
+        {
+            "": _("As the app's settings say (default)"),
+            "yes": _("Published"),
+            "no": _("Not published"),
+        },
     )
-    submit_button = text_field("Button", "The text of the button that books. Default: Book.")
+    submit_button = text_field(_("Button"), _("The text of the button that books. Default: Book."))
+    # Translators: keep %s as it is: it is typed into the message.
     success_message = text_field(
-        "Message after booking",
-        "%s stands for the customer's e-mail address. Default: a message is on its way.",
+        _("Message after booking"),
+        _("%s stands for the customer's e-mail address. Default: a message is on its way."),
     )
     choose_resource = switch_field(
-        "Customers choose the person",
-        "They can also choose anyone. Default: the service chooses.",
+        _("Customers choose the person"),
+        _("They can also choose anyone. Default: the service chooses."),
     )
     redirect_url = text_field(
-        "Page after booking",
-        "The address of your own page; the booking's id is added. Default: the booking page shows"
-        " the booking.",
+        _("Page after booking"),
+        _(
+            "The address of your own page; the booking's id is added. Default: the booking page"
+            " shows the booking."
+        ),
     )
     embed_origins = LinesField(
-        label="Web sites that embed the page",
-        help_text="Such as https://shop.example. Separate them with Enter. Default: any.",
+        label=_("Web sites that embed the page"),
+        help_text=_("Such as https://shop.example. Separate them with Enter. Default: any."),
     )
     verify_email = switch_field(
-        "Verify e-mail addresses",
-        "Customers enter a code that is sent to them before the booking is made. Default: off.",
+        _("Verify e-mail addresses"),
+        _("Customers enter a code that is sent to them before the booking is made. Default: off."),
     )
-    language = choice("Language", "Of the page and of e-mails.", {})
+    language = choice(_("Language"), _("Of the page and of e-mails."), {})
     hold_time = SecondsField(
-        label="Hold a time for",
-        help_text="How long a chosen time is held while the customer fills in the form. The booking"
-        " page holds times from 2 minutes on. Default: 30 seconds.",
+        label=_("Hold a time for"),
+        help_text=_(
+            "How long a chosen time is held while the customer fills in the form. The booking"
+            " page holds times from 2 minutes on. Default: 30 seconds."
+        ),
     )
 
     # Advanced
     round_to_nearest_hour = switch_field(
-        "Begin at full hours", "Rounds the minimum notice up to the next full hour. Default: on."
+        _("Begin at full hours"),
+        _("Rounds the minimum notice up to the next full hour. Default: on."),
     )
-    other_ui = json_field("Other page settings", "Further keys of `ui`, for your own pages. JSON.")
-    meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
+    other_ui = json_field(
+        _("Other page settings"), _("Further keys of `ui`, for your own pages. JSON.")
+    )
+    meta = json_field(_("Custom data"), _("Your own keys, for your own programs. JSON."))
 
     class Meta:
         model = Project
         fields: tuple[str, ...] = (*("app", "name", "slug", "replaces_notifications"),)
         labels = {
-            "name": "Name",
-            "slug": "Link name",
-            "replaces_notifications": "Use this project's own reminders",
+            "name": _("Name"),
+            "slug": _("Link name"),
+            "replaces_notifications": _("Use this project's own reminders"),
         }
         help_texts = {
-            "name": "The heading of the booking page.",
-            "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
-            " links stop working if you change it.",
-            "replaces_notifications": "Off: the reminders of the app are used (default).",
+            "name": _("The heading of the booking page."),
+            "slug": _(
+                "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
+                " links stop working if you change it."
+            ),
+            "replaces_notifications": _("Off: the reminders of the app are used (default)."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -375,7 +420,7 @@ class ProjectForm(ApiForm):
             stored = project.booking.get("graph")
             choice_field(self, "graph").choices = list(graph_choices(stored).items())
         if "language" in self.fields:
-            names = {"": "The app's language (default)", **language_names()}
+            names = {"": gettext("The app's language (default)"), **language_names()}
             choice_field(self, "language").choices = list(names.items())
         if "requirements" in self.fields:
             cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
@@ -401,7 +446,7 @@ class ProjectForm(ApiForm):
         slug = self.cleaned_data["slug"]
         others = Project.objects.filter(slug=slug, deleted_at=None).exclude(pk=self.instance.pk)
         if slug and others.exists():
-            raise forms.ValidationError("Another project has this address.")
+            raise forms.ValidationError(gettext("Another project has this address."))
         return slug
 
     def clean_length(self) -> str:
@@ -420,7 +465,9 @@ class ProjectForm(ApiForm):
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
         """Report at their fields what the service would refuse."""
         if values.get("requirements") and values.get("length") == WHOLE:
-            self.add_error("length", "Must be a duration: bookings need several resources.")
+            self.add_error(
+                "length", gettext("Must be a duration: bookings need several resources.")
+            )
         try:
             load_requirements(self.instance.app_id, self.given.get("requires") or ())
         except Invalid as error:
@@ -464,7 +511,7 @@ class ProjectForm(ApiForm):
             column = "tags" if "tags" in steps else "resources" if "any_of" in steps else steps[1]
             rows = cast(RequirementsField, self.fields["requirements"])
             rows.add_fault(int(steps[0]), column, faults)
-            steps, faults = [], [] if "requirements" in self.errors else [CHECK_ROWS]
+            steps, faults = [], [] if "requirements" in self.errors else [str(CHECK_ROWS)]
         super().add_path_faults(field, steps, faults)
 
 
@@ -486,13 +533,13 @@ class NewProjectForm(ProjectForm):
     has_more = False
 
     published = choice(
-        "Booking page",
-        "A published page is open to everyone who knows its address.",
-        {"yes": "Publish at once", "no": "Do not publish yet"},
+        _("Booking page"),
+        _("A published page is open to everyone who knows its address."),
+        {"yes": _("Publish at once"), "no": _("Do not publish yet")},
     )
     resources = ResourcesField(
-        label="Who can be booked",
-        help_text="Choose one or several.",
+        label=_("Who can be booked"),
+        help_text=_("Choose one or several."),
         queryset=Resource.objects.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
@@ -507,7 +554,7 @@ class NewProjectForm(ProjectForm):
         resources.queryset = self.offered
         resources.names_app = self.only_app is None
         if self.has_more:
-            resources.help_text = "The first by name. Add others on the project's page."
+            resources.help_text = gettext("The first by name. Add others on the project's page.")
 
     def api_value(self, name: str, value: Any) -> Any:
         if name == "resources":

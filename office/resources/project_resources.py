@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.forms.models import BaseInlineFormSet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from availability.models import Project, ProjectResource
@@ -43,14 +45,14 @@ class ProjectResourceForm(forms.ModelForm):
         if not project or not resource or "resource" not in self.changed_data:
             return values
         if resource.app_id != project.app_id or resource.deleted_at:
-            self.add_error("resource", "There is no such resource.")
+            self.add_error("resource", gettext("There is no such resource."))
         return values
 
 
 class WeightedResourceForm(ProjectResourceForm):
     weight = forms.IntegerField(
-        label="Weight in fair turns",
-        help_text="2: twice as many bookings as the others. 0: only if chosen. Default: 1.",
+        label=_("Weight in fair turns"),
+        help_text=_("2: twice as many bookings as the others. 0: only if chosen. Default: 1."),
         min_value=0,
         max_value=MAX_WEIGHT,
         required=False,
@@ -78,7 +80,8 @@ class ProjectResourceFormSet(BaseInlineFormSet):
     def clean(self) -> None:
         super().clean()
         if len(self.kept_forms()) > MAX_RESOURCES:
-            raise forms.ValidationError(f"Must have at most {MAX_RESOURCES} items.")
+            sentence = gettext("Must have at most %(limit)s items.")
+            raise forms.ValidationError(sentence % {"limit": MAX_RESOURCES})
 
     def kept_forms(self) -> list[Any]:
         """Return the forms of the rows that stay or are new, in their order."""

@@ -6,26 +6,32 @@ from typing import Any
 
 from django import forms
 from django.utils.text import slugify
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from availability.serializers.projects import MAX_POSITION
 from booking_pages.form_fields import NEEDED, element_of, ordered_questions, title_of
 from common.api.fields import META_KEYS
 from office.base.form_fields import TemplateWidget
+from office.base.lazy_text import LazyText
 
 CHOICE, SPLIT_NAME = "select", "split"
-KIND_WORDS: Mapping[str, str] = {
-    "string": "Short text",
-    "textarea": "Long text",
-    CHOICE: "Choice from a list",
-    "checkbox": "Checkbox",
-    "email": "E-mail address",
-    "tel": "Phone number",
-    "number": "Number",
-    "date": "Date",
-    "url": "Web address",
+KIND_WORDS: Mapping[str, LazyText] = {
+    "string": _("Short text"),
+    "textarea": _("Long text"),
+    CHOICE: _("Choice from a list"),
+    "checkbox": _("Checkbox"),
+    "email": _("E-mail address"),
+    "tel": _("Phone number"),
+    "number": _("Number"),
+    "date": _("Date"),
+    "url": _("Web address"),
 }
-NAME_KINDS: Mapping[str, str] = {"string": "Full name", SPLIT_NAME: "First and last name"}
-EMAIL_KINDS: Mapping[str, str] = {"email": "E-mail address"}
+NAME_KINDS: Mapping[str, LazyText] = {
+    "string": _("Full name"),
+    SPLIT_NAME: _("First and last name"),
+}
+EMAIL_KINDS: Mapping[str, LazyText] = {"email": _("E-mail address")}
 ROW = ("key", "title", "kind", "required", "options")
 YES = "yes"
 
@@ -78,12 +84,14 @@ class QuestionsField(forms.Field):
 
     def validate(self, value: list[QuestionRow]) -> None:
         if not set(NEEDED) <= {row["key"] for row in value}:
-            raise forms.ValidationError("This page is out of date. Please reload.")
+            raise forms.ValidationError(gettext("This page is out of date. Please reload."))
         for row in value:
             if row["kind"] == CHOICE and not row["options"].strip():
-                raise forms.ValidationError(f"{row['title']}: Add at least one option.")
+                sentence = gettext("%(question)s: Add at least one option.")
+                raise forms.ValidationError(sentence % {"question": row["title"]})
         if len(value) > META_KEYS:
-            raise forms.ValidationError(f"Must have at most {META_KEYS} questions.")
+            sentence = gettext("Must have at most %(limit)s questions.")
+            raise forms.ValidationError(sentence % {"limit": META_KEYS})
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return _compared(read_rows(initial)) != _compared(read_rows(data))
@@ -149,7 +157,7 @@ def _new_key(title: str, taken: Mapping[str, Any]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _kinds_of(row: QuestionRow) -> list[tuple[str, str]]:
+def _kinds_of(row: QuestionRow) -> list[tuple[str, LazyText]]:
     kinds = {"name": NAME_KINDS, "email": EMAIL_KINDS}.get(row["key"], KIND_WORDS)
     return list(kinds.items())
 

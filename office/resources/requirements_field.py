@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from availability.models import Project, Resource
 from availability.serializers.fields import MAX_RESOURCES
@@ -15,7 +17,7 @@ from office.base.api_forms import ShownField
 from office.base.form_fields import TemplateWidget
 
 COLUMNS = ("name", "resources", "tags", "count")
-CHECK_ROWS = "Check the marked rows."
+CHECK_ROWS = _("Check the marked rows.")
 
 # One row as the form sends it: the names of COLUMNS. `resources`: ids; `tags`: with commas.
 RequirementRow = dict[str, Any]
@@ -97,9 +99,9 @@ class RequirementsField(ShownField):
         errors = {}
         for number, row in enumerate(value):
             if row["resources"] and _tags_of(row):
-                errors[number] = {"tags": ["Choose resources or enter tags, not both."]}
+                errors[number] = {"tags": [gettext("Choose resources or enter tags, not both.")]}
             elif not row["resources"] and not _tags_of(row):
-                errors[number] = {"resources": ["Choose resources or enter tags."]}
+                errors[number] = {"resources": [gettext("Choose resources or enter tags.")]}
         if errors:
             self.widget.errors = errors
             raise forms.ValidationError(CHECK_ROWS)

@@ -6,6 +6,9 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
 
 from availability.core.constraints import (
@@ -39,13 +42,13 @@ class OpeningHoursForm(ApiForm):
     """Weekly hours and dates, which together are the constraints of a resource or schedule."""
 
     hours = HoursField(
-        label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed.",
+        label=_("Weekly hours"),
+        help_text=_("For example 9:00-12:00, 13:00-17:00. An empty day is closed."),
     )
     dates = RulesField(
         DATE_KINDS,
-        label="Dates",
-        help_text="Days and hours that differ from the weekly hours.",
+        label=_("Dates"),
+        help_text=_("Days and hours that differ from the weekly hours."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -82,27 +85,32 @@ class ResourceForm(OpeningHoursForm):
     documents = {"meta": ("meta",)}
 
     timezone = ZoneField(
-        label="Time zone", help_text="Type a city or an offset, such as Berlin or +1."
+        label=_("Time zone"), help_text=_("Type a city or an offset, such as Berlin or +1.")
     )
     schedule_id = forms.ChoiceField(
-        label="Schedule",
-        help_text="Hours that several resources share. The weekly hours below narrow them:"
-        " 00:00-24:00 leaves them as they are.",
+        label=_("Schedule"),
+        help_text=_(
+            "Hours that several resources share. The weekly hours below narrow them:"
+            " 00:00-24:00 leaves them as they are."
+        ),
         required=False,
         widget=UnfoldAdminSelectWidget,
     )
     tags = LinesField(
-        label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
+        label=_("Tags"),
+        help_text=_("Your own words, to group resources. Separate them with Enter."),
     )
     picture_file = ImageFileField(
         shrink=square_picture,
-        label="Picture",
-        help_text=f"{IMAGE_HINT} Customers who choose a person see it. Default: initials.",
+        label=_("Picture"),
+        help_text=format_lazy(
+            "{} {}", IMAGE_HINT, _("Customers who choose a person see it. Default: initials.")
+        ),
     )
     removes_picture = forms.BooleanField(
-        label="Remove the picture", required=False, widget=UnfoldBooleanSwitchWidget
+        label=_("Remove the picture"), required=False, widget=UnfoldBooleanSwitchWidget
     )
-    meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
+    meta = json_field(_("Custom data"), _("Your own keys, for your own programs. JSON."))
 
     class Meta:
         model = Resource
@@ -115,14 +123,20 @@ class ResourceForm(OpeningHoursForm):
             "image",
             "capacity",
         )
-        labels = {"email": "E-mail address", "image": "Picture link", "capacity": "Capacity"}
+        labels = {
+            "email": _("E-mail address"),
+            "image": _("Picture link"),
+            "capacity": _("Capacity"),
+        }
         help_texts = {
-            "name": "Customers see this name: a person, a room or a thing.",
-            "email": "Gets the owner's e-mails about bookings. Default: the app's contact address.",
-            "capacity": "How many bookings may overlap, such as 12 for a pool. Default: 1.",
-            "first_name": "For your own programs. Default: none.",
-            "last_name": "For your own programs. Default: none.",
-            "image": "The https address of a picture, for your own programs. Default: none.",
+            "name": _("Customers see this name: a person, a room or a thing."),
+            "email": _(
+                "Gets the owner's e-mails about bookings. Default: the app's contact address."
+            ),
+            "capacity": _("How many bookings may overlap, such as 12 for a pool. Default: 1."),
+            "first_name": _("For your own programs. Default: none."),
+            "last_name": _("For your own programs. Default: none."),
+            "image": _("The https address of a picture, for your own programs. Default: none."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -134,7 +148,7 @@ class ResourceForm(OpeningHoursForm):
             offered = dict(rows.values_list("id", "name")[:MAX_SCHEDULES])
             offered |= {stored.pk: stored.name} if stored else {}
             choices = [(str(pk), name) for pk, name in offered.items()]
-            choice_field(self, "schedule_id").choices = [("", "None"), *choices]
+            choice_field(self, "schedule_id").choices = [("", gettext("None")), *choices]
 
         if "picture_file" in self.fields:
             self._show_picture()
@@ -151,7 +165,7 @@ class ResourceForm(OpeningHoursForm):
         app_id = self.instance.app_id or getattr(self.cleaned_data.get("app"), "pk", None)
         others = Resource.objects.filter(app=app_id, deleted_at=None).exclude(pk=self.instance.pk)
         if email and others.filter(email__iexact=email).exists():
-            raise forms.ValidationError("Another resource has this e-mail address.")
+            raise forms.ValidationError(gettext("Another resource has this e-mail address."))
         return email
 
     def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,8 +190,8 @@ class ScheduleForm(OpeningHoursForm):
     class Meta:
         model = Schedule
         fields: tuple[str, ...] = ("app", "name")
-        labels = {"name": "Name"}
-        help_texts = {"name": "For the back office, such as Practice hours."}
+        labels = {"name": _("Name")}
+        help_texts = {"name": _("For the back office, such as Practice hours.")}
 
 
 class NewScheduleForm(ScheduleForm):
@@ -189,7 +203,8 @@ class NewScheduleForm(ScheduleForm):
 
 
 def picture_image(path: str) -> SafeString:
-    return format_html('<img src="{}" alt="Current picture" width="68" height="68">', path)
+    image = '<img src="{}" alt="{}" width="68" height="68">'
+    return format_html(image, path, gettext("Current picture"))
 
 
 def save_picture(resource: Resource, given: Mapping[str, Any]) -> None:

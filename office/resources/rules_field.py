@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from availability.core.constraints import ConstraintRules, render_constraint
 from office.base.form_fields import TemplateWidget
+from office.base.lazy_text import LazyText
 from office.base.rule_rows import (
     COLUMNS,
     DATE_KINDS,
@@ -26,25 +29,25 @@ from office.base.rule_rows import (
 WALL_INPUT = re.compile(r"|\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
 # Buttons that add a row of a kind.
 ADDED = {
-    "closed_on": "Closed on…",
-    "extra_hours": "Extra hours on…",
-    "replace_day": "Special hours on…",
-    "block_holidays": "Public holidays of…",
-    "": "Other rule…",
+    "closed_on": _("Closed on…"),
+    "extra_hours": _("Extra hours on…"),
+    "replace_day": _("Special hours on…"),
+    "block_holidays": _("Public holidays of…"),
+    "": _("Other rule…"),
 }
 
 
 COLUMN_LABELS = {
-    "day": "Day",
-    "date": "Date",
-    "last_date": "Last day (optional)",
-    "hours": "Hours",
-    "start": "From",
-    "end": "To",
-    "country": "Country",
-    "subdivision": "Region",
-    "repeats": "Repeats",
-    "label": "Note (optional)",
+    "day": _("Day"),
+    "date": _("Date"),
+    "last_date": _("Last day (optional)"),
+    "hours": _("Hours"),
+    "start": pgettext_lazy("of a time span", "From"),
+    "end": pgettext_lazy("of a time span", "To"),
+    "country": _("Country"),
+    "subdivision": _("Region"),
+    "repeats": _("Repeats"),
+    "label": _("Note (optional)"),
 }
 SELECTS = ("day", "country", "subdivision", "repeats")
 
@@ -119,18 +122,22 @@ def _input_type(column: str, row: RuleRow) -> str:
     return "datetime-local" if is_moment and WALL_INPUT.fullmatch(row[column]) else "text"
 
 
-def _options_of(column: str, row: RuleRow, *, is_used: bool) -> list[tuple[str, str]]:
+def _options_of(column: str, row: RuleRow, *, is_used: bool) -> list[tuple[str, LazyText]]:
     """Return the choices; those of countries only where they are shown, because they are many."""
     value = row[column]
     if column == "day":
-        return weekday_choices()
+        return [*weekday_choices()]
     if column == "repeats":
-        other = [] if value in ("", *REPEATS) else [(value, f"as stored: {value}")]
+        other = (
+            []
+            if value in ("", *REPEATS)
+            else [(value, gettext("as stored: %(value)s") % {"value": value})]
+        )
         return [*REPEATS.items(), *other]
     if column == "country" and is_used:
-        return [("", "Choose a country"), *country_names().items()]
+        return [("", gettext("Choose a country")), *country_names().items()]
     if column == "subdivision" and is_used:
-        return [("", "the whole country"), *subdivision_names(row["country"]).items()]
+        return [("", gettext("the whole country")), *subdivision_names(row["country"]).items()]
     return [("", "")]
 
 
@@ -156,7 +163,7 @@ class RulesField(forms.Field):
         except RowsError as error:
             self.widget.errors = error.errors
             whole = error.errors.get("", {}).get("")
-            raise forms.ValidationError(whole or "Check the marked rules.") from error
+            raise forms.ValidationError(whole or gettext("Check the marked rules.")) from error
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return parse_rows(initial) != parse_rows(data)

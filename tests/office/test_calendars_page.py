@@ -764,7 +764,7 @@ def test_the_list_says_how_they_stand(
     by_provider = viewer.get(LIST, {"provider": "service"}).context["cl"].result_list
     trouble = viewer.get(LIST, {"state": "trouble"}).context["cl"].result_list
 
-    assert shown == {calendar.pk: STATES[state][0] for state, calendar in every.items()}
+    assert shown == {calendar.pk: (state, STATES[state][0]) for state, calendar in every.items()}
     assert by_state == {state: [calendar.pk] for state, calendar in every.items()}
     assert [row.pk for row in by_provider] == [every["here"].pk]
     assert {row.pk for row in trouble} == {every["out_of_step"].pk, every["stopped"].pk}

@@ -4,7 +4,7 @@ outside "Advanced", no UUID in a list or heading, no name of an enum, no former 
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
@@ -133,7 +133,9 @@ def faults_of(texts: PageTexts, names: set[str]) -> Iterator[tuple[str, str]]:
             yield "UUID", text[:100]
 
 
-def crawl(client: Client) -> Iterator[tuple[str, str, PageTexts]]:
+def crawl(
+    client: Client, read: Callable[[str], PageTexts] = PageTexts
+) -> Iterator[tuple[str, str, PageTexts]]:
     """Yield (route, path, texts) of the pages that links lead to, from the first page and all
     lists."""
     lists = [
@@ -153,7 +155,7 @@ def crawl(client: Client) -> Iterator[tuple[str, str, PageTexts]]:
         assert answer.status_code in (200, 301, 302) or path in lists, (path, answer.status_code)
         is_page = answer.headers.get("Content-Type", "").startswith("text/html")
         if answer.status_code == 200 and is_page:
-            texts = PageTexts(answer.content.decode())
+            texts = read(answer.content.decode())
             links = texts.links
             yield route, path, texts
         for link in links:

@@ -13,10 +13,19 @@ from babel.messages.catalog import Catalog, Message
 from django.core.management import call_command
 
 from common.shipped_languages import (
+    OFFICE,
+    SOURCE_LANGUAGE,
     TRANSLATED_PACKAGES,
     catalogue_folder,
     closest_shipped,
     shipped_languages,
+)
+from ops.office_texts import (
+    complete_catalogue,
+    english_file,
+    find_sentences,
+    is_reworded,
+    render_catalogue,
 )
 from ops.translation_catalogues import (
     compile_catalogue,
@@ -102,6 +111,7 @@ def test_each_translation_is_complete() -> None:
     faults = [
         f"{file.relative_to(ROOT)}: {fault}"
         for file in translation_files()
+        if language_of_file(file) != SOURCE_LANGUAGE
         for fault in faults_of(
             read_catalogue(file.parents[2] / "en" / "LC_MESSAGES" / "django.po"),
             read_catalogue(file),
@@ -115,14 +125,14 @@ def test_each_compiled_translation_is_that_of_its_source() -> None:
     """If this fails: `manage.py compile_languages`."""
     expected = {file.with_suffix(".mo"): compile_catalogue(file) for file in translation_files()}
 
-    folders = [catalogue_folder(package) for package in (*TRANSLATED_PACKAGES, "office")]
+    folders = {catalogue_folder(package) for package in (*TRANSLATED_PACKAGES, OFFICE)}
     found = {file: file.read_bytes() for folder in folders for file in folder.rglob("*.mo")}
     assert sorted(found) == sorted(expected)
     assert [str(file) for file in found if found[file] != expected[file]] == []
 
 
 def test_each_language_is_in_every_package() -> None:
-    files = [file for file in translation_files() if language_of_file(file) != "en"]
+    files = [file for file in translation_files() if language_of_file(file) != SOURCE_LANGUAGE]
 
     packages: dict[str, list[str]] = {}
     for file in files:
@@ -134,11 +144,23 @@ def test_each_language_is_in_every_package() -> None:
 
 def test_the_office_names_texts_that_allauth_has() -> None:
     """If this fails after an upgrade: allauth has other texts now."""
-    english = read_catalogue(catalogue_folder("office") / "en" / "LC_MESSAGES" / "django.po")
+    english = filter(is_reworded, read_catalogue(english_file()))
     german = Path(allauth.__file__).parent / "locale" / "de" / "LC_MESSAGES" / "django.po"
     known = {sentence.id for sentence in read_catalogue(german)}
 
     assert [sentence.id for sentence in english if sentence.id not in known] == []
+
+
+def test_every_text_of_the_office_is_in_its_catalogue() -> None:
+    """If this fails: `manage.py extract_office_texts`, and translate the new texts."""
+    assert english_file().read_bytes() == render_catalogue(complete_catalogue())
+
+
+def test_no_text_of_the_office_is_reworded() -> None:
+    """What the English catalogue rewords are allauth's texts only."""
+    reworded = {message.id for message in read_catalogue(english_file()) if is_reworded(message)}
+
+    assert [sentence for sentence in find_sentences() if sentence.id in reworded] == []
 
 
 # --- The checks and the command -------------------------------------------------------------------

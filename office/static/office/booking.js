@@ -2,6 +2,7 @@
 // moves the booking. Another start moves the end, so that the length stays.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
+  const texts = officeWords("booking");
   const form = document.getElementById("office-move");
   const place = document.getElementById("free-times");
   if (!form || !place) return;
@@ -14,17 +15,17 @@ addEventListener("DOMContentLoaded", () => {
   async function load() {
     const number = ++latest;
     const words = document.createElement("p");
-    words.textContent = "Looking for free times…";
+    words.textContent = texts.loading;
     place.replaceChildren(words);
     try {
       const query = new URLSearchParams({ resource_id: resource?.value ?? "", start: start.value });
       const response = await fetch(`${form.dataset.times}?${query}`);
       const { times } = (await response.json()).data;
       if (number !== latest) return;
-      words.textContent = times.length ? "Free times. Press one to reschedule at once:" : "No free times in the next two weeks.";
+      words.textContent = times.length ? texts.times : texts.no_times;
       place.append(...times.map(makeButton));
     } catch {
-      if (number === latest) words.textContent = "Free times are unavailable.";
+      if (number === latest) words.textContent = texts.unavailable;
     }
   }
 

@@ -48,7 +48,8 @@ addEventListener("DOMContentLoaded", () => {
       place: (made) => footer.prepend(made),
     });
     if (address) address.style.whiteSpace = "pre-line";
-    for (const [name, words] of [["imprint", "Imprint"], ["privacy", "Privacy"]]) {
+    for (const name of ["imprint", "privacy"]) {
+      const words = frame.dataset[name];
       const url = valueOf(`${name}_url`);
       const link = showText(page, `footer .${name}`, /^https?:\/\/\S/.test(url) && words, {
         tag: "a",

@@ -3,6 +3,7 @@
 "use strict";
 
 addEventListener("DOMContentLoaded", () => {
+  const texts = officeWords("calendar");
   const page = JSON.parse(document.getElementById("cal-page").textContent);
   const grid = document.getElementById("cal-grid");
   if (!page.resources.length) return;
@@ -19,6 +20,12 @@ addEventListener("DOMContentLoaded", () => {
   const GONE = /^(cancelled|declined|unpaid)/;
   const VIEWS = { day: "resourceTimeGridDay", week: "resourceTimeGridWeek", month: "dayGridMonth" };
   const DAY = 24 * 3600 * 1000;
+  const { lang } = document.documentElement;
+  // Western digits in every language, as on the server.
+  const isEnglish = lang.startsWith("en");
+  const locale = isEnglish ? "en-GB" : `${lang}-u-nu-latn`;
+  const CLOCK = isEnglish ? { hour: "2-digit", minute: "2-digit", hour12: false } : { timeStyle: "short" };
+  const clock = new Intl.DateTimeFormat(locale, CLOCK);
   const SCREEN = {
     height: "min(75vh, 54rem)",
     slotHeight: 32, // two lines of a half hour
@@ -40,11 +47,12 @@ addEventListener("DOMContentLoaded", () => {
     view: wanted,
     date: page.date || (wanted === VIEWS.month ? "" : page.nextWeek) || today(),
     firstDay: 1,
-    locale: "en-GB",
+    locale,
     timeZone: offsetNow(),
     ...SCREEN,
     headerToolbar: { start: "prev,next today", center: "title", end: Object.values(VIEWS).join() },
-    buttonText: { today: "Today", resourceTimeGridDay: "Day", resourceTimeGridWeek: "Week", dayGridMonth: "Month" },
+    buttonText: { today: texts.today, resourceTimeGridDay: texts.day, resourceTimeGridWeek: texts.week, dayGridMonth: texts.month, close: texts.close },
+    allDayContent: texts.all_day,
     columnWidth: width(wanted),
     datesAboveResources: true,
     views: {
@@ -53,12 +61,12 @@ addEventListener("DOMContentLoaded", () => {
       dayGridMonth: {
         titleFormat: { month: "long", year: "numeric" },
         dayHeaderFormat: { weekday: "short" },
-        moreLinkContent: ({ num }) => `${num} more`,
+        moreLinkContent: ({ num }) => officePlural(texts.more, num),
       },
     },
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
-    slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
-    eventTimeFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
+    slotLabelFormat: CLOCK,
+    eventTimeFormat: CLOCK,
     scrollTime: "07:00:00",
     slotDuration: "00:30:00",
     snapDuration: "00:15:00",
@@ -136,9 +144,9 @@ addEventListener("DOMContentLoaded", () => {
 
   function describeZones() {
     const names = [...new Set(page.resources.map((one) => one.zone))];
-    const words = zoneSent() ? `Times in this device's time zone (${device}).`
-      : names.length === 1 ? `Times in the time zone ${names[0]}.`
-      : `Each column in its own time zone: ${page.resources.map((one) => `${one.name} ${one.zone}`).join(", ")}.`;
+    const words = zoneSent() ? officeFill(texts.zone_of_device, { zone: device })
+      : names.length === 1 ? officeFill(texts.zone, { zone: names[0] })
+      : officeFill(texts.zones, { zones: page.resources.map((one) => `${one.name} ${one.zone}`).join(", ") });
     document.getElementById("cal-zones").textContent = words;
   }
 
@@ -209,13 +217,13 @@ addEventListener("DOMContentLoaded", () => {
       const events = body.data.events.filter((one) => gone.checked || !GONE.test(one.extendedProps.state));
       list(events);
       explainClosed(body.data.late);
-      if (body.data.cut) tell("Too many entries: select fewer days or resources.");
+      if (body.data.cut) tell(texts.too_many);
       grid.dataset.drawn = String(Number(grid.dataset.drawn || 0) + 1);
       entries = events;
       const isMonth = Date.parse(query.get("end")) - Date.parse(query.get("start")) > 7 * DAY;
       return isMonth ? [...body.data.closed_days.map(shadeDay), ...events.map(fixLength)] : [...body.data.background, ...events];
     } catch (error) {
-      tell(`The calendar could not be loaded: ${error.message}`);
+      tell(officeFill(texts.failed, { problem: error.message }));
       return [];
     }
   }
@@ -234,13 +242,17 @@ addEventListener("DOMContentLoaded", () => {
     document.getElementById("cal-list").replaceChildren(
       ...sorted.map((event) => {
         const { time, resource, state, url } = event.extendedProps;
-        const link = make("a", "", `${time}: ${event.title}`);
+        const link = make("a", "", officeFill(texts.entry, { time, title: event.title }));
         link.href = url;
         const item = make("li", "");
-        item.append(link, ` ${state}, ${resource}`);
+        item.append(link, ` ${stateWords(state, resource)}`);
         return item;
       }),
     );
+  }
+
+  function stateWords(state, resource) {
+    return officeFill(texts.state, { state: texts[`state_${state}`], resource });
   }
 
   // Why a resource is closed throughout.
@@ -249,9 +261,9 @@ addEventListener("DOMContentLoaded", () => {
     block.hidden = !calendars.length;
     block.replaceChildren(
       ...calendars.map(({ resource, text, url }) => {
-        const link = make("a", "", "Calendar");
+        const link = make("a", "", texts.calendar);
         link.href = url;
-        const item = make("li", "", `${resource} is closed: ${text} `);
+        const item = make("li", "", `${officeFill(texts.closed, { resource, reason: text })} `);
         item.append(link);
         return item;
       }),
@@ -271,7 +283,7 @@ addEventListener("DOMContentLoaded", () => {
     if (!event.extendedProps.state) return { domNodes: [make("span", "cal-time", timeText)] };
     const isMonth = view.type === VIEWS.month;
     const isShort = isMonth || event.end - event.start < 45 * 60000;
-    const time = make("span", "cal-time", isShort ? timeText.split("–")[0] : timeText);
+    const time = make("span", "cal-time", isShort && timeText ? clock.format(event.start) : timeText);
     const whose = isMonth && page.resources.length > 1 ? ` · ${event.extendedProps.resource}` : "";
     return { domNodes: [time, document.createTextNode(" "), make("span", "cal-what", event.title + whose)] };
   }
@@ -280,8 +292,8 @@ addEventListener("DOMContentLoaded", () => {
     if (event.display === "background" || !event.extendedProps.state) return;
     const { time, state, resource } = event.extendedProps;
     const shown = el.querySelector(".cal-time").textContent;
-    el.setAttribute("aria-label", `${shown} ${event.title}, ${state}, ${time}, ${resource}`);
-    el.title = `${event.title}\n${time}\n${state}, ${resource}`;
+    el.setAttribute("aria-label", `${shown} ${event.title}, ${texts[`state_${state}`]}, ${time}, ${resource}`);
+    el.title = `${event.title}\n${time}\n${stateWords(state, resource)}`;
   }
 
   // The library calls its grid a table, but no row of it has the cells that a table needs: who
@@ -291,19 +303,19 @@ addEventListener("DOMContentLoaded", () => {
       for (const name of ["role", "aria-colindex", "aria-colspan", "aria-rowindex", "aria-rowspan"]) one.removeAttribute(name);
     }
     const table = grid.querySelector("[role=table]");
-    table?.setAttribute("aria-label", "Calendar");
+    table?.setAttribute("aria-label", texts.calendar);
     table?.setAttribute("role", "group");
     const scrolled = grid.querySelector(".ec-main");
     if (scrolled) scrolled.tabIndex = 0; // arrow keys scroll it
-    grid.querySelector("button.ec-prev")?.setAttribute("aria-label", "Earlier");
-    grid.querySelector("button.ec-next")?.setAttribute("aria-label", "Later");
+    grid.querySelector("button.ec-prev")?.setAttribute("aria-label", texts.earlier);
+    grid.querySelector("button.ec-next")?.setAttribute("aria-label", texts.later);
   }
 
   function tell(words, undo) {
     said.hidden = false;
     said.replaceChildren(words);
     if (undo) {
-      const button = make("button", "time-button", "Undo");
+      const button = make("button", "time-button", texts.undo);
       button.type = "button";
       button.addEventListener("click", undo);
       said.append(" ", button);
@@ -317,7 +329,7 @@ addEventListener("DOMContentLoaded", () => {
   function offer(dialog, alternatives, choose, otherwise = "") {
     const block = dialog.querySelector(".cal-alternatives");
     block.hidden = !alternatives?.length && !otherwise;
-    block.querySelector("p").textContent = alternatives?.length ? "Free times:" : otherwise;
+    block.querySelector("p").textContent = alternatives?.length ? texts.free_times : otherwise;
     block.querySelector(".cal-choices").replaceChildren(
       ...(alternatives ?? []).map((one) => {
         const button = make("button", "time-button", one.text);
@@ -348,7 +360,7 @@ addEventListener("DOMContentLoaded", () => {
     if (ok) {
       refused.close();
       const { text, was } = answer.data;
-      tell(`${event.title} is now ${text}.`, () => place(event, { ...was, zone: zoneSent() }, () => {}));
+      tell(officeFill(texts.moved, { title: event.title, time: text }), () => place(event, { ...was, zone: zoneSent() }, () => {}));
       calendar.refetchEvents();
       return;
     }
@@ -356,7 +368,7 @@ addEventListener("DOMContentLoaded", () => {
     refused.querySelector(".cal-refused-words").textContent = answer.error;
     const reasons = [
       ...(answer.reasons ?? []).map((reason) => reason.text),
-      ...(answer.conflicts ?? []).map((conflict) => `Taken: ${conflict.text}`),
+      ...(answer.conflicts ?? []).map((conflict) => officeFill(texts.taken, { time: conflict.text })),
     ];
     refused.querySelector(".cal-refused-reasons").replaceChildren(...reasons.map((text) => make("li", "", text)));
     offer(refused, answer.alternatives, (one) =>
@@ -406,7 +418,7 @@ addEventListener("DOMContentLoaded", () => {
     const { ok, body } = await ask(`${page.times}?${query}`);
     if (number !== lookUps) return;
     const { times, length: seconds } = ok ? body.data : { times: [] };
-    offer(book, times, fill, ok ? "No free time in the next two weeks." : "");
+    offer(book, times, fill, ok ? texts.no_times : "");
     if (!ok || start.value !== first || end.value !== last) return;
     if (!first && times.length) fill(times[0]);
     if (first && (withLength || length <= 0)) end.value = moved(first, { seconds }).slice(0, 16);
@@ -461,8 +473,8 @@ addEventListener("DOMContentLoaded", () => {
     const { ok, body: answer } = await send(page.book, body);
     if (ok) {
       book.close();
-      tell(`Booked: ${answer.data.text}.`);
-      const link = make("a", "", "Open");
+      tell(officeFill(texts.booked, { time: answer.data.text }));
+      const link = make("a", "", texts.open);
       link.href = answer.data.url;
       said.append(" ", link);
       calendar.refetchEvents();
@@ -470,7 +482,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     const known = new Set([...book.querySelectorAll("[data-error]")].flatMap((one) => one.dataset.error.split(" ")));
     const others = Object.entries(answer.errors ?? {}).filter(([path]) => !known.has(path));
-    const words = answer.errors ? others.map(([path, messages]) => `${path}: ${messages.join(" ")}`)
+    const words = answer.errors ? others.map(([path, messages]) => officeFill(texts.field, { field: path, errors: messages.join(" ") }))
       : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
     showErrors({ ...(answer.errors ?? {}), "": words });
     lookUps += 1;

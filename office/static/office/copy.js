@@ -1,7 +1,8 @@
 // Buttons with data-copy="<id of a field>" put the field's text on the clipboard.
 "use strict";
 (() => {
-  const words = document.getElementById("copied");
+  const words = officeWords("copy");
+  const status = document.getElementById("copied");
 
   async function copy(field) {
     field.select();
@@ -13,9 +14,9 @@
     button.addEventListener("click", async () => {
       try {
         await copy(document.getElementById(button.dataset.copy));
-        words.textContent = "Copied.";
+        status.textContent = words.copied;
       } catch {
-        words.textContent = "The browser did not allow copying. The text is selected: copy it manually.";
+        status.textContent = words.refused;
       }
     });
   }

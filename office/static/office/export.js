@@ -1,6 +1,7 @@
 // Fetches the rows piece by piece, shows how far it is, and offers the whole as a file.
 "use strict";
 (() => {
+  const texts = officeWords("export");
   const page = document.getElementById("export");
   const bar = page.querySelector("progress");
   const words = document.getElementById("export-words");
@@ -15,14 +16,14 @@
       const url = new URL(page.dataset.rows, location.href);
       if (after) url.searchParams.set("after", after);
       const answer = await fetch(url, { headers: { Accept: "application/json" } });
-      if (!answer.ok) throw new Error(`the service answered ${answer.status}`);
+      if (!answer.ok) throw new Error(officeFill(texts.status, { status: answer.status }));
       const piece = await answer.json();
       pieces.push(piece.csv);
       done += piece.count;
       after = piece.next;
       bar.max = Math.max(total, done);
       bar.value = done;
-      words.textContent = `${done} of ${bar.max}`;
+      words.textContent = officeFill(texts.progress, { done, total: bar.max });
     }
     return [pieces, done];
   }
@@ -34,10 +35,10 @@
       file.href = URL.createObjectURL(new Blob(pieces, { type: "text/csv;charset=utf-8" }));
       file.hidden = false;
       start.hidden = true;
-      words.textContent = `Ready: ${done} of ${done}.`;
+      words.textContent = officeFill(texts.ready, { done, total: done });
       file.focus();
     } catch (error) {
-      words.textContent = `That did not work: ${error.message}. Please try again.`;
+      words.textContent = officeFill(texts.failed, { problem: error.message });
       start.disabled = false;
     }
   });

@@ -2,6 +2,7 @@
 // the browser's time zone. Every field is a plain one without this script.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
+  const words = officeWords("forms");
   const changed = (field) => field.dispatchEvent(new Event("input", { bubbles: true }));
 
   // --- Weekly hours -----------------------------------------------------------------------------
@@ -39,10 +40,10 @@ addEventListener("DOMContentLoaded", () => {
     };
     const addButtons = (row) => {
       const place = row.querySelector("[data-row-buttons]");
-      window.officeRows.addMoveButtons(place, row, { noun: "question", rows, moved: () => changed(row.querySelector("input")) });
+      window.officeRows.addMoveButtons(place, row, { up: words.question_up, down: words.question_down, rows, moved: () => changed(row.querySelector("input")) });
       if (place.hasAttribute("data-fixed")) return;
       place.append(
-        window.officeRows.makeButton("✕", "Remove this question", () => {
+        window.officeRows.makeButton("✕", words.question_remove, () => {
           row.remove();
           list.querySelector("[data-blank] input[name$=-title]").focus();
         }),
@@ -71,9 +72,9 @@ addEventListener("DOMContentLoaded", () => {
     };
     const addButtons = (row) => {
       const place = row.querySelector("[data-row-buttons]");
-      window.officeRows.addMoveButtons(place, row, { noun: "row", rows, moved: () => changed(row.querySelector("input")) });
+      window.officeRows.addMoveButtons(place, row, { up: words.row_up, down: words.row_down, rows, moved: () => changed(row.querySelector("input")) });
       place.append(
-        window.officeRows.makeButton("✕", "Remove this row", () => {
+        window.officeRows.makeButton("✕", words.row_remove, () => {
           row.remove();
           list.querySelector("[data-blank] input").focus();
         }),
@@ -100,7 +101,7 @@ addEventListener("DOMContentLoaded", () => {
     input.className = "office-input";
     input.autocomplete = "off";
     input.id = `${area.id}_new`;
-    input.placeholder = "Type and press Enter";
+    input.placeholder = words.type_and_enter;
     const label = document.querySelector(`label[for="${area.id}"]`);
     label?.setAttribute("for", input.id);
     const tags = () => area.value.split("\n").filter(Boolean);
@@ -119,7 +120,7 @@ addEventListener("DOMContentLoaded", () => {
         ...tags().map((text) => {
           const chip = document.createElement("span");
           chip.className = "office-tag";
-          const remove = window.officeRows.makeButton("✕", `Remove ${text}`, () => {
+          const remove = window.officeRows.makeButton("✕", officeFill(words.remove, { text }), () => {
             store(tags().filter((other) => other !== text));
             input.focus();
           });
@@ -150,10 +151,10 @@ addEventListener("DOMContentLoaded", () => {
       if (!cell || row.querySelector(".rule-move")) return;
       const place = document.createElement("span");
       place.className = "office-row-buttons";
-      window.officeRows.addMoveButtons(place, row, { noun: "resource", rows, moved: number });
+      window.officeRows.addMoveButtons(place, row, { up: words.resource_up, down: words.resource_down, rows, moved: number });
       cell.firstElementChild.append(place);
       const select = row.querySelector("select");
-      if (select) select.ariaLabel = "Resource";
+      if (select) select.ariaLabel = words.resource;
     };
     if (group.querySelector("[name$=-resource]")) rows().forEach(begin);
     document.addEventListener("formset:added", (event) => group.contains(event.target) && begin(event.target.closest("tbody") ?? event.target));

@@ -5,20 +5,24 @@
     email: ["recipient", "subject"],
     webhook: ["url", "method", "expected_response_code"],
   };
-  const UNITS = { secs: "second", mins: "minute", hours: "hour", days: "day" };
+  const words = officeWords("reminders");
 
   const field = (row, name) => row.querySelector(`[name$="-${name}"]`);
   const value = (row, name) => field(row, name)?.value.trim() ?? "";
 
-  // The same words as EventNotification.__str__.
+  // The same words as event_notification_words.
   function sentence(row) {
     const [type, time, unit, side] = ["type", "when_time", "when_unit", "when_type"].map((name) => value(row, name));
     if (!type || !time || !unit || !side) return "…";
     const count = Number(time);
-    const moment = count ? `${count} ${UNITS[unit]}${count === 1 ? "" : "s"} ${side} the start` : "at the start";
-    if (type === "webhook") return `${moment}, ${(value(row, "method") || "post").toUpperCase()} to ${value(row, "url")}`;
+    const when = count ? officePlural(words[`${unit}_${side}`], count) : words.at_the_start;
+    if (type === "webhook") {
+      const method = (value(row, "method") || "post").toUpperCase();
+      return officeFill(words.webhook, { when, method, url: value(row, "url") });
+    }
     const subject = value(row, "subject");
-    return `${moment}, e-mail${subject ? ` “${subject}”` : ""} to the ${value(row, "recipient") || "…"}`;
+    const name = `email_${value(row, "recipient")}${subject ? "_subject" : ""}`;
+    return officeFill(words[name], { when, subject });
   }
 
   function show(row) {
@@ -55,7 +59,7 @@
     if (!heading || row.querySelector(".rule-move")) return;
     const place = document.createElement("span");
     place.className = "office-row-buttons";
-    window.officeRows.addMoveButtons(place, row, { noun: "reminder", rows: reminders, moved: number });
+    window.officeRows.addMoveButtons(place, row, { up: words.up, down: words.down, rows: reminders, moved: number });
     heading.lastElementChild.before(place);
   }
 

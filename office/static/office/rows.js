@@ -1,5 +1,6 @@
 // Rows that are moved by buttons, next to dragging. `officeRows.addMoveButtons(place, row, options)`:
-// `rows()` lists the rows in their order, `moved()` is called after a move.
+// `up` and `down` name the buttons, `rows()` lists the rows in their order, `moved()` is called after
+// a move.
 "use strict";
 window.officeRows = (() => {
   const MOVES = [
@@ -17,9 +18,10 @@ window.officeRows = (() => {
     return button;
   }
 
-  function addMoveButtons(place, row, { noun, rows, moved }) {
+  function addMoveButtons(place, row, options) {
+    const { rows, moved } = options;
     for (const [sign, direction, step] of MOVES) {
-      const button = makeButton(sign, `Move this ${noun} ${direction}`, () => move(row, step, button));
+      const button = makeButton(sign, options[direction], () => move(row, step, button));
       button.classList.add("rule-move");
       place.append(button);
     }

@@ -8,6 +8,8 @@ addEventListener("DOMContentLoaded", () => {
   const form = picture?.closest("form");
   if (!form) return;
 
+  const texts = officeWords("rules");
+  const { lang } = document.documentElement;
   const WALL = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?))?$/;
   const DATED = /_(period|recurring)$/;
   const DAY = 86400000;
@@ -38,7 +40,7 @@ addEventListener("DOMContentLoaded", () => {
     if (used.includes("country") && field(row, "country").options.length < 2) {
       field(row, "country").replaceChildren(editor.querySelector("[data-countries]").content.cloneNode(true));
     }
-    field(row, "hours").placeholder = kindOf(row) === "replace_day" ? "Closed" : "10:00-14:00";
+    field(row, "hours").placeholder = kindOf(row) === "replace_day" ? texts.closed : "10:00-14:00";
   }
 
   function fitTime(input, kind) {
@@ -56,13 +58,13 @@ addEventListener("DOMContentLoaded", () => {
     }
     input.type = "text";
     if (matched) input.value = "";
-    input.placeholder = input.dataset.column === "start" ? "9 or 09:30" : "17 or 24";
+    input.placeholder = input.dataset.column === "start" ? texts.start_example : texts.end_example;
   }
 
   async function offerRegions(row) {
     const region = field(row, "subdivision");
     const country = field(row, "country").value;
-    region.replaceChildren(new Option("the whole country", ""));
+    region.replaceChildren(new Option(texts.whole_country, ""));
     if (!country) return;
     const response = await fetch(`${picture.dataset.regions}?country=${encodeURIComponent(country)}`);
     const { data } = await response.json();
@@ -73,7 +75,7 @@ addEventListener("DOMContentLoaded", () => {
   function begin(row) {
     fit(row);
     row.querySelector("[data-row-buttons]").append(
-      window.officeRows.makeButton("✕", "Remove this rule", () => {
+      window.officeRows.makeButton("✕", texts.remove, () => {
         row.remove();
         editor.querySelector("[data-add]").focus();
         drawSoon();
@@ -151,7 +153,7 @@ addEventListener("DOMContentLoaded", () => {
     showErrors(chosen, answer?.errors ?? {});
     hours.forEach((day, index) => showHoursError(day, answer?.errors.hours?.[index] ?? ""));
     const problem = picture.querySelector(".rules-problem");
-    problem.textContent = answer ? (answer.problem && `Preview unavailable: ${answer.problem}`) || (Object.keys(answer.errors).length ? "Preview unavailable: please correct the marked fields." : "") : "Preview unavailable.";
+    problem.textContent = describeProblem(answer);
     problem.hidden = !problem.textContent;
     for (const name of [".rules-days", ".rules-outside", ".rules-year", ".rules-exceptions"]) picture.querySelector(name).hidden = !problem.hidden;
     if (!answer || Object.keys(answer.errors).length) return;
@@ -160,6 +162,12 @@ addEventListener("DOMContentLoaded", () => {
     drawYear(answer.year);
     sayExceptions(answer.year);
     picture.dataset.drawn = String(Number(picture.dataset.drawn || 0) + 1);
+  }
+
+  function describeProblem(answer) {
+    if (!answer) return texts.unavailable;
+    if (answer.problem) return officeFill(texts.unavailable_because, { problem: answer.problem });
+    return Object.keys(answer.errors).length ? texts.unavailable_for_errors : "";
   }
 
   function showErrors(chosen, errors) {
@@ -202,12 +210,12 @@ addEventListener("DOMContentLoaded", () => {
     strip.className = "rules-strip";
     strip.setAttribute("role", "img");
     const open = day.pieces.filter((piece) => piece.available).map(times);
-    strip.ariaLabel = `${day.label}: ${open.length ? `open ${open.join(", ")}` : "nothing open"}`;
+    strip.ariaLabel = officeFill(open.length ? texts.day_open : texts.day_closed, { day: day.label, hours: open.join(", ") });
     for (const piece of day.pieces) {
       const part = document.createElement("i");
       part.className = `is-${piece.kind}`;
       part.style.setProperty("--lasts", piece.lasts);
-      part.title = [`${times(piece)} ${piece.word}`, ...piece.reasons].join("\n");
+      part.title = [officeFill(texts.span_kind, { span: times(piece), kind: piece.word }), ...piece.reasons].join("\n");
       strip.append(part);
     }
     line.append(label, strip);
@@ -216,15 +224,14 @@ addEventListener("DOMContentLoaded", () => {
 
   function times(piece) {
     const end = piece.end.slice(11, 16);
-    return `${piece.start.slice(11, 16)} to ${end === "00:00" ? "24:00" : end}`;
+    return officeFill(texts.span, { start: piece.start.slice(11, 16), end: end === "00:00" ? "24:00" : end });
   }
 
   function sayOutside(outside) {
     const place = picture.querySelector(".rules-outside");
     place.classList.toggle("is-some", outside.count > 0);
     const words = document.createElement("p");
-    const some = outside.count === 1 ? "1 upcoming booking is outside these hours:" : `${outside.count} upcoming bookings are outside these hours:`;
-    words.textContent = outside.count ? some : "No upcoming bookings are affected.";
+    words.textContent = outside.count ? officePlural(texts.outside, outside.count) : texts.none_outside;
     const list = document.createElement("ul");
     for (const booking of outside.bookings) {
       const link = Object.assign(document.createElement("a"), { href: booking.url, textContent: booking.text });
@@ -234,7 +241,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     if (outside.count > outside.bookings.length) {
       const more = document.createElement("li");
-      more.textContent = `and ${outside.count - outside.bookings.length} more`;
+      more.textContent = officePlural(texts.more, outside.count - outside.bookings.length);
       list.append(more);
     }
     place.replaceChildren(words, ...(outside.count ? [list] : []));
@@ -252,7 +259,7 @@ addEventListener("DOMContentLoaded", () => {
     const place = document.createElement("div");
     place.className = "rules-month";
     const title = document.createElement("b");
-    title.textContent = start.toLocaleDateString("en-GB", { month: "short", year: "numeric", timeZone: "UTC" });
+    title.textContent = start.toLocaleDateString(lang.startsWith("en") ? "en-GB" : `${lang}-u-nu-latn`, { month: "short", year: "numeric", timeZone: "UTC" });
     place.append(title);
     for (let day = new Date(start); day.getUTCMonth() === start.getUTCMonth(); day = new Date(day.getTime() + DAY)) {
       const cell = document.createElement("i");
@@ -271,11 +278,11 @@ addEventListener("DOMContentLoaded", () => {
   function sayExceptions(year) {
     const place = picture.querySelector(".rules-exceptions");
     if (!year.lines.length) {
-      place.replaceChildren(Object.assign(document.createElement("p"), { textContent: "No exceptions." }));
+      place.replaceChildren(Object.assign(document.createElement("p"), { textContent: texts.no_exceptions }));
       return;
     }
     const list = document.createElement("ul");
-    const lines = year.more ? [...year.lines, `and ${year.more} more`] : year.lines;
+    const lines = year.more ? [...year.lines, officePlural(texts.more, year.more)] : year.lines;
     list.append(...lines.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
     place.replaceChildren(list);
   }

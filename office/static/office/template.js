@@ -8,7 +8,8 @@
 
   const form = document.getElementById("template");
   const frame = document.getElementById("preview-html");
-  const words = document.getElementById("preview-status");
+  const words = officeWords("template");
+  const status = document.getElementById("preview-status");
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
   let latest = 0;
   let timer = 0;
@@ -41,10 +42,10 @@
       const found = await answer.json();
       if (number !== latest) return; // a later one is on its way
       say(found.errors ?? {});
-      words.textContent = found.data ? "" : "There are errors: the preview shows the last valid text.";
+      status.textContent = found.data ? "" : words.faulty;
       if (found.data) show(found.data);
     } catch {
-      if (number === latest) words.textContent = "The preview is not available.";
+      if (number === latest) status.textContent = words.unavailable;
     }
   }
 

@@ -3,22 +3,8 @@
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   const ICONS = ".material-symbols-outlined, .material-symbols-rounded";
-  // Names of buttons that show only an icon.
-  const NAMES = {
-    add: "Add",
-    arrow_back: "Back",
-    cancel: "Cancel",
-    close: "Close",
-    delete: "Delete",
-    dock_to_right: "Menu",
-    edit: "Edit",
-    expand_more: "More",
-    filter_list: "Filters",
-    more_horiz: "More",
-    more_vert: "More",
-    search: "Search",
-    visibility: "Show",
-  };
+  // Names of buttons that show only an icon, by the icon.
+  const names = officeWords("theme");
   const BUTTON = "a[href], button, input, select, textarea, summary, [role]";
   const NAMED = "[aria-label], [aria-labelledby], [title]";
 
@@ -34,7 +20,7 @@ addEventListener("DOMContentLoaded", () => {
     for (const icon of document.querySelectorAll(ICONS)) {
       const control = icon.closest("a, button, [role=button]");
       if (control && !control.matches(NAMED) && !wordsOf(control)) {
-        control.setAttribute("aria-label", NAMES[icon.textContent.trim()] ?? "More");
+        control.setAttribute("aria-label", names[icon.textContent.trim()] ?? names.expand_more);
       }
       if (icon === control) hideText(icon);
       else if (!icon.hasAttribute("aria-hidden")) icon.setAttribute("aria-hidden", "true");

@@ -1,0 +1,223 @@
+"""The language of the back office: how it is chosen, and that every text on a page is translatable.
+
+In the pseudo-language, each translated text stands in brackets: letters outside brackets are texts
+that no catalogue can translate.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import models
+from django.test import Client
+from django.utils import timezone, translation
+
+from apps_config.models import Membership
+from bookings.formatting import short_day_words
+from common.instants import ZONES
+from common.shipped_languages import shipped_languages
+from office.base import languages
+from office.base.dates import exact_moment_words, moment_words
+from office.base.script_words import Plural, plain_words
+from tests.office.conftest import Enter
+from tests.office.test_crawl import PageTexts, clinic, crawl
+from tests.office.test_rights import zebra
+from tests.world import Tenant
+
+__all__ = ["clinic", "zebra"]
+
+LETTERS = re.compile(r"[^\W\d_]{2,}")
+# What programs read: addresses, placeholders of templates, hashes.
+CODE = re.compile(
+    r"https?://\S+|/book/\S+|\{\{.*?\}\}|\S*\*{3}\S*|\b[A-Z2-7]{32}\b|\b[0-9a-f]{4,}-[0-9a-f-]+\b",
+    re.I,
+)
+# Columns with names of the API, which pages show in words.
+NAMES = {"state", "from_state", "to_state", "graph", "action", "kind", "type", "recipient", "role"}
+# Keys, methods of HTTP, names, and data that a history shows without its key.
+UNTRANSLATED = frozenset({"ctrl", "esc", "get", "post", "put", "patch", "caldav", "md5", "red"})
+# Lists that no page links to: their rows have names of the API.
+TECHNICAL = ("_requestcount_", "_plan_", "_constraint_", "notification_delete")
+# Elements with texts of the account, or of programs.
+TYPED_IN = {"textarea", "pre", "code"}
+OPEN, CLOSE = "⟦", "⟧"
+
+
+@pytest.fixture
+def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks each text that passes gettext."""
+    active: Any = translation._trans  # type: ignore[attr-defined]
+    changed = {
+        "gettext": lambda text: mark(text),
+        "ngettext": lambda one, many, count: mark(one if count == 1 else many),
+        "pgettext": lambda context, text: mark(text),
+        "npgettext": lambda context, one, many, count: mark(one if count == 1 else many),
+    }
+    for name, function in changed.items():
+        monkeypatch.setattr(active, name, function)
+
+
+def mark(text: str) -> str:
+    return f"{OPEN}{text}{CLOSE}" if text else text
+
+
+class AllTexts(PageTexts):
+    """What a person reads on a page, also below "Advanced", without what stands in text areas."""
+
+    def note(self, text: str, place: Any) -> None:
+        if text.strip() and not place.is_silent and place.tag not in TYPED_IN:
+            self.texts.append(text.strip())
+
+    def unmarked(self) -> Iterator[tuple[str, str]]:
+        """Yield (part outside brackets, whole text); a sentence may have several elements."""
+        depth = 0
+        for text in self.texts:
+            outside = ""
+            for letter in text:
+                depth += (letter == OPEN) - (letter == CLOSE)
+                outside += letter if depth == 0 else " "
+            yield outside, text
+        assert depth == 0, self.texts
+
+
+def words_in_rows(*kinds: type[models.Field]) -> set[str]:
+    """Return the words in columns of these types."""
+    texts: list[str] = []
+    for model in apps.get_models():
+        columns = [
+            column
+            for column in model._meta.concrete_fields
+            if isinstance(column, kinds) and not column.choices and column.name not in NAMES
+        ]
+        for row in model._default_manager.values_list(*(column.name for column in columns)):
+            texts += (str(value) for value in row if value is not None)
+    return {word for text in texts for word in words_of(text)}
+
+
+def words_of(text: str) -> list[str]:
+    return [word.lower() for word in LETTERS.findall(CODE.sub(" ", text))]
+
+
+# --- Which language -------------------------------------------------------------------------------
+@pytest.fixture
+def all_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The back office comes in all languages that the pages have."""
+    monkeypatch.setattr(languages, "office_languages", shipped_languages)
+
+
+def language_of(client: Client, path: str = "/admin/login/", **headers: str) -> str:
+    answer = client.get(path, headers=headers)
+    (shown,) = re.findall(r'<html lang="([^"]*)"', answer.content.decode())
+    return shown
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("all_languages")
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [
+        ({}, "en"),
+        ({"accept-language": "de-AT,de;q=0.9,en;q=0.8"}, "de"),
+        ({"accept-language": "pt"}, "pt-br"),
+        ({"accept-language": "fi, sv;q=0.5"}, "sv"),
+        ({"accept-language": "fi"}, "en"),
+        ({"accept-language": "*"}, "en"),
+    ],
+)
+def test_the_browser_chooses_the_language(accepted: dict[str, str], language: str) -> None:
+    assert language_of(Client(), **accepted) == language
+
+
+@pytest.mark.usefixtures("all_languages")
+def test_a_chosen_language_is_remembered(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant)
+    before = client.get("/admin/", headers={"accept-language": "sv"}).content.decode()
+
+    answer = client.post("/admin/language/", {"language": "ar"}, headers={"referer": "/admin/"})
+
+    assert re.findall(r'name="language" type="hidden" value="(.*?)"', before) == [
+        code.lower() for code in shipped_languages()
+    ]
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+    cookie = answer.cookies["office_language"]
+    kept = {name: cookie[name] for name in ("path", "max-age", "httponly", "samesite")}
+    assert (cookie.value, kept) == (
+        "ar",
+        {"path": "/admin/", "max-age": 31_536_000, "httponly": True, "samesite": "Lax"},
+    )
+    page = client.get("/admin/", headers={"accept-language": "sv"})
+    assert '<html lang="ar" dir="rtl"' in page.content.decode()
+    assert page.headers["Content-Language"] == "ar"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("all_languages")
+def test_the_api_stays_english(tenant: Tenant) -> None:
+    client = Client(headers={"accept-language": "de"})
+    client.cookies["office_language"] = "de"
+    client.get("/admin/login/")
+
+    answer = client.get("/v2/bookings")
+
+    assert answer.json()["error"] == "Valid credentials are required."
+    assert translation.get_language() == "en"
+
+
+@pytest.mark.django_db
+def test_without_a_catalogue_the_back_office_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(languages, "TRANSLATED_PACKAGES", ("bookings",))
+
+    assert language_of(Client(), **{"accept-language": "de"}) == "en"
+
+
+def test_dates_are_those_of_the_language() -> None:
+    moment = datetime(2026, 11, 23, 8, tzinfo=UTC)
+    with timezone.override("Europe/Berlin"), translation.override("de"):
+        german = [moment_words(moment), exact_moment_words(moment), short_day_words(moment)]
+    with timezone.override("Europe/Berlin"):
+        english = [moment_words(moment), exact_moment_words(moment), short_day_words(moment)]
+
+    assert german == [
+        "Mo., 23. Nov. 2026, 09:00 CET",
+        "Mo., 23. Nov. 2026, 09:00:00 CET",
+        "Mo., 23. Nov.",
+    ]
+    assert english == ["Mon 23 Nov 2026, 09:00 CET", "Mon 23 Nov 2026, 09:00:00 CET", "Mon 23 Nov"]
+
+
+def test_scripts_choose_plural_forms_by_the_language() -> None:
+    words = {"rules": {"rows": Plural("{count} row", "{count} rows")}}
+
+    with translation.override("en"):
+        english = plain_words(words)
+    with translation.override("pl"):
+        polish = plain_words(words)
+
+    assert english == {"rules": {"rows": {"one": "{count} row", "other": "{count} rows"}}}
+    assert sorted(polish["rules"]["rows"]) == ["few", "many", "one"]
+
+
+# --- Every text -----------------------------------------------------------------------------------
+@pytest.mark.usefixtures("pseudo_language")
+def test_every_text_is_translatable(clinic: Tenant, enter: Enter) -> None:
+    clients = [enter(clinic, Membership.OWNER), enter(clinic, Membership.VIEWER), enter()]
+    known = words_in_rows(models.CharField, models.TextField) | UNTRANSLATED
+    known |= {word for zone in ZONES for word in words_of(zone)}
+    # JSON data is shown as lines such as "Colour: red".
+    in_json = known | words_in_rows(models.JSONField)
+    found = defaultdict(set)
+
+    for client in clients:
+        for route, _, texts in crawl(client, AllTexts):
+            if any(name in route for name in TECHNICAL):
+                continue
+            for outside, text in texts.unmarked():
+                allowed = in_json if ":" in text else known
+                if not allowed.issuperset(words_of(outside)):
+                    found[text[:120]].add(route)
+
+    assert dict(found) == {}

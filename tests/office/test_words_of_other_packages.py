@@ -1,0 +1,44 @@
+"""Texts that the back office translates have the same English as their packages' own."""
+
+from itertools import product
+
+import pytest
+
+from apps_config.models import AppNotification, EventNotification
+from external_calendars.providers import PROVIDERS
+from external_calendars.providers.base import PROVIDER_ERRORS
+from notifications.mail import PLACEHOLDERS
+from office.base.event_notification_words import event_notification_words
+from office.calendars.sync_status import PROBLEM_WORDS, provider_words
+from office.notifications.email_templates import PLACEHOLDER_WORDS
+
+
+def test_problems_of_calendars_are_the_api_s() -> None:
+    assert PROBLEM_WORDS == PROVIDER_ERRORS
+
+
+def test_providers_have_their_own_names() -> None:
+    names = {name: provider_words(name) for name in PROVIDERS}
+
+    assert names == {name: provider.label for name, provider in PROVIDERS.items()}
+
+
+def test_placeholders_are_those_of_e_mails() -> None:
+    assert PLACEHOLDER_WORDS == PLACEHOLDERS
+
+
+@pytest.mark.parametrize("when_time", [0, 1, 2])
+def test_reminders_read_as_their_rows(when_time: int) -> None:
+    moments = product(EventNotification.UNIT_SECONDS, ("before", "after"))
+    kinds = [
+        {"type": "email", "recipient": "customer"},
+        {"type": "email", "recipient": "owner", "subject": "Don't forget {it}"},
+        {"type": "webhook", "url": "https://shop.example/{id}", "method": "put"},
+        {"type": "webhook", "url": "https://shop.example/"},
+    ]
+    rows = [
+        AppNotification(when_time=when_time, when_unit=unit, when_type=side, **kind)
+        for (unit, side), kind in product(moments, kinds)
+    ]
+
+    assert [event_notification_words(row) for row in rows] == [str(row) for row in rows]
