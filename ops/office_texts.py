@@ -17,7 +17,7 @@ from ops.translation_catalogues import NO_DATE, read_catalogue
 
 # Functions whose arguments are texts: their positions, "c" is the context.
 KEYWORDS = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"), None),
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "noop"), None),
     **dict.fromkeys(("ngettext", "ngettext_lazy", "Plural"), (1, 2)),
     **dict.fromkeys(("pgettext", "pgettext_lazy"), ((1, "c"), 2)),
     **dict.fromkeys(("npgettext", "npgettext_lazy"), ((1, "c"), 2, 3)),
