@@ -68,7 +68,7 @@ def is_reworded(message: Message) -> bool:
 
 
 def _forms(message: Message) -> tuple[str, ...]:
-    return (message.string,) if isinstance(message.string, str) else tuple(message.string)
+    return (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
 
 
 def render_catalogue(catalogue: Catalog) -> bytes:
