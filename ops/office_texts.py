@@ -17,7 +17,7 @@ from ops.translation_catalogues import NO_DATE, read_catalogue
 
 # Functions whose arguments are texts: their positions, "c" is the context.
 KEYWORDS = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"), None),
+    **dict.fromkeys(("_", "gettext", "gettext_lazy", "noop"), None),
     **dict.fromkeys(("ngettext", "ngettext_lazy", "Plural"), (1, 2)),
     **dict.fromkeys(("pgettext", "pgettext_lazy"), ((1, "c"), 2)),
     **dict.fromkeys(("npgettext", "npgettext_lazy"), ((1, "c"), 2, 3)),
@@ -68,7 +68,7 @@ def is_reworded(message: Message) -> bool:
 
 
 def _forms(message: Message) -> tuple[str, ...]:
-    return (message.string,) if isinstance(message.string, str) else tuple(message.string)
+    return (message.string,) if isinstance(message.string, str) else tuple(message.string or ())
 
 
 def render_catalogue(catalogue: Catalog) -> bytes:

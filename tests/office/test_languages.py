@@ -8,9 +8,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
+import allauth
+import django
 import pytest
+import simple_history
+from babel.messages.pofile import read_po
 from django.apps import apps
 from django.db import models
 from django.test import Client
@@ -19,7 +25,12 @@ from django.utils import timezone, translation
 from apps_config.models import Membership
 from bookings.formatting import short_day_words
 from common.instants import ZONES
-from common.shipped_languages import shipped_languages
+from common.shipped_languages import (
+    OFFICE,
+    TRANSLATED_PACKAGES,
+    catalogue_folder,
+    shipped_languages,
+)
 from office.base import languages
 from office.base.dates import exact_moment_words, moment_words
 from office.base.script_words import Plural, plain_words
@@ -48,21 +59,42 @@ OPEN, CLOSE = "⟦", "⟧"
 
 
 @pytest.fixture
-def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Marks each text that passes gettext."""
+def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Marks each text that passes gettext. The texts that pages asked for."""
+    asked: set[str] = set()
+
+    def mark(text: str) -> str:
+        asked.add(text)
+        return f"{OPEN}{text}{CLOSE}" if text else text
+
     active: Any = translation._trans  # type: ignore[attr-defined]
     changed = {
-        "gettext": lambda text: mark(text),
-        "ngettext": lambda one, many, count: mark(one if count == 1 else many),
+        "gettext": mark,
+        "ngettext": lambda one, many, count: mark(one) and mark(one if count == 1 else many),
         "pgettext": lambda context, text: mark(text),
-        "npgettext": lambda context, one, many, count: mark(one if count == 1 else many),
+        "npgettext": lambda context, one, many, count: mark(one) and mark(many),
     }
     for name, function in changed.items():
         monkeypatch.setattr(active, name, function)
+    return asked
 
 
-def mark(text: str) -> str:
-    return f"{OPEN}{text}{CLOSE}" if text else text
+def translatable_texts() -> set[str]:
+    """Return the texts of the catalogues: of ours, and of what we install, by its German ones."""
+    ours = [
+        catalogue_folder(name) / "en/LC_MESSAGES/django.po"
+        for name in (*TRANSLATED_PACKAGES, OFFICE)
+    ]
+    folders = [Path(package.__file__).parent for package in (django, allauth, simple_history)]
+    others = [
+        file for folder in folders for file in folder.rglob("locale/de/LC_MESSAGES/django.po")
+    ]
+    return {
+        text
+        for file in (*ours, *others)
+        for message in read_po(StringIO(file.read_text("utf-8")))
+        for text in ((message.id,) if isinstance(message.id, str) else message.id)
+    }
 
 
 class AllTexts(PageTexts):
@@ -202,8 +234,9 @@ def test_scripts_choose_plural_forms_by_the_language() -> None:
 
 
 # --- Every text -----------------------------------------------------------------------------------
-@pytest.mark.usefixtures("pseudo_language")
-def test_every_text_is_translatable(clinic: Tenant, enter: Enter) -> None:
+def test_every_text_is_translatable(
+    clinic: Tenant, enter: Enter, pseudo_language: set[str]
+) -> None:
     clients = [enter(clinic, Membership.OWNER), enter(clinic, Membership.VIEWER), enter()]
     known = words_in_rows(models.CharField, models.TextField) | UNTRANSLATED
     known |= {word for zone in ZONES for word in words_of(zone)}
@@ -221,3 +254,4 @@ def test_every_text_is_translatable(clinic: Tenant, enter: Enter) -> None:
                     found[text[:120]].add(route)
 
     assert dict(found) == {}
+    assert sorted(pseudo_language - translatable_texts()) == []
