@@ -545,7 +545,7 @@ def test_another_zone_is_found_by_search(browser: Browser, app: LiveApp) -> None
 
     assert marked[0].startswith("Asia/Tokyo\nUTC+09:00 · now ")
     assert (before[0], page.texts("#times li")[0]) == ("17:00", "03:00")
-    assert page.texts("#status") == ["Times are now in America/New York."]
+    assert page.texts("#status") == ["Times are shown in America/New York."]
     assert page.evaluate("document.querySelector('#zone').value") == "America/New York"
     assert page.evaluate("location.search") == "?timezone=America/New_York"
 

@@ -129,7 +129,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
     assert wrong.json["errors"] == {"booking.payment_url": ["Must be an http or https address."]}
     page = with_link.for_script
-    assert page["payment"] == {"url": address["payment_url"], "seconds": 300}
+    assert page["payment"] == 300
     assert (page["outcome"], page["success"]) == (
         ["Payment required to confirm your booking", ""],
         "",
@@ -192,6 +192,7 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
+        "own_bookings": f"/book/{tenant.app.slug}/mine",
         "solver": None,
         "zones": "/static/booking_pages/zones.js",
         "zone_names": current_browser_zones(),

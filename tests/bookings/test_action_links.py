@@ -333,7 +333,7 @@ def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
             "This was possible until 1 day before the start. Please contact us.",
         ],
     )
-    assert page.said[-2:] == ["Contact", "desk@example.com"]
+    assert page.said[-3:] == ["Contact", "desk@example.com", "Your bookings"]
     assert desk.row.state == "confirmed"
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from notifications.mail import SLUGS, compose_mail, compose_notice, compose_password_mail
+from notifications.mail import SLUGS, compose_mail, compose_password_mail, compose_webhook_notice
 from tests.browser import Browser, Page, looks
 from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
@@ -94,12 +94,10 @@ def test_mails_look_right(
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    notice = compose_notice(
+    notice = compose_webhook_notice(
         app=make_app(),
         delivery_id=DELIVERY_ID,
         to=["owner@example.com"],
-        subject="A webhook was disabled",
-        sentence="It is not called until you enable it again.",
         url=f"https://example.com/hook?{'x' * 500}",
         reason="It answered 410 Gone.",
     )
