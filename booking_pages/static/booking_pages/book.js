@@ -1024,8 +1024,12 @@ function finish(booking, seats = { count: 1, wanted: 1 }) {
   history.replaceState({ booking, email, seats, paidBy }, "", addressWith(NOWHERE));
   postToEmbeddingPage("booked", { id: booking.id, start: booking.event.start, end: booking.event.end });
   // The customer pays first: the page shows that link, and then the one to the project's own page.
-  if (page.redirect && !page.payment) return leaveFor(withBooking(page.redirect, booking));
-  return showDone(history.state);
+  const leaves = page.redirect && !page.payment;
+  if (leaves && !isFramed) return location.assign(withBooking(page.redirect, booking));
+  showDone(history.state);
+  // Own pages of projects seldom allow frames. A browser may refuse; then the link is there.
+  if (leaves) window.open(withBooking(page.redirect, booking), "_top");
+  return null;
 }
 
 /** The address with the booking's id in its query. */
@@ -1034,9 +1038,6 @@ function withBooking(url, booking) {
   address.searchParams.set("booking_id", booking.id);
   return address.href;
 }
-
-/** Own pages of projects seldom allow frames: the whole window goes there. */
-const leaveFor = (address) => window.open(address, isFramed ? "_top" : "_self");
 
 /** What is said of several seats. */
 function seatLines({ count, wanted }) {
