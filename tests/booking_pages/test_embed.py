@@ -95,6 +95,20 @@ def test_the_snippets_stand_on_a_page(tenant: Tenant) -> None:
     assert policy(page)["frame-ancestors"] == "'none'"
 
 
+@pytest.mark.parametrize(
+    ("language", "words"), [("de", ["Schließen", "Buchen"]), ("fr", ["Fermer", "Réserver"])]
+)
+def test_the_snippets_have_the_words_of_the_pages_language(
+    tenant: Tenant, language: str, words: list[str]
+) -> None:
+    path = make_page(tenant, settings={"language": language})
+
+    page = Shown(f"{path}/embed")
+
+    snippets = html.unescape(re.findall(r"<textarea[^>]*>(.*?)</textarea>", page.html, re.S)[1])
+    assert re.findall(r'data-booking-close="([^"]*)">([^<]*)</a>', snippets) == [tuple(words)]
+
+
 def test_only_a_published_project_has_such_a_page(tenant: Tenant) -> None:
     path = make_page(tenant, settings={"published": False})
 
