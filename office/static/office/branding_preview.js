@@ -65,7 +65,9 @@ addEventListener("DOMContentLoaded", () => {
     const stored = header?.querySelector(".logo:not(.chosen)");
     for (const shown of header?.querySelectorAll(".chosen") ?? []) shown.remove();
     if (stored) stored.hidden = Boolean(logo || field("removes_logo")?.checked);
-    if (logo) header?.prepend(Object.assign(page.createElement("img"), { className: "logo chosen", src: logo, alt: "" }));
+    if (!logo) return;
+    const image = { className: "logo chosen", src: logo, alt: "" };
+    header?.prepend(Object.assign(page.createElement("img"), image));
   }
 
   function readLogo() {
