@@ -4,7 +4,9 @@ Filled at start-up by `bookings.apps`, since this layer must not import the grap
 """
 
 GRAPH_NAMES: list[str] = []
-# Graphs whose bookings await a payment on a hosted page.
+# Graphs whose bookings await a payment.
 PAYMENT_GRAPHS: list[str] = []
+# Graphs of seats in a group session.
+SEAT_GRAPHS: list[str] = []
 # The last states of bookings that do not take place.
 ENDED_EARLY: list[str] = []

@@ -6,7 +6,6 @@ secrets.
 
 from typing import Any
 
-from availability.graph_names import PAYMENT_GRAPHS
 from availability.models import Project
 from availability.records import (
     MAX_CONSTRAINTS,
@@ -20,7 +19,6 @@ from availability.records import (
     ProjectAvailabilityRecord,
     resource_ids,
 )
-from common.api.fields import is_web_address
 from common.api.merge_patch import merge_keys
 from common.api.response_records import Id, Json, Record, field
 
@@ -37,13 +35,6 @@ UI = {
     }
 }
 BOOKING = {"graph": "instant"}
-
-
-def lacks_payment_link(project: Project) -> bool:
-    """Whether the project's bookings await a payment but no valid payment URL is set."""
-    url = project.booking.get("payment_url")
-    has_link = isinstance(url, str) and is_web_address(url)
-    return project.booking.get("graph") in PAYMENT_GRAPHS and not has_link
 
 
 class EmbeddedPageRecord(Record, shows=["resources", "availability", "availability_constraints"]):

@@ -11,6 +11,7 @@ from availability.core.constraints import CONSTRAINT_NAMES, MAX_CATEGORIES, MAX_
 from availability.core.date_rules import MAX_DURATION
 from availability.models import Calendar, Constraint, Event, Project, Resource
 from availability.parameters import MODE_ALIASES, MODES
+from availability.payment_links import payment_key
 from common.api.fields import ONE_LINE, duration_schema
 from common.api.response_records import (
     END_EXAMPLE,
@@ -456,6 +457,7 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     )
     choose_resource: bool = field("Customers can choose the resource on the hosted page.")
     redirect_url: str = field("Where the hosted page leads after a booking.")
+    pay_url: str = field("The payment page, with placeholders.")
     embed_origins: list[str] = field("The only web sites that may show the hosted page in a frame.")
     verify_email: bool = field("Bookings with widget keys wait for the code of an e-mail.")
 
@@ -517,16 +519,23 @@ class ProjectRecord(Record):
     meta: Json
     created_at: Stamp
     updated_at: Stamp
+    payment_key: str = field(
+        "With include=payment_key: the key in base64 that signs payment links.",
+        optional=True,
+        of=payment_key,
+    )
 
     @classmethod
     def of(cls, row: Project, _: str = "", include: Collection[str] | None = None) -> Json:
         record = super().of(row)
         if include and "resources" in include:
             record["resources"] = [ResourceRecord.of(each) for each in row.shown_resources]
+        if include and "payment_key" in include:
+            record["payment_key"] = payment_key(row)
         return record
 
 
-PROJECT_INCLUDES = ("resources", "availability_constraints")
+PROJECT_INCLUDES = ("resources", "availability_constraints", "payment_key")
 PROJECT_EXAMPLE = ProjectRecord.example()
 
 

@@ -42,6 +42,7 @@ from availability.models import (
     Schedule,
 )
 from availability.parameters import merge_parameters
+from availability.payment_links import lacks_payment_link
 from availability.requirements import derive_resources, derive_resources_by_tag, load_requirements
 from availability.search_queries import TimeSpan, fetch_busy_events
 from common.api.merge_patch import merge_free, merge_keys
@@ -418,6 +419,7 @@ def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
     )
     with transaction.atomic():
         _set_project(project, given)
+        _check_payment_link(project)
         _save_project(project)
         _set_project_rows(project, given)
     return project
@@ -429,7 +431,10 @@ def change_project(project: Project, given: Mapping[str, Any]) -> Project:
         project = Project.objects.select_for_update(no_key=True).get(id=project.id)
         project.name = given.get("name", project.name)
         project.slug = given.get("slug", project.slug)
+        is_unpayable = cannot_be_paid(project)
         _set_project(project, given)
+        if not is_unpayable:  # a project of an older release can still be changed
+            _check_payment_link(project)
         _save_project(project)
         _set_project_rows(project, given)
     return project
@@ -459,6 +464,16 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
         project.replaces_notifications = given["event_notifications"] is not None
     elif "replaces_notifications" in given:
         project.replaces_notifications = given["replaces_notifications"]
+
+
+def cannot_be_paid(project: Project) -> bool:
+    """Whether the project is explicitly published although its bookings can't be paid."""
+    return project.settings.get("published") is True and lacks_payment_link(project)
+
+
+def _check_payment_link(project: Project) -> None:
+    if cannot_be_paid(project):
+        raise Invalid.at("settings.pay_url", "Required to publish a project with payment.")
 
 
 def _save_project(project: Project) -> None:

@@ -24,6 +24,7 @@ from apps_config.public_limits import (
     count_subjects,
     count_unknown_proxy,
 )
+from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
@@ -31,7 +32,7 @@ from common.sql import insert_rows
 from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
-from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL, own_bookings_path
+from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL
 
 COOKIE = "own_bookings"
 SALT = "booking_pages.own_bookings"

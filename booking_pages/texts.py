@@ -13,7 +13,7 @@ CANCEL = LINK_ACTIONS["cancel_by_customer"]
 # Texts for the script; `{name}` is a placeholder.
 SCRIPT: Mapping[str, str | Promise] = {
     "times": _("Free times: {count}"),
-    "zone": _("Times are now in {zone}."),
+    "zone": _("Times are shown in {zone}."),
     "loading": _("Looking for free times …"),
     "none": _("No free times in {month}."),
     "next_free": _("Next free date: {day}"),
@@ -26,7 +26,7 @@ SCRIPT: Mapping[str, str | Promise] = {
     "zone_none": _("No time zone matches."),
     "zone_now": _("now {time}"),
     "chosen": _("{day}, {time}"),
-    "held": _("We're holding this time for {minutes} min."),
+    "held": _("We're holding this time for {minutes}."),
     "lapsed": _("Your hold has expired. You can still book this time while it is free."),
     "required": _("Please fill this in."),
     "email": _("Please enter an e-mail address, such as name@example.com."),
@@ -73,6 +73,8 @@ SCRIPT: Mapping[str, str | Promise] = {
     "cancel_refused": REFUSAL_TEXTS["action_not_allowed"].heading,
     "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
     "pay": _("Pay now"),
+    "onward": _("Continue"),
+    "own_bookings": _("Your bookings"),
 }
 
 PAGE: Mapping[str, str | Promise] = {

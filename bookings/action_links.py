@@ -6,6 +6,9 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
+from apps_config.models import App
+from availability.payment_links import payment_url
+from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from common.errors import Forbidden
 from common.signed_links import read_link_expiry, sign_link
@@ -13,6 +16,7 @@ from common.signed_links import read_link_expiry, sign_link
 SALT = "bookings.links"
 RESCHEDULE = "reschedule"
 CALENDAR = "calendar"
+PAY = "pay"
 
 
 class BadLink(Forbidden):
@@ -34,6 +38,26 @@ def action_address(booking: Booking, action: str) -> str:
     if action == CALENDAR:
         return f"{settings.PUBLIC_URL}/book/bookings/{booking.id}/calendar.ics"
     return f"{settings.PUBLIC_URL}/v2/bookings/{booking.id}/external_action/{action}"
+
+
+def own_bookings_path(app: App) -> str:
+    """Return the path of the page on which a customer requests a link to all their bookings."""
+    return f"/book/{app.slug}/mine"
+
+
+def payment_address(booking: Booking) -> str:
+    """Return the link to the project's payment page; "" unless the booking awaits its payment.
+
+    Reads event and project.
+    """
+    project = booking.project
+    if not GRAPHS[booking.graph].awaits_payment(booking.state):
+        return ""
+    if project is None or booking.expires_at is None:
+        return ""
+    return payment_url(
+        project, booking_id=booking.id, start=booking.event.start, until=booking.expires_at
+    )
 
 
 def read_expiry(booking_id: uuid.UUID, action: str, signature: str) -> datetime:

@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from availability.graph_names import ENDED_EARLY, GRAPH_NAMES, PAYMENT_GRAPHS
+from availability.graph_names import ENDED_EARLY, GRAPH_NAMES, PAYMENT_GRAPHS, SEAT_GRAPHS
 from bookings import graphs
 
 
@@ -11,8 +11,6 @@ class BookingsConfig(AppConfig):
     def ready(self) -> None:
         GRAPH_NAMES[:] = graphs.GRAPHS
         ENDED_EARLY[:] = sorted(graphs.ENDED_EARLY)
-        PAYMENT_GRAPHS[:] = [
-            name
-            for name, graph in graphs.GRAPHS.items()
-            if graph.is_paid_later and not graph.is_seat
-        ]
+        by_name = graphs.GRAPHS.items()
+        PAYMENT_GRAPHS[:] = [name for name, graph in by_name if graph.is_paid_later]
+        SEAT_GRAPHS[:] = [name for name, graph in by_name if graph.is_seat]

@@ -1,8 +1,9 @@
 """Format bookings for people: language, dates and times."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -80,12 +81,45 @@ def accepted_languages(header: str) -> list[str]:
     return [language for language, quality in parse_accept_lang_header(header) if quality]
 
 
+def text_language(app: App, *preferred: Any) -> str:
+    """Return the language that an app or project has set for its texts; "" if neither has."""
+    named = (*preferred, app.settings.get("language"))
+    return language_of(None, *named) if any(isinstance(each, str) for each in named) else ""
+
+
 @contextmanager
 def activate_language_of(app: App, *preferred: Any) -> Iterator[str]:
     """Activate the language in the block; yield its code."""
     language = language_of(app, *preferred)
     with translation.override(language):
         yield language
+
+
+# --- Clock ----------------------------------------------------------------------------------------
+# Whether English times have 12 hours: on pages by the browser's region, never in e-mails.
+_has_twelve_hours: ContextVar[bool] = ContextVar("has_twelve_hours", default=False)
+
+
+@contextmanager
+def activate_clock_of(accepted: Sequence[str]) -> Iterator[None]:
+    """Write English times in the block as is usual in the region of the first English language
+    among `accepted`: with 12 hours in `en-US`, with 24 in `en-GB` and without any English.
+    """
+    english = next((code for code in accepted if code.split("-")[0].lower() == "en"), None)
+    token = _has_twelve_hours.set(english is not None and _is_twelve_hour_region(english))
+    try:
+        yield
+    finally:
+        _has_twelve_hours.reset(token)
+
+
+@lru_cache(maxsize=128)
+def _is_twelve_hour_region(language: str) -> bool:
+    try:
+        pattern = Locale.parse(language, sep="-").time_formats["short"].pattern
+    except (UnknownLocaleError, ValueError):
+        return False
+    return "a" in pattern
 
 
 # --- Time -----------------------------------------------------------------------------------------
@@ -116,10 +150,14 @@ def short_day_words(day: date) -> str:
 
 
 def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
-    """Format as `09:00` or `09:00:00`, in the active language."""
+    """Format as `09:00` or `09:00:00`, in the active language; as `9:00 am` in English with 12
+    hours, never with seconds.
+    """
     if locale := _active_locale():
         length = "medium" if with_seconds else "short"
         return cldr_dates.format_time(moment.replace(tzinfo=None), length, locale=locale)
+    if _has_twelve_hours.get():  # as the page's script does
+        return f"{moment.hour % 12 or 12}:{moment:%M} {'am' if moment.hour < 12 else 'pm'}"
     return format_date(moment, "H:i:s" if with_seconds else "H:i")
 
 

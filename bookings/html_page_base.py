@@ -17,7 +17,14 @@ from rest_framework.renderers import StaticHTMLRenderer
 
 from apps_config.models import App
 from bookings.branding import branding_of
-from bookings.formatting import accepted_languages, customer_language, language_of, to_one_line
+from bookings.formatting import (
+    accepted_languages,
+    activate_clock_of,
+    customer_language,
+    language_of,
+    text_language,
+    to_one_line,
+)
 from bookings.models import Customer
 from common.api.views import ApiRequest, ApiView
 from common.errors import exception_response
@@ -83,8 +90,10 @@ class PageView(ApiView, ABC):
 
     def preferred_languages(self, customer: Customer | None) -> list[Any]:
         """Return the languages that precede the project's: the customer's, then the browser's."""
-        header = self.request.headers.get("Accept-Language", "")
-        return [customer_language(customer), *accepted_languages(header)]
+        return [customer_language(customer), *self.browser_languages()]
+
+    def browser_languages(self) -> list[str]:
+        return accepted_languages(self.request.headers.get("Accept-Language", ""))
 
     def render_page(
         self,
@@ -104,17 +113,25 @@ class PageView(ApiView, ABC):
         """
         preferred = self.preferred_languages(self.page_customer() if app else None)
         language = language_of(app, *preferred, *languages)
-        with override(language):
+        with override(language), activate_clock_of(self.browser_languages()):
             shown = {
                 "app": to_one_line(app.name) if app else "",
                 "branding": branding_of(app) if app else None,
                 "link_words": LINK_WORDS,
                 "language": language,
                 "direction": "rtl" if get_language_bidi() else "ltr",
+                # Of the app's and project's own texts; "" if it is that of the page, or unknown.
+                "text_language": other_language(language, app, languages),
             }
             page = render_to_string(template, {**values(), **shown})
         policy = content_security_policy(self.sources, redirect)
         return HttpResponse(page, status=status, headers={"Content-Security-Policy": policy})
+
+
+def other_language(page_language: str, app: App | None, languages: Sequence[Any]) -> str:
+    """Return the language set by `languages` or the app; "" if it is the page's, or none is set."""
+    found = text_language(app, *languages) if app else ""
+    return "" if found == page_language else found
 
 
 def content_security_policy(sources: Mapping[str, str], redirect: str = "") -> str:

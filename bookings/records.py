@@ -39,7 +39,7 @@ from availability.records import (
     ResourceRecord,
     visible_calendars,
 )
-from bookings.action_links import action_url
+from bookings.action_links import PAY, action_url, payment_address
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Series, StateChange, further_events
 from common.api.response_records import (
@@ -253,7 +253,9 @@ class SeatRecord(BookingEntryRecord):
 
 def _action_links(booking: Booking) -> dict[str, str]:
     """Return signed links for the customer's actions by action; none if the state has none."""
-    return {
+    payment = payment_address(booking)
+    links = {PAY: payment} if payment else {}
+    return links | {
         action: action_url(booking, action, booking.event.end)
         for action in GRAPHS[booking.graph].actions(booking.state)
         if action in CUSTOMER_ACTIONS
@@ -305,7 +307,8 @@ class BookingRecord(BookingEntryRecord, total=False):
         example=["cancel", "cancel_by_customer", "complete"],
     )
     customer_action_links: dict[str, str] = field(
-        "By action: a signed link for the customer, valid until the end of the booking.",
+        "By action: a signed link for the customer, valid until the end of the booking. `pay`: the"
+        " link to the project's payment page while the payment is awaited.",
         of=_action_links,
         additionalProperties={"type": "string", "format": "uri"},
         example={
@@ -438,7 +441,7 @@ INCLUDES: dict[str, Include] = {
     "outcome": Include("outcome"),
     "logs": Include("logs", (), ["logs"]),
     "available_actions": Include("available_actions"),
-    "customer_action_links": Include("customer_action_links", ["event"]),
+    "customer_action_links": Include("customer_action_links", ["event", "project"]),
     "event_notifications": Include("event_notifications", (), ["event_notifications"]),
     "owner_booking": Include("owner_booking", ["owner_booking"]),
     "seats": Include("seats", (), [_group_seats()]),

@@ -15,6 +15,7 @@ from django.core.signing import BadSignature, Signer
 
 from apps_config.models import App
 from apps_config.public_limits import BOOKING_LINKS, count_first_use
+from bookings.action_links import own_bookings_path
 from common.errors import Forbidden
 from common.instants import to_datetime
 
@@ -32,11 +33,6 @@ class OwnBookingsLink(NamedTuple):
     email: str
     nonce: str
     expires_at: datetime
-
-
-def own_bookings_path(app: App) -> str:
-    """The path of the page on which a customer requests a link."""
-    return f"/book/{app.slug}/mine"
 
 
 def own_bookings_url(app: App, email: str, *, nonce: uuid.UUID, expires_at: datetime) -> str:

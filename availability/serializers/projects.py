@@ -17,6 +17,7 @@ from availability.parameters import (
     merge_parameters,
     with_parameters,
 )
+from availability.payment_links import PLACEHOLDERS, is_payment_template
 from availability.serializers.fields import (
     CLEARABLE,
     DAY,
@@ -30,7 +31,9 @@ from availability.serializers.fields import (
     WeightsField,
 )
 from common.api.fields import (
+    MAX_URL,
     META_KEYS,
+    NOT_IN_URL,
     BoundedIntegerField,
     DurationField,
     IdField,
@@ -168,6 +171,25 @@ class GraphField(OneLineField):
         return name
 
 
+PAY_URL_FAULT = (
+    "Must be an http or https address whose placeholders are"
+    f" {', '.join(f'{{{name}}}' for name in PLACEHOLDERS)}, none of them in the host."
+)
+
+
+class PayUrlField(OneLineField):
+    """An http or https address with the placeholders of payment links."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=MAX_URL, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if text and (NOT_IN_URL.search(text) or not is_payment_template(text)):
+            raise serializers.ValidationError(PAY_URL_FAULT)
+        return text
+
+
 class BookingDefaultsSerializer(ObjectSerializer):
     graph = GraphField(**CLEARABLE)
     what = OneLineField(200, **CLEARABLE)
@@ -176,7 +198,7 @@ class BookingDefaultsSerializer(ObjectSerializer):
     rescheduling_url = UrlField(**CLEARABLE)
     payment_url = UrlField(
         help_text="The payment page for graphs with payment; the service adds `booking_id` to the"
-        " query. Without it, the hosted page takes no bookings with payment.",
+        " query, without a signature. `settings.pay_url` takes precedence.",
         **CLEARABLE,
     )
 
@@ -253,6 +275,13 @@ class ProjectSettingsSerializer(ObjectSerializer):
     redirect_url = UrlField(
         help_text="Where the hosted page leads after a booking; the service adds `booking_id` to"
         " the query. Null: the page shows the booking.",
+        **CLEARABLE,
+    )
+    pay_url = PayUrlField(
+        help_text="The payment page for graphs with payment, with the placeholders `{booking_id}`,"
+        " `{start}`, `{until}` (the deadline) and `{signature}`; the service adds `booking_id` and"
+        " `signature` to the query if they are absent. Without it and without"
+        " `booking.payment_url`, a project with payment can't be published.",
         **CLEARABLE,
     )
     embed_origins = ListOf(

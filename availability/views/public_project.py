@@ -6,14 +6,11 @@ from rest_framework.response import Response
 
 from apps_config.base_views import PublicView
 from apps_config.services import public_key
+from availability.graph_names import SEAT_GRAPHS
 from availability.models import Project
+from availability.payment_links import lacks_payment_link
 from availability.public_access import visible_projects
-from availability.public_project import (
-    EmbeddedPageRecord,
-    HostedPageRecord,
-    lacks_payment_link,
-    public_project_record,
-)
+from availability.public_project import EmbeddedPageRecord, HostedPageRecord, public_project_record
 from availability.records import PROJECT_EXAMPLE, with_project_rows
 from availability.views.projects import ProjectScopedView
 from common.api.views import ApiRequest, found_or_404
@@ -58,8 +55,8 @@ class HostedPageView(PublicView):
         summary="Get the configuration of a hosted page",
         description=f"{CONFIGURATION} Needs no key. `app_key` is a widget key for this project"
         " alone; if there is none, the service creates one. 404 for a project that is not"
-        " published, and for a project with payment but without `booking.payment_url`: its page"
-        " takes no bookings.",
+        " published, and for a project with payment but without `settings.pay_url` or"
+        " `booking.payment_url`: its page takes no bookings.",
         response=data_object(HostedPageRecord),
         path={
             "project_slug": text_response("The project's slug.", examples=[PROJECT_EXAMPLE["slug"]])
@@ -69,7 +66,9 @@ class HostedPageView(PublicView):
     def get(self, request: ApiRequest, project_slug: str) -> Response:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = found_or_404(with_project_rows(rows).select_related("app").first(), "Project")
-        if lacks_payment_link(project) or not project.is_published:
+        # Own pages of clients may take the payments of seats themselves.
+        is_seat = project.booking.get("graph") in SEAT_GRAPHS
+        if not project.is_published or (lacks_payment_link(project) and not is_seat):
             raise NotFound("Project")
         self.app = project.app
         key = public_key(project.app, project.id, now=self.now)

@@ -92,18 +92,20 @@ def snippets_of(project: Project) -> list[tuple[str, str, str]]:
     address = f"{settings.PUBLIC_URL}/book/{quote(slug)}"
     script = format_html('<script src="{}/book/embed.js" async></script>', settings.PUBLIC_URL)
     inline = format_html('<div data-booking-inline="{}" data-booking-title="{}"></div>', slug, name)
-    link = '<a href="{}" data-booking-{}="{}" data-booking-title="{}">{}</a>'
-    book = WORDS["book"]
+    link = (
+        '<a href="{}" data-booking-{}="{}" data-booking-title="{}" data-booking-close="{}">{}</a>'
+    )
+    book, close = WORDS["book"], WORDS["close"]
     return [
         ("inline", gettext("In the page"), f"{inline}\n{script}"),
         (
             "popup",
             gettext("In a pop-up"),
-            f"{format_html(link, address, 'popup', slug, name, book)}\n{script}",
+            f"{format_html(link, address, 'popup', slug, name, close, book)}\n{script}",
         ),
         (
             "button",
             gettext("As a floating button"),
-            f"{format_html(link, address, 'button', slug, name, book)}\n{script}",
+            f"{format_html(link, address, 'button', slug, name, close, book)}\n{script}",
         ),
     ]

@@ -24,7 +24,7 @@ from availability.booking_policies import policy_query
 from availability.fair_turns import with_fair_turns
 from availability.models import Project
 from availability.parameters import SlotParameters, with_parameters
-from availability.public_project import lacks_payment_link
+from availability.payment_links import lacks_payment_link
 from availability.search import AvailabilityQuery, SearchResource, load_project_resources
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
@@ -51,6 +51,7 @@ from booking_pages.texts import (
     needs_approval,
 )
 from booking_pages.views.rate_limited import RateLimitedPageView
+from bookings.action_links import own_bookings_path
 from bookings.booking_input import DEFAULT_GRAPH
 from bookings.formatting import (
     clean_lines,
@@ -73,7 +74,6 @@ from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.errors import Invalid, NotFound
 from common.instants import local_date, local_midnight, to_datetime
 from common.zone_names import current_browser_zones
-from notifications.own_bookings_links import own_bookings_path
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds
@@ -141,7 +141,6 @@ class BookPageView(RateLimitedPageView):
         lengths = lengths_to_choose(rules.terms, graph)
         rules = with_length(rules, read_length_parameter(request.GET, lengths))
         zone_name = page_zone(project, rules)
-        payment = payment_link(project, graph)
         verifies = needs_verification(project)
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
@@ -186,6 +185,7 @@ class BookPageView(RateLimitedPageView):
                 "is_group": graph.is_seat,
                 "max_seats": max_seats_at_once(graph, verifies=verifies),
                 "redirect": redirect_url(project),
+                "own_bookings": own_bookings_path(project.app),
                 "embed_origins": embed_origins(project) or None,
                 "shows_ends": rules.terms.length is None,
                 "offer": offer._asdict(),
@@ -195,7 +195,7 @@ class BookPageView(RateLimitedPageView):
                 ],
                 "success": project_words(project, "success_message")
                 or success_texts(graph, is_mailed=is_mailed),
-                "payment": payment,
+                "payment": payment_seconds(project, graph),
                 "solver": static(SOLVER) if needs_challenge(project.app) else None,
                 "zones": static(ZONE_SEARCH),
                 "zone_names": current_browser_zones(),
@@ -252,11 +252,11 @@ def find_graph(project: Project) -> Graph | None:
     return GRAPHS.get(name) if isinstance(name, str) else None
 
 
-def payment_link(project: Project, graph: Graph) -> dict[str, Any] | None:
-    """Return the payment URL and the payment timeout in seconds; None if the graph needs none."""
+def payment_seconds(project: Project, graph: Graph) -> int | None:
+    """Return the payment timeout in seconds; None if bookings await no payment."""
     if not graph.is_paid_later or lacks_payment_link(project):
         return None
-    return {"url": project.booking["payment_url"], "seconds": settings.PAYMENT_TIMEOUT}
+    return settings.PAYMENT_TIMEOUT
 
 
 def can_be_booked(project: Project, graph: Graph) -> bool:

@@ -28,7 +28,13 @@ from booking_pages.own_bookings import (
 )
 from booking_pages.texts import NO_PAGE, SCRIPT
 from booking_pages.views.rate_limited import RateLimitedPageView
-from bookings.action_links import CALENDAR, RESCHEDULE, action_url
+from bookings.action_links import (
+    CALENDAR,
+    RESCHEDULE,
+    action_url,
+    own_bookings_path,
+    payment_address,
+)
 from bookings.formatting import to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
@@ -48,12 +54,7 @@ from common.api.json_parser import read_body
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden, NotFound
 from common.rate_limit import customer_network, is_behind_unknown_proxy
-from notifications.own_bookings_links import (
-    BadOwnBookingsLink,
-    own_bookings_path,
-    read_link,
-    use_link,
-)
+from notifications.own_bookings_links import BadOwnBookingsLink, read_link, use_link
 
 CUSTOMER = Actor(name="customer", source="link")
 CANCEL = "cancel_by_customer"
@@ -424,7 +425,10 @@ def own_customer(booking: Booking, session: OwnBookingsSession) -> Customer:
 
 
 def upcoming_values(booking: Booking, home: str, is_movable: bool) -> dict[str, Any]:
-    links = [(SCRIPT["move"], link_path(booking, RESCHEDULE))] if is_movable else []
+    payment = payment_address(booking)
+    links = [(SCRIPT["pay"], payment)] if payment else []
+    if is_movable:
+        links.append((SCRIPT["move"], link_path(booking, RESCHEDULE)))
     graph = GRAPHS[booking.graph]
     if graph.next_state(booking.state, CANCEL):
         links.append((SCRIPT["cancel"], link_path(booking, CANCEL)))

@@ -12,7 +12,7 @@ from apps_config.base_views import TenantView
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
-from bookings.action_links import CALENDAR, RESCHEDULE, action_url
+from bookings.action_links import CALENDAR, PAY, RESCHEDULE, action_url, payment_address
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
 from bookings.public_booking_checks import admit_public_booking, count_public_refusal, use_challenge
@@ -38,14 +38,16 @@ SERIES = INCLUDES["series"]
 
 
 def _customer_links(booking: Booking, zone: str) -> Json:
-    """Return signed links for the customer, by action: cancel, reschedule, calendar."""
+    """Return signed links for the customer, by action: pay, cancel, reschedule, calendar."""
     graph = GRAPHS[booking.graph]
     actions = [action for action in graph.actions(booking.state) if action in CUSTOMER_ACTIONS]
     if customer_may_move(booking):
         actions.append(RESCHEDULE)
     if graph.takes_place(booking.state):
         actions.append(CALENDAR)
-    return {action: action_url(booking, action, booking.event.end) for action in actions}
+    payment = payment_address(booking)
+    links = {PAY: payment} if payment else {}
+    return links | {action: action_url(booking, action, booking.event.end) for action in actions}
 
 
 # A public caller gets the links only in the response of the request that created the booking: with

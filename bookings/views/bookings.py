@@ -70,7 +70,7 @@ NEW_BOOKING_WORDS = (
     " project's `public_customers` limits the customers. The app's settings limit the attempts"
     " (429), and can require a solved challenge (GET /v2/challenge). The response to a widget key"
     " can include `customer_action_links`, also with `reschedule` and, if the booking takes place,"
-    " `calendar` (a file for the customer's calendar)."
+    " `calendar` (a file for the customer's calendar), and `pay` while the payment is awaited."
 )
 VERIFICATION_TEXT = (
     "With a widget key and the project's setting `verify_email`: the time is held for 15 minutes,"

@@ -19,7 +19,7 @@ from drf_spectacular.utils import OpenApiResponse
 
 from availability.event_reservations import NotAvailable
 from availability.models import Event
-from bookings.action_links import BadLink, read_expiry
+from bookings.action_links import BadLink, own_bookings_path, read_expiry
 from bookings.customer_facing_text import customer_text
 from bookings.formatting import (
     days_words,
@@ -180,6 +180,7 @@ DONE_ALREADY = _("This is already done")
 CLOSE = _("You can close this page.")
 REASON = _("Reason (optional)")
 BOOK_AGAIN = _("Book again")
+OWN_BOOKINGS = _("Your bookings")
 
 QUERY = {
     "signature": text_response(
@@ -320,15 +321,7 @@ class ExternalActionView(LinkPageView):
         )
         if self.redirect:
             return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
-        books_again = offer.actor == "customer" and GRAPHS[booking.graph].is_completed(
-            self.booking.state
-        )
-        return self._page(
-            200,
-            offer.done,
-            sentence=CLOSE,
-            book_again=booking_page_path(self.booking) if books_again else "",
-        )
+        return self._page(200, offer.done, sentence=CLOSE)
 
     def _admit_link(
         self, request: ApiRequest, booking_id: str, action: str
@@ -358,7 +351,6 @@ class ExternalActionView(LinkPageView):
         sentence: str | Promise = "",
         reasons: Sequence[str | Promise] = (),
         offer: LinkAction | None = None,
-        book_again: str = "",
     ) -> HttpResponse:
         # After a server error the page runs no queries.
         booking = self.booking if status < 500 else None
@@ -373,7 +365,9 @@ class ExternalActionView(LinkPageView):
                 "max_reason": MAX_REASON,
                 "book_again_label": BOOK_AGAIN,
                 "keep_link": f"?{self.request.GET.urlencode()}&{KEEPS}=1",
-                "book_again": book_again,
+                "book_again": self._book_again(booking),
+                "own_bookings_label": OWN_BOOKINGS,
+                "own_bookings": self._own_bookings(booking),
                 "rows": booking_facts(booking, LINK_ACTIONS[self.link_action].actor)
                 if booking
                 else [],
@@ -387,6 +381,21 @@ class ExternalActionView(LinkPageView):
             redirect=self.redirect if offer else "",
             languages=languages_of(booking) if booking else (),
         )
+
+    def _booking_page(self, booking: Booking | None) -> str:
+        """Return the path of the booking page; "" on an owner's page, or if there is none."""
+        if booking is None or LINK_ACTIONS[self.link_action].actor != "customer":
+            return ""
+        return booking_page_path(booking)
+
+    def _book_again(self, booking: Booking | None) -> str:
+        """Return the path of the booking page for a customer whose booking has ended."""
+        has_ended = booking and GRAPHS[booking.graph].is_completed(booking.state)
+        return self._booking_page(booking) if has_ended else ""
+
+    def _own_bookings(self, booking: Booking | None) -> str:
+        """Return the path of the customer's own bookings; "" if the app has no such page."""
+        return own_bookings_path(booking.app) if booking and self._booking_page(booking) else ""
 
 
 def read_reason(request: ApiRequest) -> str:

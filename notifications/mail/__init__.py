@@ -16,9 +16,9 @@ from notifications.mail.defaults import (
 from notifications.mail.system_mails import (
     compose_code_mail,
     compose_invitation_mail,
-    compose_notice,
     compose_own_bookings_mail,
     compose_password_mail,
+    compose_webhook_notice,
 )
 
 __all__ = [
@@ -30,9 +30,9 @@ __all__ = [
     "compose_code_mail",
     "compose_invitation_mail",
     "compose_mail",
-    "compose_notice",
     "compose_own_bookings_mail",
     "compose_password_mail",
+    "compose_webhook_notice",
     "default_mail_words",
     "entry_of",
     "find_faults",

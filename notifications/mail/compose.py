@@ -15,8 +15,22 @@ from django.utils import timezone
 from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
-from bookings.action_links import CALENDAR, RESCHEDULE, action_url
-from bookings.branding import Branding, absolute_url, branding_of, readable_on_light
+from apps_config.models import App
+from bookings.action_links import (
+    CALENDAR,
+    PAY,
+    RESCHEDULE,
+    action_url,
+    own_bookings_path,
+    payment_address,
+)
+from bookings.branding import (
+    Branding,
+    absolute_url,
+    branding_of,
+    readable_on_dark,
+    readable_on_light,
+)
 from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
@@ -33,6 +47,7 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
+from bookings.views.email_links import booking_page_path
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url
@@ -40,6 +55,7 @@ from notifications.mail.defaults import MailWords, default_mail_words, fill_plac
 from notifications.mail.envelope import Sender, is_address, new_message
 from notifications.mail.html_layout import (
     BUTTON,
+    DARK_BUTTON,
     Button,
     buttons_html,
     details_html,
@@ -50,7 +66,6 @@ from notifications.mail.html_layout import (
 )
 from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
 from notifications.models import EmailTemplate
-from notifications.own_bookings_links import own_bookings_path
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +76,7 @@ MAX_NAMED = 50  # customers, as many as a booking can have
 Link = Callable[[Booking, str, datetime], str]
 
 _OWNERS_CHOICE = ("confirm", "decline")
-_CUSTOMERS_CHOICE = (RESCHEDULE, "cancel_by_customer")
+_CUSTOMERS_CHOICE = (PAY, RESCHEDULE, "cancel_by_customer")
 # What the recipient of a mail may do by a link, where graph and project allow it.
 CHOICES: Mapping[str, Sequence[str]] = {
     "tentative_owner": _OWNERS_CHOICE,
@@ -74,13 +89,21 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "reminder_customer": _CUSTOMERS_CHOICE,
 }
 # Styles of buttons; the others are outlined. To cancel is the quietest choice.
-BUTTON_STYLES = {"confirm": "first", "cancel_by_customer": "link"}
+BUTTON_STYLES = {"confirm": "first", PAY: "first", "cancel_by_customer": "link"}
 URL_NAMES = {
     "confirm": "confirm_url",
     "decline": "decline_url",
     RESCHEDULE: "reschedule_url",
     "cancel_by_customer": "cancel_url",
+    PAY: "pay_url",
 }
+# Mails to customers whose booking does not take place.
+ENDS = frozenset(
+    {
+        *("declined_customer", "unpaid_customer", "cancelled_customer"),
+        "cancelled_by_customer_customer",
+    }
+)
 # Which mails carry an invitation, and which take one back.
 INVITES = frozenset(
     {
@@ -268,13 +291,10 @@ class PlaceholderValues:
             for action, label, url in self.choices
         ]
         lines = customer_links(letter, link)
-        branding = branding_of(letter.booking.app)
-        links = footer_links(branding)
-        color = readable_on_light(branding.accent) if branding.accent else BUTTON
+        branding = MailBranding(letter.booking.app)
         self.text = plain | {
             "links": links_text(lines),
-            "logo": "",
-            "footer": "\n".join([*branding.lines, *(f"{label}: {url}" for label, url in links)]),
+            **branding.text,
             "details": details_text(rows),
             "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
             "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
@@ -282,10 +302,9 @@ class PlaceholderValues:
         self.html = {name: as_html(value) for name, value in plain.items()} | {
             "details": details_html([(label, as_html(value)) for label, value in rows]),
             "message": quote_block(as_html(message)),
-            "actions": buttons_html(buttons, color=color),
+            "actions": buttons_html(buttons, color=branding.button),
             "links": links_html(lines),
-            "logo": logo_html(absolute_url(branding.logo)),
-            "footer": footer_html(branding.lines, links),
+            **branding.html,
         }
 
     def plain(self) -> dict[str, str]:
@@ -366,6 +385,23 @@ def resource_names(booking: Booking) -> str:
     return ", ".join(resource.name for resource in booking.all_resources())
 
 
+class MailBranding:
+    """An app's branding in mails: the colour of the button to press, and values of placeholders."""
+
+    def __init__(self, app: App) -> None:
+        branding = branding_of(app)
+        links = footer_links(branding)
+        accent = branding.accent
+        self.button = readable_on_light(accent) if accent else BUTTON
+        shared = {"accent_dark": readable_on_dark(accent) if accent else DARK_BUTTON}
+        footer = [*branding.lines, *(f"{label}: {url}" for label, url in links)]
+        self.text = shared | {"logo": "", "footer": "\n".join(footer)}
+        self.html = shared | {
+            "logo": logo_html(absolute_url(branding.logo)),
+            "footer": footer_html(branding.lines, links),
+        }
+
+
 def footer_links(branding: Branding) -> list[tuple[str, str]]:
     """(label, address) of the links below a mail."""
     links = [(_("Imprint"), branding.imprint), (_("Privacy"), branding.privacy)]
@@ -404,7 +440,11 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
         return []
     labels = action_labels()
     return [
-        (action, labels[action], link(booking, action, end))
+        (
+            action,
+            labels[action],
+            payment_address(booking) if action == PAY else link(booking, action, end),
+        )
         for action in CHOICES.get(letter.slug, ())
         if is_offered(letter, action)
     ]
@@ -418,15 +458,23 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
     where = to_one_line(letter.fact("where"))
     if letter.slug in CHOICES and where and not is_web_address(where):
         places.append((_("Show on a map"), map_url(where)))
+    again = booking_page_path(letter.booking) if letter.slug in ENDS else ""
+    if again:
+        places.append((_("Book again"), f"{settings.PUBLIC_URL}{again}"))
     project = letter.booking.project
     if project is not None and project.is_published:
         path = own_bookings_path(letter.booking.app)
         places.append((_("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
     lines = [(_("Add to calendar:"), calendar_links(letter, link)), ("", places)]
-    contact = to_one_line(str(letter.booking.app.settings.get("contact_email") or ""))
-    if is_address(contact):
-        lines.append((_("Questions? Contact us:"), [(contact, f"mailto:{quote(contact, '@')}")]))
-    return [(text, links) for text, links in lines if links]
+    return [(text, links) for text, links in lines if links] + contact_line(letter.booking.app)
+
+
+def contact_line(app: App) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The line with the app's contact, as in `customer_links`; [] without one."""
+    contact = to_one_line(str(app.settings.get("contact_email") or ""))
+    if not is_address(contact):
+        return []
+    return [(_("Questions? Contact us:"), [(contact, f"mailto:{quote(contact, '@')}")])]
 
 
 def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
@@ -465,6 +513,8 @@ def links_text(lines: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
 
 def is_offered(letter: Letter, action: str) -> bool:
     booking = letter.booking
+    if action == PAY:
+        return bool(payment_address(booking))
     if action == RESCHEDULE:
         # Of a series that is told as one it would move the first alone, which nobody expects.
         return "until" not in letter.facts and customer_may_move(booking)
@@ -475,6 +525,7 @@ def action_labels() -> dict[str, str]:
     return {
         "confirm": _("Confirm"),
         "decline": _("Decline"),
+        PAY: _("Pay now"),
         RESCHEDULE: _("Choose another time"),
         "cancel_by_customer": _("Cancel the booking"),
     }

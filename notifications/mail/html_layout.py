@@ -15,7 +15,8 @@ FONT = (
 )
 
 
-BUTTON = "#1f4f99"
+# Of the button to press, where the app has no accent colour: in light and in dark.
+BUTTON, DARK_BUTTON = "#1f4f99", "#9cc2ff"
 
 
 class Tone(NamedTuple):
@@ -54,7 +55,8 @@ a { color: #1f4f99; }
   .negative { background: #45201f !important; color: #f7c0bd !important; }
   .waiting { background: #41330f !important; color: #f4d78c !important; }
   .neutral { background: #1d3152 !important; color: #bcd4fb !important; }
-  .first { background: #9cc2ff !important; border-color: #9cc2ff !important; }
+  .first { background: {{ accent_dark }} !important; }
+  .first { border-color: {{ accent_dark }} !important; }
   .first { color: #0c1c33 !important; }
   .other { border-color: #5d6a79 !important; color: #e8ecf1 !important; }
   a { color: #9cc2ff; }
@@ -63,7 +65,8 @@ a { color: #1f4f99; }
 
 
 def mail_page(*, tone: Tone, badge: str, heading: str, preheader: str, body: str) -> str:
-    """A whole HTML mail as a template: `{{ app }}`, `{{ language }}`, `{{ direction }}` are in it.
+    """A whole HTML mail as a template, with the app's name, logo, footer and colour, the language
+    and its direction as placeholders.
 
     All arguments are HTML. The preheader is what a mail program shows beside the subject; what
     follows it keeps the body's first words out of there.

@@ -7,33 +7,47 @@ from typing import Any
 
 from django.core.mail import EmailMultiAlternatives
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
-from apps_config.models import App
+from apps_config.models import App, Membership
 from bookings.formatting import activate_language_of, clean_lines, to_one_line
-from notifications.mail.compose import as_html, details_text, text_direction
+from notifications.mail.compose import (
+    MailBranding,
+    as_html,
+    contact_line,
+    details_text,
+    links_text,
+    text_direction,
+)
 from notifications.mail.defaults import MailWords, fill_placeholders
 from notifications.mail.envelope import Sender, new_message
-from notifications.mail.html_layout import WAITING, Button, buttons_html, details_html, mail_page
+from notifications.mail.html_layout import (
+    WAITING,
+    Button,
+    buttons_html,
+    details_html,
+    links_html,
+    mail_page,
+)
+from notifications.webhooks.reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 
 
-def compose_notice(
+def compose_webhook_notice(
     *,
     app: App,
     delivery_id: uuid.UUID,
     to: Sequence[str],
-    subject: str,
-    sentence: str,
     url: str,
     reason: str,
 ) -> EmailMultiAlternatives:
-    """What happened to the webhook at `url`, and why, to the owners of an app.
+    """That the webhook at `url` was disabled, and why, to the owners of an app.
 
     Raises ValueError at a recipient that is no address.
     """
     with activate_language_of(app) as language:
         rows = [
             (_("Address"), to_one_line(url, 2048)),
-            (_("Reason"), clean_lines(reason)),
+            (_("Reason"), clean_lines(disabling_reasons().get(reason, reason))),
             (_("App"), to_one_line(app.name)),
         ]
         rows = [(label, value) for label, value in rows if value]
@@ -41,10 +55,9 @@ def compose_notice(
             app,
             language,
             badge=_("Notice"),
-            subject=to_one_line(subject),
-            sentence=to_one_line(sentence, 1000),
-            html=details_html([(label, as_html(value)) for label, value in rows]),
-            text=details_text(rows),
+            subject=_("A webhook was disabled"),
+            sentence=_("It is not called until you enable it again."),
+            rows=rows,
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
@@ -61,9 +74,8 @@ def compose_password_mail(
             badge=_("Password"),
             subject=_("Choose a new password"),
             sentence=_("Use this link to choose a new password. It works once, for one hour."),
-            html=buttons_html([Button(_("Choose a password"), url)])
-            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
-            text=f"{url}\n\n{closing}",
+            button=Button(_("Choose a password"), url),
+            closing=closing,
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
@@ -83,10 +95,9 @@ def compose_invitation_mail(
             sentence=_(
                 "You can join the team of %(app)s as %(role)s. The link works once, for seven days."
             )
-            % {"app": name, "role": role},
-            html=buttons_html([Button(_("Accept the invitation"), url)])
-            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
-            text=f"{url}\n\n{closing}",
+            % {"app": name, "role": role_words().get(role, role)},
+            button=Button(_("Accept the invitation"), url),
+            closing=closing,
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
@@ -110,9 +121,9 @@ def compose_code_mail(
             subject=_("Your code: %(code)s") % {"code": code},
             sentence=_("Enter the code %(code)s to complete your booking. It works for 15 minutes.")
             % {"code": code},
-            html=buttons_html([Button(_("Enter the code"), url)])
-            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
-            text=f"{url}\n\n{closing}",
+            button=Button(_("Enter the code"), url),
+            closing=closing,
+            lines=contact_line(app),
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
@@ -136,17 +147,43 @@ def compose_own_bookings_mail(
             sentence=_(
                 "Use this link to see and change your bookings. It works once, for 15 minutes."
             ),
-            html=buttons_html([Button(_("Show my bookings"), url)])
-            + f'<p class="faint" style="margin:20px 0 0;color:#556270;">{as_html(closing)}</p>',
-            text=f"{url}\n\n{closing}",
+            button=Button(_("Show my bookings"), url),
+            closing=closing,
+            lines=contact_line(app),
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
 
+def disabling_reasons() -> dict[str, str]:
+    """Stored reason -> its translation."""
+    return {
+        ANSWERED_GONE: _("The receiver returned 410 Gone."),
+        NEVER_SUCCEEDED: _("No call has succeeded for five days."),
+    }
+
+
+def role_words() -> dict[str, str]:
+    return {
+        Membership.VIEWER: pgettext("role", "viewer"),
+        Membership.EDITOR: pgettext("role", "editor"),
+        Membership.OWNER: pgettext("role", "owner"),
+    }
+
+
 def _words(
-    app: App, language: str, *, badge: str, subject: str, sentence: str, html: str, text: str
+    app: App,
+    language: str,
+    *,
+    badge: str,
+    subject: str,
+    sentence: str,
+    rows: Sequence[tuple[str, str]] = (),
+    button: Button | None = None,
+    closing: str = "",
+    lines: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (),
 ) -> MailWords:
-    """A mail of one sentence and what follows it: `html` in the one part, `text` in the other."""
+    """A mail of one sentence, rows of details, a button, a closing sentence and lines of links."""
+    branding = MailBranding(app)
     whole = mail_page(
         tone=WAITING,
         badge=escape(badge),
@@ -154,14 +191,31 @@ def _words(
         preheader="{{ sentence }}",
         body='<p class="ink" style="margin:0;">{{ sentence }}</p>\n{{ rest }}',
     )
-    values = {
+    faint = '<p class="faint" style="margin:20px 0 0;color:#556270;">{}</p>'
+    rest = [
+        details_html([(label, as_html(value)) for label, value in rows]),
+        buttons_html([button] if button else [], color=branding.button),
+        faint.format(as_html(closing)) if closing else "",
+        links_html(lines),
+    ]
+    values = branding.html | {
         "subject": as_html(subject),
         "sentence": as_html(sentence),
-        "rest": html,
+        "rest": "".join(rest),
         "app": as_html(to_one_line(app.name)),
         "language": language,
         "direction": text_direction(),
     }
+    parts = [
+        sentence,
+        details_text(rows),
+        button.url if button else "",
+        closing,
+        links_text(lines),
+        branding.text["footer"],
+    ]
     return MailWords(
-        subject=subject, text=f"{sentence}\n\n{text}\n", html=fill_placeholders(whole, values)
+        subject=subject,
+        text="\n\n".join(filter(None, parts)) + "\n",
+        html=fill_placeholders(whole, values),
     )

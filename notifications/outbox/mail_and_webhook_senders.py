@@ -42,9 +42,9 @@ from notifications.mail import (
     compose_code_mail,
     compose_invitation_mail,
     compose_mail,
-    compose_notice,
     compose_own_bookings_mail,
     compose_password_mail,
+    compose_webhook_notice,
     entry_of,
 )
 from notifications.mail.owner_and_test_mode_recipients import Recipients
@@ -265,14 +265,7 @@ class MailsAndCalls:
             return self._own_bookings_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
-            notice = compose_notice(
-                app=app,
-                delivery_id=row.id,
-                to=to,
-                subject="A webhook was disabled",
-                sentence="It is not called until you enable it again.",
-                **row.content,
-            )
+            notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
             return partial(send_mail, notice)
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")

@@ -28,6 +28,7 @@ from notifications.outbox.circuit_breaker import (
 )
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.planning import render_bodies
+from notifications.webhooks.reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from notifications.webhooks.signing import new_secret
 
 MAX_WEBHOOKS = 100  # per app
@@ -194,9 +195,9 @@ def _record_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: date
     rows.update(failures=F("failures") + count, failing_since=Coalesce("failing_since", now))
     webhook = rows.get()
     if gone:
-        disable_webhook(webhook, "The receiver returned 410 Gone.", now=now)
+        disable_webhook(webhook, ANSWERED_GONE, now=now)
     elif webhook.failures >= FAILS_TIMES and (webhook.failing_since or now) <= now - FAILS_FOR:
-        disable_webhook(webhook, "No call has succeeded for five days.", now=now)
+        disable_webhook(webhook, NEVER_SUCCEEDED, now=now)
 
 
 def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:

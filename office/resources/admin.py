@@ -35,7 +35,7 @@ from availability.models import (
     Resource,
     Schedule,
 )
-from availability.public_project import lacks_payment_link
+from availability.payment_links import lacks_payment_link
 from availability.serializers.resources import CalendarSerializer
 from availability.services import (
     change_calendar,
@@ -556,7 +556,12 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     fieldsets = (
         (
             _("Service"),
-            {"fields": ("name", "graph", "payment_url", "description", "where", "what", "app")},
+            {
+                "fields": (
+                    *("name", "graph", "pay_url", "payment_url"),
+                    *("description", "where", "what", "app"),
+                )
+            },
         ),
         (
             _("Times"),

@@ -23,6 +23,8 @@ from availability.serializers.projects import (
     NewProjectSerializer,
     ProjectSerializer,
 )
+from availability.services import cannot_be_paid
+from common.api.merge_patch import merge_keys
 from common.errors import Invalid
 from office.base.api_forms import ApiForm, choice_field, switch_field
 from office.base.form_fields import (
@@ -133,6 +135,7 @@ class ProjectForm(ApiForm):
         "what": "booking.what",
         "where": "booking.where",
         "description": "booking.description",
+        "pay_url": "settings.pay_url",
         "payment_url": "booking.payment_url",
         "rescheduling_url": "booking.rescheduling_url",
         "length": "availability.length",
@@ -191,12 +194,17 @@ class ProjectForm(ApiForm):
         UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
     where = text_field(_("Place"), _("An address, a room or a link. Default: none."))
-    payment_url = text_field(
+    pay_url = text_field(
         _("Payment link"),
         _(
-            "For “Pay first”: customers pay there; the booking's id is added to the address."
-            " Without a link, the booking page takes no bookings."
+            "For “Pay first”: the page where customers pay. {booking_id}, {start}, {until} and"
+            " {signature} are replaced; id and signature are added if they are not in the address."
+            " Without a link, the project can't be published."
         ),
+    )
+    payment_url = text_field(
+        _("Payment link without a signature"),
+        _("Only the booking's id is added to the address. “Payment link” is used if both are set."),
     )
 
     # Times
@@ -460,7 +468,21 @@ class ProjectForm(ApiForm):
         if "rules" in self.changed_data and "rules" in values:
             self.given = {**self.given, "availability_constraints": rules_of(values["rules"])}
         self._check_requirements(values)
+        self._check_payment_link()
         return values
+
+    def _check_payment_link(self) -> None:
+        """Report what the service would refuse, at the field that solves it."""
+        stored = self.instance
+        changed = Project(
+            booking=merge_keys(stored.booking, self.given.get("booking", {})),
+            settings=merge_keys(stored.settings, self.given.get("settings", {})),
+        )
+        if cannot_be_paid(changed) and (self.is_new or not cannot_be_paid(stored)):
+            if "pay_url" in self.fields:
+                self.add_error("pay_url", "Add a payment link, or do not publish the page.")
+            else:
+                self.add_error("published", "Add a payment link before you publish the page.")
 
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
         """Report at their fields what the service would refuse."""

@@ -1,9 +1,12 @@
 """The hosted page in a real browser: choosing, booking, and what goes wrong meanwhile."""
 
 import re
+import time
 
 import pytest
+from django.utils import translation
 
+from booking_pages.texts import SCRIPT
 from tests.accessibility import load_axe
 from tests.booking_pages.shop import (
     IS_READY,
@@ -231,6 +234,38 @@ def test_a_payment_project_says_by_when_and_where_to_pay(
     check_access(page, axe, width)
 
 
+def test_the_payment_goes_before_the_projects_own_page(browser: Browser, app: LiveApp) -> None:
+    settings = {
+        "pay_url": "https://pay.example.com/{booking_id}",
+        "redirect_url": f"{app.url}/book/nowhere",
+    }
+    booking = {"what": "Check-up", "graph": "instant_payment"}
+    shop = Shop(app, booking=booking, settings=settings)
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    done(page)
+    links = page.evaluate(DONE_LINKS)
+    page.send("Page.reload")
+    done(page)
+
+    (made,) = shop.bookings()
+    assert [label for label, _ in links] == [
+        "Pay now",
+        "Continue",
+        "Choose another time",
+        "Make another booking",
+    ]
+    assert links[0][1].startswith(f"https://pay.example.com/{made['id']}?signature=")
+    assert links[1][1] == f"{app.url}/book/nowhere?booking_id={made['id']}"
+    assert page.evaluate(DONE_LINKS) == links
+
+
+DONE_LINKS = "[...document.querySelectorAll('#done a')].map(a => [a.innerText, a.href])"
+
+
 def test_projects_own_words_are_used(browser: Browser, app: LiveApp) -> None:
     words = {"submit_button": "Ask for it", "success_message": "Bye $& %s <b>"}
     shop = Shop(app, ui={"localization": words})
@@ -421,6 +456,28 @@ def test_faults_that_only_the_service_sees_stand_there_too(browser: Browser, app
     check_quiet(page, app, "422")
 
 
+@pytest.mark.parametrize("language", ["en", "de", "ar"])
+def test_faults_of_every_field_are_in_the_pages_language(
+    browser: Browser, app: LiveApp, language: str
+) -> None:
+    shop = Shop(app, customer_fields={"phone": {"format": "tel"}})
+    page = shop.open(browser, language=language)
+    page.wait_for("!!document.querySelector('#times button')")
+    page.evaluate("document.querySelector('#times button').click()")
+    fill_in(page, **MARTY)
+    for key in ("name", "phone"):
+        field = f"document.querySelector('[data-key={key}] input')"
+        page.evaluate(f"{field}.removeAttribute('maxlength'), {field}.value = 'x'.repeat(300)")
+
+    submit(page)
+    page.wait_for("!!document.querySelector('[aria-invalid=true]')")
+
+    with translation.override(language):
+        sentence = str(SCRIPT["unfit"])
+    assert page.evaluate(ERRORS) == {"name": sentence, "phone": sentence}
+    check_quiet(page, app, "422")
+
+
 def test_nothing_is_lost_without_a_network(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)
@@ -545,7 +602,7 @@ def test_another_zone_is_found_by_search(browser: Browser, app: LiveApp) -> None
 
     assert marked[0].startswith("Asia/Tokyo\nUTC+09:00 · now ")
     assert (before[0], page.texts("#times li")[0]) == ("17:00", "03:00")
-    assert page.texts("#status") == ["Times are now in America/New York."]
+    assert page.texts("#status") == ["Times are shown in America/New York."]
     assert page.evaluate("document.querySelector('#zone').value") == "America/New York"
     assert page.evaluate("location.search") == "?timezone=America/New_York"
 
@@ -587,6 +644,72 @@ def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> Non
 
     assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00 am", ["12 h"]))
     assert page.texts("#times li")[0] == "9:00 am"
+
+
+@pytest.mark.parametrize(
+    ("language", "words", "clock"),
+    [("en-US", "9:00 am", "h12"), ("en-GB", "09:00", "h23"), ("de-DE", "09:00", "h23")],
+)
+def test_the_clock_is_that_of_the_visitors_region(
+    browser: Browser, app: LiveApp, language: str, words: str, clock: str
+) -> None:
+    """From the first paint on, so that no time changes when the script starts."""
+    shop = Shop(app)
+
+    first = open_without_scripts(browser, shop.url, language)
+    page = shop.open(browser, language=language)
+
+    assert [each.texts("#times li")[0] for each in (first, page)] == [words, words]
+    pressed = "document.querySelector('#clock [aria-pressed=true]').dataset.clock"
+    assert page.evaluate(pressed) == clock
+
+
+def open_without_scripts(browser: Browser, url: str, language: str = "en-GB") -> Page:
+    page = browser.open("about:blank", language=language, width=390)
+    page.send("Emulation.setScriptExecutionDisabled", value=True)
+    page.send("Page.navigate", url=url)
+    deadline = time.monotonic() + 60
+    while not page.evaluate("document.readyState == 'complete' && !!document.querySelector('h1')"):
+        assert time.monotonic() < deadline
+    return page
+
+
+def test_without_scripts_days_and_times_can_be_read(browser: Browser, app: LiveApp) -> None:
+    """At 390 px too, where a script would show one step at a time."""
+    shop = Shop(app)
+    page = open_without_scripts(browser, shop.url)
+
+    first = page.texts("#times li")
+    parts = "[...document.querySelectorAll('#days, #hours')]"
+    shown = page.evaluate(f"{parts}.map(e => e.checkVisibility())")
+    address = page.evaluate("document.querySelectorAll('#days a.day')[1].href")
+    page = open_without_scripts(browser, address)
+
+    assert (first, shown) == (HALF_HOURS, [True, True])
+    assert page.texts("#day") == ["Tuesday, 4 March 2031"]
+    assert page.texts("noscript") == ["Please enable JavaScript to book on this page."]
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize("language", ["en-US", "en-GB", "pl", "ar"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_range_of_times_does_not_wrap(
+    browser: Browser, app: LiveApp, width: int, language: str
+) -> None:
+    """Of a project without a length, whose times are whole stretches."""
+    shop = Shop(app, availability={"length": None}, rules=[
+        {"allow_weekdays": {}}, {"allow_hours": {"start": 10, "end": 12}},
+    ])  # fmt: skip
+    page = shop.open(browser, width, language=language)
+    page.evaluate("document.querySelector('#days button').click()")
+    keep(page, f"book-ranges-{language}-{width}")
+
+    heights = page.evaluate(
+        "[...new Set([...document.querySelectorAll('#times button')].map(b => b.offsetHeight))]"
+    )
+
+    assert heights == [48]
+    assert len(page.texts("#times li")) == 1
 
 
 # --- Months and the address -----------------------------------------------------------------------
@@ -722,6 +845,34 @@ def test_the_first_time_stands_on_the_first_screen(
     assert page.texts("#soonest") == ["Next free time: Monday, 3 March 2031, 09:00"]
 
 
+def test_the_first_time_stands_there_with_everything_above_it(
+    browser: Browser, live_service: Service
+) -> None:
+    """On a phone, below a cover text, a long name, lengths and people."""
+    app = LiveApp(live_service)
+    look = {
+        "cover_text": "Welcome to the harbour. Please come ten minutes early, and bring your card"
+        " and the list of your medicines.",
+    }
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": look})
+    person = {"timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
+    people = [
+        app.post("/v2/resources", {**person, "name": f"Dr. {each}"}).data["id"] for each in "ABCDEF"
+    ]
+    lengths = {"length": "30 minutes", "lengths": ["30 minutes", "1 hour", "2 hours"]}
+    name = "Initial consultation with an examination"
+    shop = Shop(app, name=name, availability=lengths, settings={"choose_resource": True})
+    resources = [shop.resource["id"], *people]
+    app.call("PUT", f"/v2/projects/{shop.project['id']}", {"resources": resources})
+    page = shop.open(browser, 390)
+    page.wait_for("!!document.querySelector('#soonest button')")
+
+    bottom = page.evaluate("document.querySelector('#soonest').getBoundingClientRect().bottom")
+    keep(page, "book-everything-390")
+
+    assert 0 < bottom < 640
+
+
 NINE_TO_NOON_OF_TWO_DAYS = [
     {"allow_period": {"start": "2031-03-03 09:00:00", "end": "2031-03-03 12:00:00"}},
     {"allow_period": {"start": "2031-08-04 09:00:00", "end": "2031-08-04 12:00:00"}},
@@ -815,6 +966,21 @@ def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
 
     assert found == ["en", ["auto", "auto"], 320]
     assert right <= 320
+
+
+def test_the_projects_texts_have_their_own_language(browser: Browser, app: LiveApp) -> None:
+    """Browsers hyphenate by it: German words on an English page break as German words."""
+    booking = {"what": "Termin", "description": "Ein Gespräch."}
+    german = Shop(app, name="Sprechstunde", booking=booking, settings={"language": "de"})
+    unknown = Shop(app, name="Sprechstunde", booking=booking)
+    langs = "[...document.querySelectorAll('html, h1, .about .lines')].map(e => e.lang)"
+
+    found = [
+        shop.open(browser, language=language).evaluate(langs)
+        for shop, language in ((german, "en-GB"), (german, "de"), (unknown, "en-GB"))
+    ]
+
+    assert found == [["en", "de", "de"], ["de", "", ""], ["en", "", ""]]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

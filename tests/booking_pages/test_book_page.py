@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps_config import authentication
 from apps_config.models import Credential
 from apps_config.services import archive_app
+from availability.models import Project
 from common.rate_limit import RateWindow
 from common.zone_names import current_browser_zones
 from tests.world import Answer, Tenant
@@ -129,7 +130,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
     assert wrong.json["errors"] == {"booking.payment_url": ["Must be an http or https address."]}
     page = with_link.for_script
-    assert page["payment"] == {"url": address["payment_url"], "seconds": 300}
+    assert page["payment"] == 300
     assert (page["outcome"], page["success"]) == (
         ["Payment required to confirm your booking", ""],
         "",
@@ -192,6 +193,7 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
+        "own_bookings": f"/book/{tenant.app.slug}/mine",
         "solver": None,
         "zones": "/static/booking_pages/zones.js",
         "zone_names": current_browser_zones(),
@@ -320,6 +322,50 @@ def test_own_words_that_can_not_be_read_give_way(tenant: Tenant, ui: dict[str, A
 
     assert page.words("button")[-1] == "Book"
     assert page.for_script["success"] == "Thank you. A message to %s is on its way."
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"booking": {"graph": "nonsense"}},
+        {"booking": {"graph": ["instant"]}},
+        {"availability": {"length": "banana"}},
+        {"availability": {"from": 7}},
+        {"booking": {"graph": "instant_payment"}, "settings": {"pay_url": 7}},
+    ],
+)
+def test_a_project_that_bypassed_the_services_is_unavailable(
+    tenant: Tenant, stored: dict[str, Any]
+) -> None:
+    path = make_page(tenant)
+    Project.objects.update(**stored)
+
+    page = Shown(path)
+
+    if "settings" in stored:
+        assert (page.status, page.said) == (200, ["Check-up", "You can't book this online."])
+    else:
+        assert (page.status, page.said) == (
+            422,
+            [
+                "This booking page is unavailable",
+                "You can't book here at the moment. Please contact us.",
+            ],
+        )
+
+
+@pytest.mark.parametrize(
+    ("accepted", "first"),
+    [("en-US,en;q=0.9", "9:00 am"), ("en-GB", "09:00"), ("", "09:00"), ("en-US,de", "9:00 am")],
+)
+def test_times_have_the_clock_of_the_browsers_region(
+    tenant: Tenant, accepted: str, first: str
+) -> None:
+    path = make_page(tenant)
+
+    page = Shown.of(Client(headers={"Accept-Language": accepted}).get(f"{path}?date=2026-11-24"))
+
+    assert page.words("span", "time")[0] == first
 
 
 # --- Nothing to book ------------------------------------------------------------------------------

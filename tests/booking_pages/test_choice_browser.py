@@ -140,9 +140,42 @@ def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, widt
     assert [" ".join(time.split()) for time in times] == ["09:00 3 seats left"]
     assert offered == ["1", "2", "3"]
     assert "\nSeats: 2\n" in said
+    own = page.evaluate("[...document.querySelectorAll('#done a')].map(a => [a.innerText, a.href])")
+    assert own[-2:] == [
+        ["Your bookings", f"{app.url}/book/{app.slug}/mine"],
+        ["Make another booking", shop.url],
+    ]
     seats = app.get(f"/v2/bookings?owner_booking_id={owner['id']}&include=customers").data
     assert [seat["customers"][0]["email"] for seat in seats] == [MARTY["email"]] * 2
     check_quiet(page, app)
+
+
+def test_fewer_seats_than_wanted_are_told(browser: Browser, app: LiveApp) -> None:
+    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
+    group = {
+        "project_id": shop.project["id"],
+        "graph": "group_owner",
+        "start": f"{MONDAY} 09:00:00",
+        "end": f"{MONDAY} 09:30:00",
+        "what": "Yoga",
+        "settings": {"max_seats": 4},
+    }
+    owner = app.post("/v2/bookings", group).data
+    page = shop.open(browser)
+    page.evaluate("document.querySelector('#times button').click()")
+    page.evaluate("document.querySelector('#seats').value = '4'")
+    seat = {"project_id": shop.project["id"], "related": {"owner_booking_id": owner["id"]}}
+    for name in ("doc", "jennifer"):
+        customer = {"name": name, "email": f"{name}@example.com"}
+        app.post("/v2/bookings", seat | {"customer": customer})
+
+    fill_in(page, **MARTY)
+    submit(page)
+    said = done(page)
+
+    assert "\nSeats: 2\n\nOnly 2 of 4 seats could be booked.\n" in said
+    assert "\nYour bookings\n" in said
+    check_quiet(page, app, "409")
 
 
 def test_a_session_that_is_full_meanwhile_says_so(browser: Browser, app: LiveApp) -> None:

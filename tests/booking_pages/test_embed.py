@@ -84,7 +84,7 @@ def test_the_snippets_stand_on_a_page(tenant: Tenant) -> None:
     name = "A &quot;cut&quot; &amp; &lt;b&gt;shave&lt;/b&gt;"
     script = f'<script src="{settings.PUBLIC_URL}/book/embed.js" async></script>'
     link = f'<a href="{settings.PUBLIC_URL}{path}" data-booking-{{}}="{slug}"'
-    link += f' data-booking-title="{name}">Book</a>\n{script}'
+    link += f' data-booking-title="{name}" data-booking-close="Close">Book</a>\n{script}'
     assert (page.status, page.words("h1")) == (200, ["Show this booking page in your web site"])
     snippets = re.findall(r"<textarea[^>]*>(.*?)</textarea>", page.html, re.S)
     assert [html.unescape(text) for text in snippets] == [
@@ -93,6 +93,20 @@ def test_the_snippets_stand_on_a_page(tenant: Tenant) -> None:
         link.format("button"),
     ]
     assert policy(page)["frame-ancestors"] == "'none'"
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("de", ["Schließen", "Buchen"]), ("fr", ["Fermer", "Réserver"])]
+)
+def test_the_snippets_have_the_words_of_the_pages_language(
+    tenant: Tenant, language: str, words: list[str]
+) -> None:
+    path = make_page(tenant, settings={"language": language})
+
+    page = Shown(f"{path}/embed")
+
+    snippets = html.unescape(re.findall(r"<textarea[^>]*>(.*?)</textarea>", page.html, re.S)[1])
+    assert re.findall(r'data-booking-close="([^"]*)">([^<]*)</a>', snippets) == [tuple(words)]
 
 
 def test_only_a_published_project_has_such_a_page(tenant: Tenant) -> None:

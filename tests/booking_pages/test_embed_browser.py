@@ -123,13 +123,16 @@ class Frame:
         self.run(f"document.querySelector({selector!r}).click()")
 
     def book(self) -> None:
+        self.fill_in()
+        self.click("#submit")
+        self.wait_for("!!document.querySelector('#done h2')")
+
+    def fill_in(self) -> None:
         self.click("#times button")
         self.wait_for("!document.querySelector('#form').hidden")
         for key, answer in MARTY.items():
             field = f"document.querySelector('[data-key={key}] input')"
             self.run(f"{field}.value = {answer!r}; void 0")
-        self.click("#submit")
-        self.wait_for("!!document.querySelector('#done h2')")
 
     @property
     def height(self) -> int:
@@ -264,6 +267,48 @@ def test_messages_of_others_are_ignored(browser: Browser, app: LiveApp, site: Ho
     page.wait_for("messages.some(({id}) => id == 'x')")
 
     assert heard(page, "booked") == []
+
+
+def test_the_projects_own_page_replaces_the_whole_window(
+    browser: Browser, app: LiveApp, site: HostSite
+) -> None:
+    """Own pages seldom allow a frame, and people expect them in the window."""
+    shop = Shop(app, settings={"redirect_url": f"{app.url}/book/nowhere"})
+    site.show(app, f'<div id="book" data-booking-inline="{shop.project["slug"]}"></div>')
+    page = open_page(browser, site.url)
+    frame = open_frame(page, shop)
+
+    frame.fill_in()
+    page.evaluate("document.querySelector('iframe').scrollIntoView()")
+    box = page.box("iframe")
+    place = frame.run("document.querySelector('#submit').getBoundingClientRect().toJSON()")
+    click_at(page, box["x"] + place["x"] + 20, box["y"] + place["y"] + 20)
+    page.wait_for("location.pathname == '/book/nowhere'")
+
+    [booking] = shop.bookings()
+    assert page.evaluate("location.href") == f"{app.url}/book/nowhere?booking_id={booking['id']}"
+
+
+def click_at(page: Page, x: float, y: float) -> None:
+    """As a person does: only then may a frame lead the window elsewhere."""
+    event = {"x": x, "y": y, "button": "left", "clickCount": 1}
+    page.send("Input.dispatchMouseEvent", type="mousePressed", **event)
+    page.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
+
+
+def test_origins_of_the_apps_own_keys_do_not_matter(
+    browser: Browser, app: LiveApp, site: HostSite
+) -> None:
+    shop = Shop(app)
+    origins = {"origins": ["https://elsewhere.example"]}
+    made = app.post("/v2/credentials", {"kind": "widget", **origins})
+    site.show(app, f'<div id="book" data-booking-inline="{shop.project["slug"]}"></div>')
+    page = open_page(browser, site.url)
+
+    open_frame(page, shop).book()
+
+    assert made.data["origins"] == origins["origins"]
+    assert [row["state"] for row in shop.bookings()] == ["confirmed"]
 
 
 def test_a_site_that_the_project_does_not_name_shows_nothing(

@@ -11,6 +11,9 @@ from tests.live import PASSWORD_LINK, UNSUBSCRIBE_LINK, LiveApp
 from tests.services import Service
 
 LOOKS = looks(only="narrow")
+# Of the button that ends a booking, and of the one that confirms it.
+DANGER = {"light": "rgb(155, 28, 28)", "dark": "rgb(255, 180, 174)"}
+USUAL = {"light": "rgb(31, 79, 153)", "dark": "rgb(156, 194, 255)"}
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 
 
@@ -146,6 +149,9 @@ def test_links_of_one_button_look_the_same(
 
         keep(page, f"{action}-{width}-{scheme}")
         assert page.texts("h1") == [question]
+        color = (USUAL if action == "confirm" else DANGER)[scheme]
+        button = "document.querySelector('button[type=submit]')"
+        assert page.evaluate(f"getComputedStyle({button}).backgroundColor") == color
         check_looks(page, app, axe, width, scheme)
 
 

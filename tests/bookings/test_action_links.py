@@ -269,6 +269,10 @@ def test_after_a_cancellation_the_customer_can_book_again(tenant: Tenant, publis
         ["/book/check-up"] if published else []
     )
     assert ("Book again" in page.said) == published
+    again = desk.open(desk.link("cancel_by_customer"))
+    for each in (page, again):
+        own = f'<a href="/book/{tenant.app.slug}/mine">Your bookings</a>'
+        assert (own in each.html, "Book again" in each.said) == (published, published)
 
 
 def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
@@ -333,7 +337,7 @@ def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
             "This was possible until 1 day before the start. Please contact us.",
         ],
     )
-    assert page.said[-2:] == ["Contact", "desk@example.com"]
+    assert page.said[-3:] == ["Contact", "desk@example.com", "Your bookings"]
     assert desk.row.state == "confirmed"
 
 

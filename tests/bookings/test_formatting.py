@@ -11,6 +11,7 @@ from django.utils import translation
 from bookings import formatting
 from bookings.formatting import (
     accepted_languages,
+    activate_clock_of,
     date_words,
     length_words,
     month_words,
@@ -122,3 +123,26 @@ def test_notice_periods(limit: Any, words: list[str | None]) -> None:
 )
 def test_accepted_languages(header: str, languages: list[str]) -> None:
     assert accepted_languages(header) == languages
+
+
+@pytest.mark.parametrize(
+    ("accepted", "words"),
+    [
+        (["en-us"], ["12:05 am", "9:05 am", "12:05 pm", "3:05 pm"]),
+        (["de", "en-AU", "en-gb"], ["12:05 am", "9:05 am", "12:05 pm", "3:05 pm"]),
+        (["en-gb", "en-us"], ["00:05", "09:05", "12:05", "15:05"]),
+        (["en-xx"], ["00:05", "09:05", "12:05", "15:05"]),
+        (["en--"], ["00:05", "09:05", "12:05", "15:05"]),
+        (["de"], ["00:05", "09:05", "12:05", "15:05"]),
+        ([], ["00:05", "09:05", "12:05", "15:05"]),
+    ],
+)
+def test_english_clock_is_that_of_the_region(accepted: list[str], words: list[str]) -> None:
+    moments = [MONDAY.replace(hour=hour) for hour in (0, 9, 12, 15)]
+
+    with activate_clock_of(accepted):
+        found = [time_words(moment) for moment in moments]
+        with translation.override("de"):
+            german = time_words(MONDAY)
+
+    assert (found, german, time_words(MONDAY)) == (words, "15:05", "15:05")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from notifications.mail import SLUGS, compose_mail, compose_notice, compose_password_mail
+from notifications.mail import SLUGS, compose_mail, compose_password_mail, compose_webhook_notice
 from tests.browser import Browser, Page, looks
 from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
@@ -93,13 +93,35 @@ def test_mails_look_right(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("accent", ["#ff7700", "#111111", "#fafafa"])
+def test_branded_mail_looks_right(
+    browser: Browser, clock: Any, tmp_path: Path, width: int, scheme: str, accent: str
+) -> None:
+    """Of any colour: its button can be read in light and dark."""
+    app = make_app(
+        accent_color=accent,
+        address="Harbour Dental\nQuay 5",
+        imprint_url="https://example.com/imprint",
+        privacy_url="https://example.com/privacy",
+        contact_email="desk@example.com",
+    )
+    mails = {
+        "request": compose_mail(make_letter("tentative_owner", app=app)),
+        "confirmed": compose_mail(make_letter("confirmed_customer", app=app, project="Check-up")),
+        "password": compose_password_mail(
+            app=app, delivery_id=DELIVERY_ID, to=["ada@example.com"], url="https://example.com/"
+        ),
+    }
+    for name, mail in mails.items():
+        show_mail(browser, html_of(mail), tmp_path, f"{name}-{accent[1:]}", width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
-    notice = compose_notice(
+    notice = compose_webhook_notice(
         app=make_app(),
         delivery_id=DELIVERY_ID,
         to=["owner@example.com"],
-        subject="A webhook was disabled",
-        sentence="It is not called until you enable it again.",
         url=f"https://example.com/hook?{'x' * 500}",
         reason="It answered 410 Gone.",
     )

@@ -13,7 +13,7 @@ from tests.notifications.mails import html_of, make_app, make_event, make_letter
 pytestmark = pytest.mark.usefixtures("clock")
 
 CALENDARS = ["Calendar file", "Google Calendar", "Outlook"]
-MAP, OWN = "Show on a map", "Your bookings"
+MAP, OWN, AGAIN = "Show on a map", "Your bookings", "Book again"
 
 
 def links_of(letter: Letter) -> dict[str, str]:
@@ -29,7 +29,11 @@ def links_of(letter: Letter) -> dict[str, str]:
         ("confirmed_customer", {"project": "Check-up"}, [*CALENDARS, MAP, OWN]),
         ("reminder_customer", {"project": "Check-up"}, [*CALENDARS, MAP, OWN]),
         ("tentative_customer", {"project": "Check-up"}, [MAP, OWN]),
-        ("cancelled_customer", {"project": "Check-up"}, [OWN]),
+        ("cancelled_customer", {"project": "Check-up"}, [AGAIN, OWN]),
+        ("cancelled_by_customer_customer", {"project": "Check-up"}, [AGAIN, OWN]),
+        ("declined_customer", {"project": "Check-up"}, [AGAIN, OWN]),
+        ("unpaid_customer", {"project": "Check-up"}, [AGAIN, OWN]),
+        ("declined_customer", {}, []),
         ("confirmed_owner", {"project": "Check-up"}, []),
         (
             "confirmed_customer",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from notifications.mail import SLUGS, compose_mail, compose_notice
+from notifications.mail import SLUGS, compose_mail, compose_webhook_notice
 from tests.notifications.mails import (
     DELIVERY_ID,
     calendar_of,
@@ -231,17 +231,15 @@ def test_words_that_can_not_be_used_stop_no_mail(words: Any, caplog: Any) -> Non
 
 # --- Notices --------------------------------------------------------------------------------------
 def test_notice_about_a_webhook() -> None:
-    message = compose_notice(
+    message = compose_webhook_notice(
         app=make_app(),
         delivery_id=DELIVERY_ID,
         to=["owner@example.com"],
-        subject="A webhook was disabled\r\nBcc: x@evil.example",
-        sentence="It is not called until you enable it again.",
         url="https://example.com/<hook>",
         reason="It answered 410 Gone.",
     )
 
-    assert message.subject == "A webhook was disabled Bcc: x@evil.example"
+    assert message.subject == "A webhook was disabled"
     assert message.recipients() == ["owner@example.com"]
     assert message.body == (
         "It is not called until you enable it again.\n\n"

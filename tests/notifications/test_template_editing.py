@@ -64,9 +64,9 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         {},
         f"Please confirm: Check-up, {BERLIN}",
         [
-            "A booking needs your confirmation",
+            "New booking request",
             "Hello,",
-            "Marty McFly requests this time. The booking is not confirmed until you confirm it.",
+            "Marty McFly requested this time. Confirm to accept.",
             OWNERS,
             CHOICE,
         ],

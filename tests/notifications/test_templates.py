@@ -249,8 +249,8 @@ def test_preview_is_of_a_made_up_booking(tenant: Tenant) -> None:
     assert (answer.status, set(answer.data)) == (200, {"subject", "text", "html"})
     assert answer.data["subject"] == f"Please confirm: Check-up, {when}"
     assert answer.data["text"] == (
-        "A booking needs your confirmation\n\nHello,\n\n"
-        "Marty McFly requests this time. The booking is not confirmed until you confirm it.\n\n"
+        "New booking request\n\nHello,\n\n"
+        "Marty McFly requested this time. Confirm to accept.\n\n"
         "> Thank you for your patience.\n\n"
         "What:      Check-up\n"
         f"When:      {when}\n"

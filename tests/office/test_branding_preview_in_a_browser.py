@@ -1,12 +1,15 @@
 """The preview of an app's look beside its form, in a real browser."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps_config.models import Account
-from tests.browser import looks
+from apps_config.services import store_logo
+from tests.browser import Page, looks
+from tests.images import LOGO, image_file
 from tests.office.conftest import Visit, keep, member_of
 from tests.office.test_set_up_in_a_browser import admin_page, set_value
 from tests.world import Tenant
@@ -95,6 +98,37 @@ def test_the_preview_begins_with_what_is_saved(
 
     assert saved == ["#ad5100", "Welcome", "Harbour Dental\nQuay 5", "Privacy"]
     assert shown(seen) == ["#1f4f99", "Welcome", "Harbour Dental\nQuay 5"]
+
+
+def test_the_preview_shows_the_chosen_logo(
+    office: Tenant, ada: Any, owner: Account, visit: Callable[..., Visit], tmp_path: Path
+) -> None:
+    publish(office, ada)
+    store_logo(office.app, LOGO)
+    file = tmp_path / "logo.png"
+    file.write_bytes(image_file(size=(80, 40)))
+    seen = open_form(visit, office, owner)
+    before = seen.page.evaluate(LOGOS)
+
+    seen.page.evaluate("document.querySelector('#id_removes_logo').click()")
+    removed = seen.page.evaluate(LOGOS)
+    choose_file(seen.page, "#id_logo_file", file)
+    seen.page.wait_for(f"!!{FRAME}.querySelector('.chosen')?.naturalWidth")
+
+    assert (before, removed) == ([9], [])
+    assert seen.page.evaluate(LOGOS) == [80]
+
+
+LOGOS = f"""
+[...{FRAME}.querySelectorAll(".logo")].filter(one => one.checkVisibility())
+  .map(one => one.naturalWidth)
+"""
+
+
+def choose_file(page: Page, selector: str, file: Path) -> None:
+    document = page.send("DOM.getDocument")["root"]["nodeId"]
+    found = page.send("DOM.querySelector", nodeId=document, selector=selector)
+    page.send("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(file)])
 
 
 def test_without_a_published_project_there_is_no_preview(

@@ -106,6 +106,11 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         ),
         (
             "project",
+            {"graph": "instant_payment", "published": "yes"},
+            {"pay_url": ["Add a payment link, or do not publish the page."]},
+        ),
+        (
+            "project",
             {
                 "questions-title": ["Name", "E-mail", "Room", ""],
                 "questions-kind": ["string", "email", "select", "string"],
@@ -522,6 +527,21 @@ def test_a_new_project_is_asked_for_its_page(tenant: Tenant, enter: Enter) -> No
     save(client, ADD_PROJECT, name="Secret", published="no")
 
     assert Project.objects.get(name="Secret").settings == {"published": False}
+
+
+def test_a_new_payment_project_is_not_published_at_once(tenant: Tenant, enter: Enter) -> None:
+    client = enter(tenant)
+    given = {"name": "Massage", "graph": "instant_payment"}
+
+    refused = save(client, ADD_PROJECT, **given, published="yes")
+    made = Project.objects.count()
+    save(client, ADD_PROJECT, **given, published="no")
+
+    assert (faults(refused), made) == (
+        {"published": ["Add a payment link before you publish the page."]},
+        0,
+    )
+    assert Project.objects.get().settings == {"published": False}
 
 
 def test_a_viewer_sees_what_the_public_may(tenant: Tenant, project: Any, enter: Enter) -> None:

@@ -83,7 +83,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def faults_of(english: Catalog, translated: Catalog) -> Iterator[str]:
-    """What a translation lacks or has wrong: one text for each sentence."""
+    """What a translation lacks, has wrong or has for no English sentence: one text for each."""
     for sentence in english:
         if not sentence.id:
             continue
@@ -98,6 +98,9 @@ def faults_of(english: Catalog, translated: Catalog) -> Iterator[str]:
         # "one seat" may leave out its number.
         elif placeholders(forms[-1]) != expected or placeholders(" ".join(forms)) != expected:
             yield f"other placeholders: {sentence.id}"
+    for sentence in translated:
+        if sentence.id and english.get(sentence.id, sentence.context) is None:
+            yield f"unused: {sentence.id}"
 
 
 def forms_of(sentence: Message, *, of_id: bool = False) -> list[str]:
@@ -169,7 +172,7 @@ def test_no_text_of_the_office_is_reworded() -> None:
     [
         ("", "", []),
         ('"ganztägig"', '""', ["missing: all day"]),
-        ('msgctxt "whole days"\n', "", ["missing: all day"]),
+        ('msgctxt "whole days"\n', "", ["missing: all day", "unused: all day"]),
         (
             'msgstr "Guten Tag {{ name }}"',
             'msgstr "Guten Tag"',

@@ -12,6 +12,7 @@ const locale = lang === "en" ? "en-GB" : `${lang}-u-nu-latn`;
 const EXTEND_BEFORE = 20; // seconds before a hold lapses
 const PATIENCE = 20; // seconds for an answer
 const DAY = 86400;
+const REQUIRED = "This field is required."; // the API's sentence
 const NARROW = matchMedia("(max-width: 819px)"); // as in book.css: one step at a time
 
 let zone = page.zone;
@@ -85,6 +86,10 @@ function clockWords(instant, place) {
 
 const dayWords = (instant, place) =>
   format(instant, place, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+
+/** `5 minutes`. */
+const minuteWords = (count) =>
+  new Intl.NumberFormat(locale, { style: "unit", unit: "minute", unitDisplay: "long" }).format(count);
 
 const seatWords = (count) => (count > 1 ? fill(words.seats_left, { count }) : words.seat_left);
 
@@ -529,6 +534,7 @@ function drawTimes() {
     const button = makeButton(text, "time", () => choose(slot));
     if (page.is_group) button.append(" ", make("small", seatWords(slot[3])));
     if (text.includes("UTC")) button.classList.add("offset");
+    if (page.shows_ends) button.classList.add("range");
     return listed(button);
   });
   by("times").replaceChildren(...items);
@@ -673,7 +679,7 @@ async function keep(slot) {
     if (chosen !== slot) return release(id);
     hold = { id, timer: setTimeout(extend, (page.hold - EXTEND_BEFORE) * 1000, id) };
     remember("hold", { id, slot });
-    by("held").textContent = fill(words.held, { minutes: Math.floor(page.hold / 60) });
+    by("held").textContent = fill(words.held, { minutes: minuteWords(Math.floor(page.hold / 60)) });
   } else if (chosen === slot && ["slot_taken", "not_available"].includes(answer.code)) {
     showTaken(answer);
   }
@@ -775,6 +781,12 @@ function checkFields() {
   return isGood;
 }
 
+/** The API's sentences are in English: the page says the same in its own language. */
+function faultWords(key, sentences) {
+  if (sentences.includes(REQUIRED)) return words.required;
+  return key === "email" ? words.email : words.unfit;
+}
+
 /** Errors of the API at their fields; false where one belongs to none. */
 function showFieldErrors(errors) {
   let isPlaced = false;
@@ -783,7 +795,7 @@ function showFieldErrors(errors) {
     const fields = [...by("form").querySelectorAll(".field")];
     const field = fields.find((one) => one.dataset.key === key);
     if (!field) continue;
-    showError(field, key === "email" ? words.email : sentences.join(" "));
+    showError(field, faultWords(key, sentences));
     isPlaced = true;
   }
   if (isPlaced) focusFirstError();
@@ -990,12 +1002,12 @@ function showVerified(answer) {
 }
 
 /** By when a booking that was just made has to be paid, and where. */
-function payment(booking) {
-  if (!page.payment) return [];
+function payment({ paidBy, booking }) {
+  const { pay: href } = booking.customer_action_links ?? {};
+  if (!href || !paidBy) return [];
   // The last full minute: rounded up it would be too late.
-  const until = Math.floor((Date.now() / 1000 + page.payment.seconds) / 60) * 60;
+  const until = Math.floor(paidBy / 60) * 60;
   const time = fill(words.chosen, { day: dayWords(until, zone), time: clockWords(until, zone) });
-  const href = withBooking(page.payment.url, booking);
   const link = make("a", words.pay, { href, target: "_blank", className: "button" });
   const line = make("p", "");
   line.append(link);
@@ -1008,10 +1020,16 @@ function finish(booking, seats = { count: 1, wanted: 1 }) {
   hold = reservation = null;
   email = customer().email ?? email;
   remember("answers", null);
-  history.replaceState({ booking, email, seats }, "", addressWith(NOWHERE));
+  const paidBy = page.payment && Date.now() / 1000 + page.payment;
+  history.replaceState({ booking, email, seats, paidBy }, "", addressWith(NOWHERE));
   postToEmbeddingPage("booked", { id: booking.id, start: booking.event.start, end: booking.event.end });
-  if (page.redirect) return location.assign(withBooking(page.redirect, booking));
-  return showDone(history.state);
+  // The customer pays first: the page shows that link, and then the one to the project's own page.
+  const leaves = page.redirect && !page.payment;
+  if (leaves && !isFramed) return location.assign(withBooking(page.redirect, booking));
+  showDone(history.state);
+  // Own pages of projects seldom allow frames. A browser may refuse; then the link is there.
+  if (leaves) window.open(withBooking(page.redirect, booking), "_top");
+  return null;
 }
 
 /** The address with the booking's id in its query. */
@@ -1130,13 +1148,21 @@ async function cancelHere(booking) {
   return title.focus();
 }
 
+const ownBookingsLine = () => linksLine([[words.own_bookings, page.own_bookings]]);
+
+/** To the project's own page, where the payment comes before it. */
+function onwardLine(booking) {
+  if (!page.redirect) return null;
+  return linksLine([[words.onward, withBooking(page.redirect, booking)]]);
+}
+
 function againLine() {
   const again = make("p", "");
   again.append(make("a", words.another, { href: location.pathname }));
   return again;
 }
 
-function showDone({ booking, email: address, seats }) {
+function showDone({ booking, email: address, seats, paidBy }) {
   const slot = span(booking.event);
   const [heading, sentence] = page.outcome;
   const place = booking.resource.timezone;
@@ -1149,11 +1175,12 @@ function showDone({ booking, email: address, seats }) {
     placeLine(booking.event),
     ...seatLines(seats),
     sentence && make("p", sentence),
-    ...payment(booking),
+    ...payment({ paidBy, booking }),
+    onwardLine(booking),
     page.success && address && make("p", page.success.replaceAll("%s", () => address), { className: "lines" }),
     calendarLine(booking),
     // Each of several seats is a booking of its own: the links would manage the first alone.
-    seats.count === 1 && manageLine(booking),
+    seats.count === 1 ? manageLine(booking) : ownBookingsLine(),
   ];
   const title = make("h2", heading, { tabIndex: -1 });
   showStep("done");

@@ -8,6 +8,7 @@ addEventListener("DOMContentLoaded", () => {
   if (!preview || !field("accent_color")) return;
   field("accent_color").closest("fieldset")?.append(preview);
   const frame = preview.querySelector("iframe");
+  let logo = ""; // a data: URL of the file that was chosen
   const valueOf = (name) => field(name).value.trim();
 
   /** The element with the text in it: made where it is missing, removed where there is no text. */
@@ -59,11 +60,37 @@ addEventListener("DOMContentLoaded", () => {
     }
   }
 
+  /** The chosen file, none where it is to be removed, else the stored logo. The page allows data: URLs. */
+  function showLogo(page) {
+    const header = page.querySelector("header");
+    const stored = header?.querySelector(".logo:not(.chosen)");
+    for (const shown of header?.querySelectorAll(".chosen") ?? []) shown.remove();
+    if (stored) stored.hidden = Boolean(logo || field("removes_logo")?.checked);
+    if (!logo) return;
+    const image = { className: "logo chosen", src: logo, alt: "" };
+    header?.prepend(Object.assign(page.createElement("img"), image));
+  }
+
+  function readLogo() {
+    const input = field("logo_file");
+    const [file] = input.files;
+    const reader = new FileReader();
+    reader.addEventListener("load", () => {
+      if (input.files[0] !== file) return; // another one was chosen meanwhile
+      logo = reader.result;
+      show();
+    });
+    logo = "";
+    if (file) reader.readAsDataURL(file);
+    else show();
+  }
+
   function show() {
     const page = frame.contentDocument;
     if (!page?.querySelector("main")) return;
     showColor(page);
     showTexts(page);
+    showLogo(page);
   }
 
   frame.addEventListener("load", show);
@@ -71,4 +98,6 @@ addEventListener("DOMContentLoaded", () => {
   for (const name of ["accent_color", "cover_text", "address", "imprint_url", "privacy_url"]) {
     field(name).addEventListener("input", show);
   }
+  field("logo_file")?.addEventListener("change", readLogo);
+  field("removes_logo")?.addEventListener("change", show);
 });
