@@ -23,9 +23,7 @@ def test_services_still_write_the_sentences() -> None:
     """If this fails: a service has other words now."""
     code = sources()
     # Days, and what `availability/core/explain.py` joins from pieces.
-    joined = [
-        sentence for sentence in SENTENCES if "buffer" in sentence or "'s rule" in sentence
-    ]
+    joined = [sentence for sentence in SENTENCES if "buffer" in sentence or "'s rule" in sentence]
     days = [sentence for sentence in SENTENCES if sentence.endswith("days") and " " not in sentence]
 
     missing = [
