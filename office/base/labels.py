@@ -13,6 +13,7 @@ from bookings.models import Booking
 from common.instants import find_zone
 from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
+from notifications.planning import UPDATED
 from office.base.dates import moment_words
 
 # The theme's label colours.
@@ -54,6 +55,15 @@ GRAPH_WORDS: Mapping[str, str] = {
     "group_owner": "Group session",
     "group_customer": "Seat in a group session",
     "group_customer_payment": "Paid seat in a group session",
+}
+# The ways of distributing bookings, in one line of text.
+MODE_NAMES: Mapping[str, str] = {
+    "roundrobin_random": "Anyone who is free",
+    "roundrobin_prioritized": "In order",
+    "roundrobin_fair": "Fair turns",
+    "mutual": "Everyone together",
+    "exclusive": "One of several",
+    "all_free": "One of several",
 }
 RULE_WORDS: Mapping[str, str] = {
     "allow_weekdays": "Open Mon–Fri",
@@ -120,6 +130,18 @@ def mail_words(kind: str) -> str:
     return MAIL_WORDS.get(kind, f"“{state_words(kind).capitalize()}” e-mail")
 
 
+def template_words(slug: str) -> str:
+    """Return `Confirmation e-mail to the customer` for the name of a template."""
+    kind, _, recipient = slug.rpartition("_")
+    return f"{mail_words(kind)} to the {recipient}"
+
+
+def kind_words(kind: str) -> str:
+    """Return `Cancelled by customer`, `Changed` for the kind of a call."""
+    name = kind.removeprefix("booking.")
+    return {UPDATED: "Changed"}.get(name) or state_words(name).capitalize()
+
+
 def language_names() -> dict[str, str]:
     """Return the shipped languages: code -> name."""
     names = {code.lower(): name for code, name in settings.LANGUAGES}
@@ -150,21 +172,23 @@ def delivery_words(delivery: Delivery) -> str:
     return f"{what}: {state_words(delivery.kind)}"
 
 
-def json_words(value: Any) -> str:
-    """Return JSON data as lines of text: `Colour: red`; "" if there is none."""
+def json_words(value: Any, names: Mapping[str, str] = STATE_WORDS) -> str:
+    """Return JSON data as lines of text: `Colour: red`; "" if there is none. `names`: words of
+    values.
+    """
     if value in (None, "", [], {}):
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         pairs = (
-            (str(key).replace("_", " ").capitalize(), json_words(each))
+            (str(key).replace("_", " ").capitalize(), json_words(each, names))
             for key, each in value.items()
         )
         return "\n".join(f"{key}: {words}" for key, words in pairs if words)
     if isinstance(value, list):
-        return "\n".join(filter(None, (json_words(each).replace("\n", ", ") for each in value)))
-    return STATE_WORDS.get(str(value), str(value))
+        return "\n".join(filter(None, (json_words(each, names).replace("\n", ", ") for each in value)))
+    return names.get(str(value), str(value))
 
 
 def receiver_words(delivery: Delivery) -> str:

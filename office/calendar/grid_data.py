@@ -23,6 +23,7 @@ from availability.search_queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking
 from common.instants import to_datetime
+from office.base.labels import state_words
 from office.base.local_time import (
     LocalSpan,
     days_span,
@@ -38,6 +39,8 @@ MAX_ROWS = 2000
 # Non-blocking events are found by an index on their start: those that began more than this before
 # the first day are missing. (Blocking events are found by their end.)
 BEGUN_WITHIN = timedelta(days=MAX_DAYS)
+# Words of entries that are no bookings.
+ENTRY_WORDS = {"event": "event", "idle": "shown as free", "hold": "hold"}
 # Reason types that shade time as closed.
 CLOSING = ("constraint", "calendar")
 
@@ -253,10 +256,11 @@ def _event_json(
     may_move: bool = False,
 ) -> dict[str, Any]:
     """Return the record. `state`: the booking's; else event (blocking), idle (not blocking) or
-    hold.
+    hold. `words`: the state for people.
     """
     more = record["extendedProps"] | {
         "state": state,
+        "words": ENTRY_WORDS.get(state) or state_words(state),
         "url": url,
         "booking": str(booking.id) if booking else None,
     }

@@ -2,8 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, cast
 
 from django.contrib import admin, messages
@@ -17,6 +17,7 @@ from django.utils import timezone
 from unfold.decorators import display
 
 from availability.models import Calendar
+from bookings.graphs import INITIALIZED
 from bookings.models import Customer
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
@@ -33,6 +34,7 @@ from office.base.labels import (
     json_words,
     receiver_words,
     sends_emails,
+    state_words,
 )
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin, booking_link
 from office.base.model_admin_pages import (
@@ -50,6 +52,36 @@ CONTENT_WORDS = {
     Delivery.EMAIL: "One e-mail is sent now.",
     Delivery.WEBHOOK: "The call contains the logged body.",
     Delivery.CALENDAR: "The current booking is written to the calendar.",
+}
+
+
+def _time_words(text: Any) -> str:
+    return moment_words(datetime.fromisoformat(text)) if text else ""
+
+
+def _former_state_words(state: Any) -> str:
+    return state_words(state) if state and state != INITIALIZED else ""
+
+
+# The content of deliveries for people: name -> label, and how to show the value.
+FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "subject": ("Subject", json_words),
+    "what": ("What", json_words),
+    "where": ("Where", json_words),
+    "start": ("Start", _time_words),
+    "end": ("End", _time_words),
+    "old_start": ("Previous start", _time_words),
+    "old_end": ("Previous end", _time_words),
+    "times": ("Bookings in the series", json_words),
+    "until": ("Start of the last one", _time_words),
+    "from_state": ("Previous state", _former_state_words),
+    "message": ("Message", json_words),
+    "url": ("Address", json_words),
+    "method": ("Method", lambda method: str(method or "").upper()),
+    "expected_response_code": ("Expected status code", json_words),
+    "reason": ("Reason", json_words),
+    "former": ("Former addresses", json_words),
+    "sent_at": ("Sent", _time_words),
 }
 
 
@@ -285,6 +317,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             attempts=list(delivery.attempts.all()),
             payload=indented_json(delivery.body),
             facts=delivery_facts(delivery),
+            further=further_content(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
             may_send=self.may_send(request, delivery),
             outdated=refusal_to_send(delivery),
@@ -362,11 +395,14 @@ def search_deliveries(term: str) -> Q:
 def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
     content: Mapping[str, Any] = delivery.content
-    return [
-        (name.replace("_", " ").capitalize(), words)
-        for name, value in content.items()
-        if (words := json_words(value))
-    ]
+    facts = ((label, show(content.get(name))) for name, (label, show) in FACTS.items())
+    return [(label, words) for label, words in facts if words]
+
+
+def further_content(delivery: Delivery) -> str:
+    """Return the ids and other data of the content as indented JSON; "" if there are none."""
+    further = {name: value for name, value in delivery.content.items() if name not in FACTS}
+    return json.dumps(further, indent=2, ensure_ascii=False) if further else ""
 
 
 def indented_json(body: str) -> str:

@@ -24,7 +24,7 @@ from notifications.mail.template_editing import (
     template_record,
 )
 from notifications.models import Delivery, EmailTemplate
-from office.base.labels import mail_words
+from office.base.labels import template_words
 from office.base.model_admin import HistoryAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import is_allowed, scope_of
@@ -42,12 +42,6 @@ class TemplatePart(NamedTuple):
     faults: list[str]
 
 
-def kind_label(slug: str) -> str:
-    """Return `Confirmation e-mail to the customer`."""
-    kind, _, recipient = slug.rpartition("_")
-    return f"{mail_words(kind)} to the {recipient}"
-
-
 @admin.register(EmailTemplate)
 class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
     """Rows are an app's template overrides; the pages show every kind, with or without a row."""
@@ -63,6 +57,9 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             ("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit"),
             ("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview"),
         )
+
+    def row_title(self, row: EmailTemplate) -> str:
+        return template_words(row.slug)
 
     # --- List -------------------------------------------------------------------------------------
     def changelist_view(
@@ -124,7 +121,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         return self.show_page(
             request,
             "office/template.html",
-            title=kind_label(slug),
+            title=template_words(slug),
             app=app,
             slug=slug,
             is_reminder=slug.startswith(Delivery.REMINDER),
@@ -203,7 +200,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
 def _records(app: App) -> list[dict[str, Any]]:
     own = {row.slug: row for row in EmailTemplate.objects.filter(app=app)}
     return [
-        template_record(app, slug, own.get(slug)) | {"words": kind_label(slug)} for slug in SLUGS
+        template_record(app, slug, own.get(slug)) | {"words": template_words(slug)} for slug in SLUGS
     ]
 
 

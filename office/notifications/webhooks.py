@@ -24,7 +24,7 @@ from apps_config.models import App, Membership
 from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
-from notifications.planning import KINDS, RESCHEDULED, UPDATED
+from notifications.planning import KINDS, RESCHEDULED
 from notifications.webhooks.serializers import EVENTS, NewWebhookSerializer, WebhookSerializer
 from notifications.webhooks.services import (
     change_webhook,
@@ -39,6 +39,7 @@ from office.base.labels import (
     DELIVERY_STATE_WORDS,
     GRAPH_WORDS,
     delivery_words,
+    kind_words,
     state_words,
 )
 from office.base.model_admin import (
@@ -58,12 +59,6 @@ FIELDS = (
     *("url", "method", "graph", "states", "kinds"),
     *("expected_response_code", "active", "description"),
 )
-
-
-def kind_words(kind: str) -> str:
-    """Return `Cancelled by customer` for `booking.cancelled_by_customer`."""
-    name = kind.removeprefix("booking.")
-    return {UPDATED: "Changed"}.get(name) or state_words(name).capitalize()
 
 
 class WebhookForm(ChangesForm):

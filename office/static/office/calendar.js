@@ -233,11 +233,11 @@ addEventListener("DOMContentLoaded", () => {
     const sorted = [...events].sort((one, other) => (one.start < other.start ? -1 : 1));
     document.getElementById("cal-list").replaceChildren(
       ...sorted.map((event) => {
-        const { time, resource, state, url } = event.extendedProps;
+        const { time, resource, words, url } = event.extendedProps;
         const link = make("a", "", `${time}: ${event.title}`);
         link.href = url;
         const item = make("li", "");
-        item.append(link, ` ${state}, ${resource}`);
+        item.append(link, ` ${words}, ${resource}`);
         return item;
       }),
     );
@@ -278,10 +278,10 @@ addEventListener("DOMContentLoaded", () => {
 
   function nameEvent({ el, event }) {
     if (event.display === "background" || !event.extendedProps.state) return;
-    const { time, state, resource } = event.extendedProps;
+    const { time, words, resource } = event.extendedProps;
     const shown = el.querySelector(".cal-time").textContent;
-    el.setAttribute("aria-label", `${shown} ${event.title}, ${state}, ${time}, ${resource}`);
-    el.title = `${event.title}\n${time}\n${state}, ${resource}`;
+    el.setAttribute("aria-label", `${shown} ${event.title}, ${words}, ${time}, ${resource}`);
+    el.title = `${event.title}\n${time}\n${words}, ${resource}`;
   }
 
   // The library calls its grid a table, but no row of it has the cells that a table needs: who
@@ -342,6 +342,11 @@ addEventListener("DOMContentLoaded", () => {
     await place(event, body, revert);
   }
 
+  // Why something was refused, without the names of the API's fields.
+  function sentences(answer) {
+    return answer.errors ? Object.values(answer.errors).flat().join(" ") : answer.error;
+  }
+
   async function place(event, body, revert) {
     const address = page.move.replace("00000000-0000-0000-0000-000000000000", event.extendedProps.booking);
     const { ok, body: answer } = await send(address, body);
@@ -353,7 +358,7 @@ addEventListener("DOMContentLoaded", () => {
       return;
     }
     revert();
-    refused.querySelector(".cal-refused-words").textContent = answer.error;
+    refused.querySelector(".cal-refused-words").textContent = sentences(answer);
     const reasons = [
       ...(answer.reasons ?? []).map((reason) => reason.text),
       ...(answer.conflicts ?? []).map((conflict) => `Taken: ${conflict.text}`),
@@ -470,7 +475,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     const known = new Set([...book.querySelectorAll("[data-error]")].flatMap((one) => one.dataset.error.split(" ")));
     const others = Object.entries(answer.errors ?? {}).filter(([path]) => !known.has(path));
-    const words = answer.errors ? others.map(([path, messages]) => `${path}: ${messages.join(" ")}`)
+    const words = answer.errors ? others.map(([, messages]) => messages.join(" "))
       : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
     showErrors({ ...(answer.errors ?? {}), "": words });
     lookUps += 1;
