@@ -17,7 +17,7 @@ from django.utils import timezone
 from apps_config.models import Account
 from office.access.accept_invitation import show_invitation
 from office.access.sign_in import finish_oidc, start_oidc
-from office.base.model_admin_pages import find_row
+from office.base.model_admin_pages import CONFIRMED, find_row, is_confirmed
 from office.base.scope import account_of
 
 PREFIX = "/admin/account/"
@@ -78,6 +78,8 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     rows = open_sessions(account_of(request))
     current = request.session.session_key
     if request.method == "POST":
+        if "others" in request.POST and not is_confirmed(request):
+            return _ask_to_end_others(request, rows.exclude(session_key=current).count())
         if "others" in request.POST:
             ended = end_sessions(rows.exclude(session_key=current))
             messages.success(request, f"Sessions ended: {ended}.")
@@ -96,6 +98,19 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     ]
     context = {"title": "Your sessions", "sessions": sessions}
     return render(request, "office/sessions.html", context)
+
+
+def _ask_to_end_others(request: HttpRequest, count: int) -> HttpResponse:
+    context = {
+        "title": "End all other sessions?",
+        "sentence": "Other browsers and devices have to log in again.",
+        "lines": [f"Sessions to end: {count}"],
+        "fields": [("others", "1"), (CONFIRMED, "yes")],
+        "button": "End the sessions",
+        "button_style": "danger",
+        "back": reverse("account_sessions"),
+    }
+    return render(request, "office/confirm.html", context)
 
 
 def redirect_to_log_in(request: HttpRequest) -> HttpResponse:

@@ -5,12 +5,15 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps_config.models import Account
 from office.access.account_password_links import PasswordLinks
+from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
+
+NAMED = 10  # accounts named on the confirmation page
 
 admin.site.unregister(Group)  # permissions come from memberships
 
@@ -44,9 +47,23 @@ class AccountAdmin(PasswordLinks, UserAdmin):
         return bool(request.user.is_superuser)
 
     @action(description="Remove second factors", permissions=["reset"])
-    def remove_second_factors(self, request: HttpRequest, rows: QuerySet[Account]) -> None:
+    def remove_second_factors(
+        self, request: HttpRequest, rows: QuerySet[Account]
+    ) -> HttpResponse | None:
         """For people who lost their phone, passkeys and recovery codes."""
+        if not is_confirmed(request):
+            return self.ask_confirmation(
+                request,
+                None,
+                title="Remove second factors?",
+                sentence="These accounts log in with the password alone. Authenticator apps,"
+                " passkeys and recovery codes stop working.",
+                button="Remove second factors",
+                lines=[str(account) for account in rows[:NAMED]],
+                repeated=ACTION_FIELDS,
+            )
         Authenticator.objects.filter(user__in=rows).delete()
         for account in rows:
             self.log_change(request, account, "Second factors removed.")
             messages.success(request, f"{account} logs in with the password alone.")
+        return None

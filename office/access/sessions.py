@@ -1,16 +1,17 @@
 """Log-ins of all accounts that have not ended. For platform staff."""
 
-from typing import Any
-
 from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from unfold.decorators import action, display
 
 from office.access.account_pages import end_sessions, name_browser, open_sessions
 from office.base.dates import moment_words
 from office.base.model_admin import ReadOnlyAdmin
+from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
+
+NAMED = 10  # sessions named on the confirmation page
 
 
 @admin.register(UserSession)
@@ -38,5 +39,19 @@ class SessionAdmin(ReadOnlyAdmin[UserSession]):
         return bool(request.user.is_superuser)
 
     @action(description="End these sessions", permissions=["end"])
-    def end_selected(self, request: HttpRequest, rows: QuerySet[UserSession]) -> Any:
+    def end_selected(
+        self, request: HttpRequest, rows: QuerySet[UserSession]
+    ) -> HttpResponse | None:
+        if not is_confirmed(request):
+            first = rows.select_related("user")[:NAMED]
+            return self.ask_confirmation(
+                request,
+                None,
+                title="End these sessions?",
+                sentence="These browsers have to log in again.",
+                button="End the sessions",
+                lines=[f"{row.user}, {name_browser(row.user_agent)}" for row in first],
+                repeated=ACTION_FIELDS,
+            )
         messages.success(request, f"Sessions ended: {end_sessions(rows)}.")
+        return None

@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.options import InlineModelAdmin
 from django.db import connection
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
@@ -37,14 +38,20 @@ from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.branding import branding_of
 from common.api.fields import OneLineField
 from common.images import small_logo
-from common.zone_names import current_zone_name, current_zones
+from common.zone_names import current_zone_name
 from office.access.members import ROLE_WORDS, file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
-from office.base.form_fields import IMAGE_HINT, ImageFileField
+from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
 from office.base.labels import language_names, sends_emails
-from office.base.model_admin import FormPartsAdmin, HistoryAdmin, ServiceBackedAdmin, without_field
+from office.base.model_admin import (
+    ChoiceFilter,
+    FormPartsAdmin,
+    HistoryAdmin,
+    ServiceBackedAdmin,
+    without_field,
+)
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
@@ -97,10 +104,6 @@ def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in known}
 
 
-def zone_choices(kept: str) -> list[tuple[str, str]]:
-    return _with_kept([("", "UTC (default)"), *((name, name) for name in current_zones())], kept)
-
-
 def language_choices(kept: str) -> list[tuple[str, str]]:
     """Return the languages of e-mails and pages."""
     return _with_kept([("", "English (default)"), *language_names().items()], kept)
@@ -136,7 +139,6 @@ def challenge_choices(kept: str) -> list[tuple[str, str]]:
 
 # Settings with choices; the function's parameter is the stored value.
 CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
-    "default_timezone": zone_choices,
     "language": language_choices,
     "stale_calendars": stale_choices,
     "external_edits": edits_choices,
@@ -167,7 +169,7 @@ def text_field(
 def limit_field(kind: str, label: str) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
-        help_text=f"More attempts are refused. Empty: {LIMITS[kind].default}. 0: no limit.",
+        help_text=f"More attempts are refused. Default: {LIMITS[kind].default}. 0: no limit.",
         required=False,
         min_value=0,
         max_value=MAX_LIMIT,
@@ -182,47 +184,51 @@ class AppForm(CheckedForm, forms.ModelForm):
     send_emails = forms.BooleanField(
         label="Send booking e-mails and reminders",
         help_text="To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
-        " are still called.",
+        " are still called. Default: on.",
         required=False,
         initial=True,
         widget=UnfoldBooleanSwitchWidget,
         show_hidden_initial=True,
     )
-    from_name = text_field("Sender's name", "The sender of every e-mail. Empty: the app's name.")
+    from_name = text_field("Sender's name", "The sender of every e-mail. Default: the app's name.")
     from_email = text_field(
         "Sender's address",
-        "The mail server must be allowed to send for it. Empty: the address of the service.",
+        "The mail server must be allowed to send for it. Default: the address of the service.",
         UnfoldAdminEmailInputWidget,
     )
     contact_name = text_field(
-        "Contact's name", "The contact for customers, shown in e-mails and on pages."
+        "Contact's name", "The contact for customers, shown in e-mails and on pages. Default: none."
     )
     contact_email = text_field(
-        "Contact's address", "The reply address of e-mails.", UnfoldAdminEmailInputWidget
+        "Contact's address",
+        "The reply address of e-mails. Default: none.",
+        UnfoldAdminEmailInputWidget,
     )
-    callback = text_field("Callback", "An http or https URL for your own client.")
+    callback = text_field("Callback", "An http or https URL for your own client. Default: none.")
     redirect_urls = text_field(
         "Redirect URLs",
-        "One per line. Links in e-mails can redirect only to these URLs after an action.",
+        "One per line. Links in e-mails can redirect only to these URLs after an action. Default:"
+        " none.",
         UnfoldAdminTextareaWidget,
     )
-    default_timezone = forms.ChoiceField(
+    default_timezone = ZoneField(
         label="Time zone",
-        help_text="Default time zone, for times that belong to no resource.",
+        help_text="For times that belong to no resource. Type a city or an offset, such as Berlin"
+        " or +1. Default: UTC.",
         required=False,
-        widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     language = forms.ChoiceField(
         label="Language",
-        help_text="The language of e-mails and pages.",
+        help_text="The language of e-mails and pages. Default: English.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     stale_calendars = forms.ChoiceField(
-        label="Stale calendars",
-        help_text="What to do when a connected calendar is stale: not synced for too long.",
+        label="Calendars out of sync",
+        help_text="What to do when a connected calendar has not synced for too long. Default: warn,"
+        " but keep offering times.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
@@ -230,7 +236,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     external_edits = forms.ChoiceField(
         label="Changes in the external calendar",
         help_text="What to do when the owner moves or removes a booking in the calendar. Customers"
-        " get an e-mail about moved and cancelled bookings.",
+        " get an e-mail about moved and cancelled bookings. Default: warn only.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
@@ -238,40 +244,55 @@ class AppForm(CheckedForm, forms.ModelForm):
 
     accent_color = text_field(
         "Colour",
-        "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be read.",
+        "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be read."
+        " Default: the colour of the service.",
     )
-    cover_text = text_field("Text at the top", "Shown on booking pages.", UnfoldAdminTextareaWidget)
+    cover_text = text_field(
+        "Text at the top", "Shown on booking pages. Default: none.", UnfoldAdminTextareaWidget
+    )
     address = text_field(
-        "Postal address", "At the bottom of pages and e-mails.", UnfoldAdminTextareaWidget
+        "Postal address",
+        "At the bottom of pages and e-mails. Default: none.",
+        UnfoldAdminTextareaWidget,
     )
-    imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails.")
-    privacy_url = text_field("Privacy notice", "A link at the bottom of pages and e-mails.")
+    imprint_url = text_field("Imprint", "A link at the bottom of pages and e-mails. Default: none.")
+    privacy_url = text_field(
+        "Privacy notice", "A link at the bottom of pages and e-mails. Default: none."
+    )
     logo_file = ImageFileField(
-        shrink=small_logo, label="Logo", help_text=f"{IMAGE_HINT} On pages and in e-mails."
+        shrink=small_logo,
+        label="Logo",
+        help_text=f"{IMAGE_HINT} On pages and in e-mails. Default: none.",
     )
     removes_logo = forms.BooleanField(
-        label="Remove the logo", required=False, widget=UnfoldBooleanSwitchWidget
+        label="Remove the logo",
+        help_text="Pages and e-mails show the app's name alone. Default: off.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
     )
 
     publish_projects = switch_field(
         "Publish projects",
-        "Projects have a public booking page, unless a project's own setting says otherwise.",
+        "Projects have a public booking page, unless a project's own setting says otherwise."
+        " Default: off.",
     )
     public_resources = switch_field(
         "Book resources without a project",
-        "Widget keys that are not bound to projects may book resources that are in no project.",
+        "Widget keys that are not bound to projects may book resources that are in no project."
+        " Default: off.",
     )
     public_challenge = forms.ChoiceField(
         label="Proof of work",
         help_text="Slows down automated bookings. Other clients with public keys have to solve it"
-        " too.",
+        " too. Default: off.",
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     blocked_customers = text_field(
         "Blocked customers",
-        "One e-mail address per line, which can't book on public pages; * stands for any text.",
+        "One e-mail address per line, which can't book on public pages; * stands for any text."
+        " Default: none.",
         UnfoldAdminTextareaWidget,
     )
     public_bookings_per_address_per_hour = limit_field(
@@ -288,8 +309,8 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     delivery_cap = forms.IntegerField(
         label="Simultaneous deliveries",
-        help_text="How many e-mails, and how many webhook calls, are sent at once. Empty: the"
-        " service's default.",
+        help_text="How many e-mails, and how many webhook calls, are sent at once. Default:"
+        " as many as the service allows.",
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
         show_hidden_initial=True,
@@ -298,13 +319,14 @@ class AppForm(CheckedForm, forms.ModelForm):
     # Only for a new app.
     invited_email = forms.EmailField(
         label="Invite a team member",
-        help_text="Optional. They get an e-mail with a link.",
+        help_text="They get an e-mail with a link. Default: nobody.",
         max_length=254,
         required=False,
         widget=UnfoldAdminEmailInputWidget,
     )
     invited_role = forms.ChoiceField(
         label="Their role",
+        help_text="Default: viewer, who sees everything and changes nothing.",
         choices=list(ROLE_WORDS.items()),
         required=False,
         initial=Membership.VIEWER,
@@ -312,7 +334,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     wants_key = forms.BooleanField(
         label="Issue a server key",
-        help_text="The next page shows the key once.",
+        help_text="The next page shows the key once. Default: off.",
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
@@ -322,7 +344,8 @@ class AppForm(CheckedForm, forms.ModelForm):
         fields = ("slug", "name", "mode")
         help_texts = {
             "slug": "Used in URLs. Can't be changed later. a to z, 0 to 9, hyphens, underscores.",
-            "mode": "Can't be changed. A test app sends e-mails only to its members.",
+            "mode": "Can't be changed. A test app sends e-mails only to its members."
+            " Default: live.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -409,6 +432,19 @@ def shown_setting(name: str) -> Callable[..., str]:
     return show
 
 
+class ArchivedFilter(ChoiceFilter):
+    """Leaves out archived apps, unless they are asked for."""
+
+    title = parameter_name = "archived"
+    all_option = ("", "Not archived")
+    options = (("only", "Archived"), ("all", "All"))
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[App]:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(archived_at__isnull=self.value() != "only")
+
+
 @admin.register(App)
 class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], ArchivingAdmin):
     """Apps. Mode is fixed: keys carry it."""
@@ -419,8 +455,8 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     fixed_fields = ("slug", "mode")
     form = AppForm
     list_display = ("name", "slug", "mode", "created_at", "archived_at")
-    sortable_by = ()
-    list_filter = ("mode",)
+    sortable_by = ("name", "created_at")
+    list_filter = (ArchivedFilter, "mode")
     search_fields = ("slug", "name")
     readonly_fields = ("id", "created_at", "updated_at", "archived_at", "others")
     inlines = (AppReminderInline,)

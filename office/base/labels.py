@@ -187,7 +187,8 @@ def json_words(value: Any, names: Mapping[str, str] = STATE_WORDS) -> str:
         )
         return "\n".join(f"{key}: {words}" for key, words in pairs if words)
     if isinstance(value, list):
-        return "\n".join(filter(None, (json_words(each, names).replace("\n", ", ") for each in value)))
+        lines = (json_words(each, names).replace("\n", ", ") for each in value)
+        return "\n".join(filter(None, lines))
     return names.get(str(value), str(value))
 
 

@@ -121,7 +121,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
     search_help_text = "Name, e-mail or phone number"
-    sortable_by = ("booked",)
+    sortable_by = ("email", "booked")
     actions = None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -140,7 +140,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     def name(self, person: Any) -> str:
         return person.facts.name or person.address.lower()
 
-    @display(description="e-mail")
+    @display(description="e-mail", ordering="address")
     def email(self, person: AppCustomer) -> str:
         return person.address.lower()
 

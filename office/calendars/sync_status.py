@@ -20,7 +20,7 @@ STATES: Mapping[str, tuple[str, str]] = {
     SYNCED: ("synced", "success"),
     FIRST_SYNC: ("first sync", "info"),
     FAILING: ("failing", "warning"),
-    STALE: ("stale", "danger"),
+    STALE: ("out of sync", "danger"),
     STOPPED: ("stopped", "danger"),
     LOCAL: ("not connected", "default"),
     DELETED: ("deleted", "default"),

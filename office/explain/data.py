@@ -35,7 +35,7 @@ KINDS = {
     "buffer": "Buffer",
     "constraint": "Closed by a rule",
     "limit": "Limit",
-    "calendar": "Stale calendar",
+    "calendar": "Calendar out of sync",
     "requirement": "Requirement",
     "notice": "Minimum notice",
     "past": "Past",

@@ -200,7 +200,8 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
 def _records(app: App) -> list[dict[str, Any]]:
     own = {row.slug: row for row in EmailTemplate.objects.filter(app=app)}
     return [
-        template_record(app, slug, own.get(slug)) | {"words": template_words(slug)} for slug in SLUGS
+        template_record(app, slug, own.get(slug)) | {"words": template_words(slug)}
+        for slug in SLUGS
     ]
 
 

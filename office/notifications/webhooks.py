@@ -84,7 +84,7 @@ class WebhookForm(ChangesForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     kinds = forms.MultipleChoiceField(
-        label="Kinds",
+        label="Event types",
         required=False,
         help_text="Only calls for these changes. None selected: all except “Changed”.",
         choices=[(name, kind_words(name)) for name in KINDS],
@@ -127,17 +127,17 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     list_select_related = ("app",)
     search_fields = ("id", "url", "description", "app__slug")
     ordering = ("-id",)
-    sortable_by = ()
+    sortable_by = ("url", "created_at")
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
-        ("Calls", {"fields": ("graph", "states", "kinds")}),
+        ("Events", {"fields": ("graph", "states", "kinds")}),
         ("Details", {"fields": ("description", *readonly_fields)}),
     )
     add_fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
-        ("Calls", {"fields": ("graph", "states", "kinds")}),
+        ("Events", {"fields": ("graph", "states", "kinds")}),
     )
     change_form_outer_before_template = "office/webhook_graphs.html"
     change_form_outer_after_template = "office/webhook_log.html"
@@ -153,7 +153,7 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or "all bookings")
         return f"{graph}{f': {states}' if states else ''}"
 
-    @display(description="kinds")
+    @display(description="event types")
     def shown_kinds(self, webhook: Webhook) -> str:
         return ", ".join(map(kind_words, webhook.kinds)) or "all except “Changed”"
 

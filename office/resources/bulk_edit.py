@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, cast
 
 from django import forms
@@ -28,6 +27,7 @@ from office.base.model_admin import OfficeAdmin, refusal_words
 from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed
 from office.base.opening_hours_text import (
     hours_of_rules,
+    hours_words,
     rules_of_hours,
     weekly_rules,
     with_always_open_rule,
@@ -110,18 +110,6 @@ def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
     if "availability_constraints" in body:
         given["availability_constraints"] = checked(body["availability_constraints"])
     change_resource(resource, given)
-
-
-def hours_words(days: Sequence[str]) -> str:
-    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`; `always open`."""
-    if set(days) == {"00:00-24:00"}:
-        return "always open"
-    spans = []
-    for text, group in groupby(enumerate(days), key=lambda day: day[1]):
-        numbers = [number for number, _ in group]
-        first, last = DAY_NAMES[numbers[0]][:3], DAY_NAMES[numbers[-1]][:3]
-        spans.append(f"{first if first == last else f'{first}–{last}'} {text or 'closed'}")
-    return ", ".join(spans)
 
 
 def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:

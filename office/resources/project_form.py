@@ -1,5 +1,6 @@
 """The form of a project, checked by the API's serializer and saved by its services."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -60,8 +61,20 @@ MODE_WORDS: Mapping[str, str] = {
     "mutual": "Everyone together: only times when all are free, and all are booked",
     "exclusive": "One of several: times when at least one is free, each with all who are free",
 }
+NAMED_FIELD = re.compile(r"`(\w+)`")
+# Names of the API in error texts -> the fields' labels.
+FIELD_LABELS = {
+    "from": "the minimum notice",
+    "to": "“How far ahead”",
+    "length": "the length above",
+    "lengths": "the lengths to choose from",
+}
 # The texts of the booking page within `ui`.
 PAGE_TEXTS = ("submit_button", "success_message")
+
+
+def _label_of(name: re.Match[str]) -> str:
+    return FIELD_LABELS.get(name[1], name[0])
 
 
 def text_field(
@@ -88,9 +101,12 @@ def choice(label: str, help_text: str, choices: Mapping[str, str]) -> forms.Choi
     )
 
 
-def radio_field(label: str, choices: Mapping[str, str], initial: str) -> forms.ChoiceField:
+def radio_field(
+    label: str, choices: Mapping[str, str], initial: str, help_text: str = ""
+) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=label,
+        help_text=help_text,
         choices=list(choices.items()),
         initial=initial,
         required=False,
@@ -168,7 +184,7 @@ class ProjectForm(ApiForm):
         return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
 
     # Service
-    graph = radio_field("Kind", {}, DEFAULT_GRAPH)
+    graph = radio_field("Kind", {}, DEFAULT_GRAPH, "Default: confirmed at once.")
     what = text_field("Title of bookings", "Shown in e-mails and calendars. Default: the name.")
     description = text_field(
         "Description",
@@ -179,7 +195,7 @@ class ProjectForm(ApiForm):
     payment_url = text_field(
         "Payment link",
         "For “Pay first”: customers pay there; the booking's id is added to the address. Without a"
-        " link, the booking page takes no bookings.",
+        " link, the booking page takes no bookings. Default: none.",
     )
 
     # Times
@@ -263,7 +279,8 @@ class ProjectForm(ApiForm):
     # Questions
     questions = QuestionsField(
         label="Questions for the customer",
-        help_text="Name and e-mail address are always asked. Clear a question's text to remove it.",
+        help_text="Name and e-mail address are always asked. Clear a question's text to remove it."
+        " Default: no further questions.",
     )
     public_customers = choice(
         "Customers per booking",
@@ -339,7 +356,7 @@ class ProjectForm(ApiForm):
         "Verify e-mail addresses",
         "Customers enter a code that is sent to them before the booking is made. Default: off.",
     )
-    language = choice("Language", "Of the page and of e-mails.", {})
+    language = choice("Language", "Of the page and of e-mails. Default: the app's language.", {})
     hold_time = SecondsField(
         label="Hold a time for",
         help_text="How long a chosen time is held while the customer fills in the form. The booking"
@@ -350,8 +367,10 @@ class ProjectForm(ApiForm):
     round_to_nearest_hour = switch_field(
         "Begin at full hours", "Rounds the minimum notice up to the next full hour. Default: on."
     )
-    other_ui = json_field("Other page settings", "Further keys of `ui`, for your own pages. JSON.")
-    meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
+    other_ui = json_field(
+        "Other page settings", "Further keys of `ui`, for your own pages. JSON. Default: none."
+    )
+    meta = json_field("Custom data", "Your own keys, for your own programs. JSON. Default: none.")
 
     class Meta:
         model = Project
@@ -364,7 +383,7 @@ class ProjectForm(ApiForm):
         help_texts = {
             "name": "The heading of the booking page.",
             "slug": "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
-            " links stop working if you change it.",
+            " links stop working if you change it. Default: made from the name.",
             "replaces_notifications": "Off: the reminders of the app are used (default).",
         }
 
@@ -465,7 +484,8 @@ class ProjectForm(ApiForm):
             rows = cast(RequirementsField, self.fields["requirements"])
             rows.add_fault(int(steps[0]), column, faults)
             steps, faults = [], [] if "requirements" in self.errors else [CHECK_ROWS]
-        super().add_path_faults(field, steps, faults)
+        labelled = [NAMED_FIELD.sub(_label_of, fault) for fault in faults]
+        super().add_path_faults(field, steps, labelled)
 
 
 class ResourcesField(forms.ModelMultipleChoiceField):
@@ -488,11 +508,11 @@ class NewProjectForm(ProjectForm):
     published = choice(
         "Booking page",
         "A published page is open to everyone who knows its address.",
-        {"yes": "Publish at once", "no": "Do not publish yet"},
+        {"yes": "Publish at once (default)", "no": "Do not publish yet"},
     )
     resources = ResourcesField(
         label="Who can be booked",
-        help_text="Choose one or several.",
+        help_text="Choose one or several. Default: nobody.",
         queryset=Resource.objects.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,

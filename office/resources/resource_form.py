@@ -40,12 +40,13 @@ class OpeningHoursForm(ApiForm):
 
     hours = HoursField(
         label="Weekly hours",
-        help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed.",
+        help_text="For example 9:00-12:00, 13:00-17:00. An empty day is closed. Default: Monday to"
+        " Friday, 9:00 to 17:00.",
     )
     dates = RulesField(
         DATE_KINDS,
         label="Dates",
-        help_text="Days and hours that differ from the weekly hours.",
+        help_text="Days and hours that differ from the weekly hours. Default: none.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -82,17 +83,19 @@ class ResourceForm(OpeningHoursForm):
     documents = {"meta": ("meta",)}
 
     timezone = ZoneField(
-        label="Time zone", help_text="Type a city or an offset, such as Berlin or +1."
+        label="Time zone",
+        help_text="Type a city or an offset, such as Berlin or +1. Default: the app's time zone.",
     )
     schedule_id = forms.ChoiceField(
         label="Schedule",
         help_text="Hours that several resources share. The weekly hours below narrow them:"
-        " 00:00-24:00 leaves them as they are.",
+        " 00:00-24:00 leaves them as they are. Default: none.",
         required=False,
         widget=UnfoldAdminSelectWidget,
     )
     tags = LinesField(
-        label="Tags", help_text="Your own words, to group resources. Separate them with Enter."
+        label="Tags",
+        help_text="Your own words, to group resources. Separate them with Enter. Default: none.",
     )
     picture_file = ImageFileField(
         shrink=square_picture,
@@ -100,9 +103,12 @@ class ResourceForm(OpeningHoursForm):
         help_text=f"{IMAGE_HINT} Customers who choose a person see it. Default: initials.",
     )
     removes_picture = forms.BooleanField(
-        label="Remove the picture", required=False, widget=UnfoldBooleanSwitchWidget
+        label="Remove the picture",
+        help_text="Customers see the initials again. Default: off.",
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
     )
-    meta = json_field("Custom data", "Your own keys, for your own programs. JSON.")
+    meta = json_field("Custom data", "Your own keys, for your own programs. JSON. Default: none.")
 
     class Meta:
         model = Resource

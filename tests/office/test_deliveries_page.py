@@ -24,9 +24,7 @@ def test_the_mail_of_a_series_tells_its_times_in_the_offices_format(
     tenant: Tenant, enter: Enter
 ) -> None:
     resource = tenant.make_resource("Ada", timezone="Europe/Berlin")
-    tenant.book(
-        resource_id=resource["id"], recurrence="FREQ=WEEKLY;COUNT=3", what="Yoga", **SERIES
-    )
+    tenant.book(resource_id=resource["id"], recurrence="FREQ=WEEKLY;COUNT=3", what="Yoga", **SERIES)
     mail = Delivery.objects.get(type="email", recipient="customer")
 
     page = page_of(enter, tenant, mail)

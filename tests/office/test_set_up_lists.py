@@ -1,5 +1,6 @@
 """Lists of set-up take as many queries for many rows as for one."""
 
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,32 @@ def test_deleted_rows_are_behind_a_filter(tenant: Tenant, kind: str) -> None:
     assert found() == ({kept.pk}, False)
     assert found(deleted="only") == ({gone.pk}, is_shown)
     assert found(deleted="all") == ({kept.pk, gone.pk}, is_shown)
+
+
+def test_resources_are_listed_with_their_opening_hours(tenant: Tenant) -> None:
+    """Own hours within those of the schedule; with as many queries for many rows."""
+    workdays, mornings = [{"allow_weekdays": {}}], [{"allow_hours": {"start": 8, "end": 12}}]
+    given = {"name": "Shop", "availability_constraints": workdays}
+    shop = tenant.post("/schedules", given).data["id"]
+    tenant.make_resource("Ada", availability_constraints=mornings, schedule_id=shop, tags=["x-ray"])
+    tenant.make_resource("Bob", availability_constraints=[])
+    viewer, counts = member(tenant.app, "viewer"), []
+    path = reverse("admin:availability_resource_changelist")
+
+    shown = viewer.get(path).content.decode()
+    for number in range(2):
+        for name in ("Cleo", "Dora", "Eve"):
+            tenant.make_resource(f"{name} {number}", availability_constraints=mornings)
+        with Queries(connection) as queries:
+            viewer.get(path)
+        counts.append(len(queries))
+
+    columns = re.findall(r"field-(?:opening_hours|shown_tags)[^>]*>(.*?)</td>", shown, re.S)
+    assert [re.sub(r"<[^>]+>", "", text).strip() for text in columns] == [
+        *("always open", ""),
+        *("Mon–Fri 08:00-12:00, Sat–Sun closed", "x-ray"),
+    ]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("who", ["staff", "owner"])
