@@ -193,8 +193,9 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
         facts = fetch_customer_facts([person], now)[person.pk]
         bookings = _bookings_of(person)
         snapshot = _customer_rows([person]).order_by("-id").first()
-        past = bookings.filter(event__end__lte=now).order_by("-event__start", "-id")[:MAX_SHOWN]
-        to_come = bookings.filter(event__end__gt=now).order_by("event__start", "id")[:MAX_SHOWN]
+        is_to_come = Q(event__end__gt=now) & ~Q(state__in=CALLED_OFF)
+        past = bookings.exclude(is_to_come).order_by("-event__start", "-id")[:MAX_SHOWN]
+        to_come = bookings.filter(is_to_come).order_by("event__start", "id")[:MAX_SHOWN]
         title = facts.name or person.address.lower()
         query = urlencode({"q": person.address.lower()})
         return self.show_page(

@@ -124,10 +124,14 @@ class BulkAdmin(ReadOnlyAdmin[Bulk]):
 
 @admin.register(BookingTally)
 class BookingTallyAdmin(ReadOnlyAdmin[BookingTally]):
-    list_display = ("app", "state", "slot", "count")
+    list_display = ("app", "shown_state", "slot", "count")
     list_filter = ("state",)
     list_select_related = ("app",)
     search_fields = ("app__slug", "state")
+
+    @display(description="state", ordering="state")
+    def shown_state(self, row: BookingTally) -> str:
+        return state_words(row.state)
 
 
 @admin.register(UnverifiedBooking)

@@ -5,7 +5,7 @@ from unfold.decorators import display
 
 from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
 from office.base.dates import moment_words
-from office.base.labels import delivery_words
+from office.base.labels import delivery_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
 
 
@@ -53,8 +53,13 @@ class PlanAdmin(ReadOnlyAdmin[Plan]):
 
 @admin.register(TaskRun)
 class TaskRunAdmin(ReadOnlyAdmin[TaskRun]):
-    list_display = ("task", "started_at", "succeeded_at")
+    list_display = ("shown_task", "started_at", "succeeded_at")
     search_fields = ("task",)
+
+    @display(description="task", ordering="task")
+    def shown_task(self, row: TaskRun) -> str:
+        """`Purge deliveries` for `notifications.purge_deliveries`."""
+        return state_words(row.task.rpartition(".")[2]).capitalize()
 
 
 @admin.register(Heartbeat)
