@@ -1,6 +1,8 @@
 """Read-only admins of the outbox: endpoints, attempts, plans, daily tasks and heartbeats."""
 
 from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
 from unfold.decorators import display
 
 from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
@@ -29,19 +31,28 @@ class LaneCheckAdmin(ReadOnlyAdmin[LaneCheck]):
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin[Attempt]):
     app_paths = ("delivery__app",)
-    list_display = ("time", "delivery_words", "response_code", "seconds", "error")
+    list_display = ("time", "shown_delivery", "response_code", "seconds", "error")
     list_select_related = ("delivery",)
     search_fields = ("delivery__id", "delivery__booking__id")
     show_full_result_count = False
     sortable_by = ()
+    fieldsets = (
+        (None, {"fields": ("delivery", "time", "response_code", "seconds", "error")}),
+        ("Advanced", {"classes": ("collapse",), "fields": ("excerpt", "id")}),
+    )
 
     @display(description="time")
     def time(self, attempt: Attempt) -> str:
         return moment_words(attempt.at)
 
     @display(description="delivery")
-    def delivery_words(self, attempt: Attempt) -> str:
-        return delivery_words(attempt.delivery)
+    def shown_delivery(self, attempt: Attempt) -> str:
+        page = reverse("admin:notifications_delivery_change", args=[attempt.delivery_id])
+        link = '<a href="{}" class="office-link">{}</a>'
+        return format_html(link, page, delivery_words(attempt.delivery))
+
+    def row_title(self, row: Attempt) -> str:
+        return f"{delivery_words(row.delivery)}, {moment_words(row.at)}"
 
 
 @admin.register(Plan)

@@ -153,6 +153,10 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or "all bookings")
         return f"{graph}{f': {states}' if states else ''}"
 
+    @display(description="states")
+    def shown_states(self, webhook: Webhook) -> str:
+        return ", ".join(map(state_words, webhook.states)) or "all"
+
     @display(description="event types")
     def shown_kinds(self, webhook: Webhook) -> str:
         return ", ".join(map(kind_words, webhook.kinds)) or "all except “Changed”"

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from apps_config.models import Membership
 from availability.models import Project, Resource
+from office.resources.project_form import DEFAULT_MODE, MODE_WORDS
 from tests.office.conftest import WORKDAYS, Enter
 from tests.office.staff import faults, form_of, told
 from tests.world import Tenant
@@ -447,6 +448,20 @@ def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: E
 
     assert (Resource.objects.get().app, Project.objects.get().app) == (tenant.app, tenant.app)
     assert (Resource.objects.get().name, Project.objects.get().name) == ("Renamed", "Renamed")
+
+
+@pytest.mark.parametrize("mode", MODE_WORDS)
+def test_who_gets_the_booking_is_chosen_in_words(
+    tenant: Tenant, project: Any, enter: Enter, mode: str
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+    page = client.get(path).content.decode()
+
+    save(client, path, mode=mode)
+
+    assert MODE_WORDS[mode] in page
+    stored = tenant.get(f"/projects/{project['id']}").data["availability"].get("mode")
+    assert stored in ({mode, None} if mode == DEFAULT_MODE else {mode})
 
 
 def test_another_apps_resource_cant_be_put_into_a_project(
