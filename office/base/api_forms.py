@@ -116,7 +116,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
         if self.only_app:
             self.instance.app = self.only_app
         for name, path in self._sent_paths().items():
-            stored = read_path(self.instance, path)
+            stored = None if self.is_new else read_path(self.instance, path)
             if name in self.paths and stored is not None:
                 self.initial[name] = shown_value(self.fields[name], stored)
         for name in self.fields:

@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -497,6 +498,24 @@ def test_a_member_adds_only_where_it_may_edit(tenant: Tenant, enter: Enter) -> N
         client.post(path, form_of(client, path) | given)
 
     assert (Resource.objects.get().app, Project.objects.get().app) == (tenant.app, tenant.app)
+
+
+def test_a_project_is_added_by_a_member_of_several_apps(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    """The row has no id until its app is chosen."""
+    client = enter(tenant)
+    account = Membership.objects.get(app=tenant.app, role="editor").account
+    Membership.objects.create(app=Tenant("other").app, account=account, role="editor")
+
+    page = client.get(ADD_PROJECT)
+    given = {"app": str(tenant.app.pk), "name": "Check-up", "resources": [ada["id"]]}
+    client.post(ADD_PROJECT, form_of(client, ADD_PROJECT) | given)
+
+    assert page.status_code == 200
+    assert [row.pk for row in Project.objects.get(name="Check-up").resources.all()] == [
+        UUID(ada["id"])
+    ]
 
 
 def test_saving_says_so(tenant: Tenant, ada: Any, enter: Enter) -> None:
