@@ -57,9 +57,24 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
 
 @admin.register(Plan)
 class PlanAdmin(ReadOnlyAdmin[Plan]):
-    list_display = ("change_id", "planned", "purged")
+    list_display = ("shown_change", "planned", "purged")
+    list_select_related = ("change",)
     search_fields = ("change__booking__id",)
+    fields = ("shown_change", "planned", "purged")
     show_full_result_count = False
+
+    @display(description="change")
+    def shown_change(self, plan: Plan) -> str:
+        """The change in words, linked to its booking."""
+        page = reverse("admin:bookings_booking_change", args=[plan.change.booking_id])
+        link = '<a href="{}" class="office-link">{}</a>'
+        return format_html(link, page, self.row_title(plan))
+
+    def row_title(self, row: Plan) -> str:
+        """Return `new → confirmed, Mon 23 Nov 2026, 09:00 CET`."""
+        change = row.change
+        states = f"{state_words(change.from_state)} → {state_words(change.to_state)}"
+        return f"{states}, {moment_words(change.created_at)}"
 
 
 @admin.register(TaskRun)
