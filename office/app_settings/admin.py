@@ -274,7 +274,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     publish_projects = switch_field(
         "Publish projects",
         "Projects have a public booking page, unless a project's own setting says otherwise."
-        " Default: off.",
+        " Default: on.",
     )
     public_resources = switch_field(
         "Book resources without a project",

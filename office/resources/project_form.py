@@ -512,7 +512,7 @@ class NewProjectForm(ProjectForm):
     )
     resources = ResourcesField(
         label="Who can be booked",
-        help_text="Choose one or several. Default: nobody.",
+        help_text="Choose one or several. Default: the only resource, else nobody.",
         queryset=Resource.objects.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,

@@ -3,7 +3,7 @@
 import pytest
 from django import forms
 
-from office.app_settings.admin import AppForm
+from office.app_settings.admin import FLAGS, AppForm
 from office.resources.project_form import NewProjectForm, ProjectForm
 from office.resources.resource_form import NewResourceForm, ResourceForm, ScheduleForm
 
@@ -23,6 +23,13 @@ def test_a_field_says_its_default(field: forms.Field) -> None:
     choices = [str(text) for _, text in getattr(field, "choices", ())]
 
     assert "default" in " ".join([str(field.help_text), *choices]).lower()
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_switch_of_an_app_names_its_true_default(name: str) -> None:
+    words = {True: "Default: on.", False: "Default: off."}
+
+    assert AppForm.base_fields[name].help_text.endswith(words[FLAGS[name]])
 
 
 @pytest.mark.parametrize(
