@@ -19,6 +19,7 @@ from office.base.labels import booking_words, state_words
 from office.base.model_admin import OfficeAdmin, part_id
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
+from office.bookings.tabs import next_first
 from office.navigation import only_app_id, sidebar
 
 MIN_LETTERS = 3  # of names: the index of their texts has groups of three letters
@@ -117,7 +118,7 @@ def _bookings(request: HttpRequest, matching: Q) -> Iterator[SearchResult]:
         return
     rows = Booking.objects.filter(scope_of(request).rows("app"), matching, deleted_at=None)
     rows = rows.select_related("event").prefetch_related("customers")
-    for booking in rows.order_by("-event__start", "-id")[:MAX_OF_KIND]:
+    for booking in next_first(rows)[:MAX_OF_KIND]:
         link = reverse("admin:bookings_booking_change", args=[booking.pk])
         state = gettext("Booking, %(state)s") % {"state": state_words(booking.state)}
         yield SearchResult(booking_words(booking), state, link, "event_available")

@@ -49,6 +49,7 @@ KEYS = {
     " ": ("Space", 32, " "),
     "ArrowLeft": ("ArrowLeft", 37, ""),
     "ArrowRight": ("ArrowRight", 39, ""),
+    "ArrowUp": ("ArrowUp", 38, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
 }
 # A promise of "" once the expression is true: evaluated at each change of the document, and every

@@ -176,6 +176,19 @@ def test_every_operation_has_samples_that_run(
     assert app.get("/v2/resources").json["total"] == 3
 
 
+def test_a_phone_shows_the_reference_first(browser: Browser, live_service: Service) -> None:
+    """The list of operations is closed."""
+    page = open_docs(browser, live_service, 390)
+
+    top = page.evaluate("document.querySelector('.opblock').getBoundingClientRect().top")
+    closed = page.evaluate("document.querySelector('#docs-navigation details').open")
+    page.click("#docs-navigation summary")
+
+    assert closed is False
+    assert 0 < top < 900
+    assert page.evaluate("document.querySelector('#docs-search').checkVisibility()")
+
+
 def test_search_filters_the_operations_and_a_link_opens_one(
     browser: Browser, live_service: Service
 ) -> None:

@@ -19,7 +19,7 @@ from django.views.i18n import set_language
 from apps_config.models import Account
 from office.access.accept_invitation import show_invitation
 from office.access.sign_in import finish_oidc, start_oidc
-from office.base.model_admin_pages import find_row
+from office.base.model_admin_pages import CONFIRMED, find_row, is_confirmed
 from office.base.scope import account_of
 
 PREFIX = "/admin/account/"
@@ -82,6 +82,8 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     rows = open_sessions(account_of(request))
     current = request.session.session_key
     if request.method == "POST":
+        if "others" in request.POST and not is_confirmed(request):
+            return _ask_to_end_others(request, rows.exclude(session_key=current).count())
         if "others" in request.POST:
             ended = end_sessions(rows.exclude(session_key=current))
             messages.success(request, _("Sessions ended: %(count)s.") % {"count": ended})
@@ -100,6 +102,19 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     ]
     context = {"title": _("Your sessions"), "sessions": sessions}
     return render(request, "office/sessions.html", context)
+
+
+def _ask_to_end_others(request: HttpRequest, count: int) -> HttpResponse:
+    context = {
+        "title": _("End all other sessions?"),
+        "sentence": _("Other browsers and devices have to log in again."),
+        "lines": [_("Sessions to end: %(count)s") % {"count": count}],
+        "fields": [("others", "1"), (CONFIRMED, "yes")],
+        "button": _("End the sessions"),
+        "button_style": "danger",
+        "back": reverse("account_sessions"),
+    }
+    return render(request, "office/confirm.html", context)
 
 
 def redirect_to_log_in(request: HttpRequest) -> HttpResponse:

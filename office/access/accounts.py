@@ -5,7 +5,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
@@ -13,6 +13,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from apps_config.models import Account
 from office.access.account_password_links import PasswordLinks
+from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
+
+NAMED = 10  # accounts named on the confirmation page
 
 admin.site.unregister(Group)  # permissions come from memberships
 
@@ -46,10 +49,26 @@ class AccountAdmin(PasswordLinks, UserAdmin):
         return bool(request.user.is_superuser)
 
     @action(description=_("Remove second factors"), permissions=["reset"])
-    def remove_second_factors(self, request: HttpRequest, rows: QuerySet[Account]) -> None:
+    def remove_second_factors(
+        self, request: HttpRequest, rows: QuerySet[Account]
+    ) -> HttpResponse | None:
         """For people who lost their phone, passkeys and recovery codes."""
+        if not is_confirmed(request):
+            return self.ask_confirmation(
+                request,
+                None,
+                title=gettext("Remove second factors?"),
+                sentence=gettext(
+                    "These accounts log in with the password alone. Authenticator apps,"
+                    " passkeys and recovery codes stop working."
+                ),
+                button=gettext("Remove second factors"),
+                lines=[str(account) for account in rows[:NAMED]],
+                repeated=ACTION_FIELDS,
+            )
         Authenticator.objects.filter(user__in=rows).delete()
         for account in rows:
             self.log_change(request, account, "Second factors removed.")
             sentence = gettext("%(account)s logs in with the password alone.")
             messages.success(request, sentence % {"account": account})
+        return None

@@ -154,7 +154,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     list_select_related = ("app", "account", "resource")
     search_fields = ("prefix", "description", "app__slug", "account__email", "resource__email")
     ordering = ("-id",)
-    sortable_by = ()
+    sortable_by = ("last_used_at", "expires_at", "created_at")
     autocomplete_fields = ("app", "resource")
     add_fieldsets = ((None, {"fields": (*KeyForm.Meta.fields, "project_slugs", "web_sites")}),)
     change_form_outer_before_template = "office/key_actions.html"

@@ -24,7 +24,7 @@ from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
 from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
-from office.base.model_admin_pages import ExtraPage, find_row
+from office.base.model_admin_pages import ExtraPage, find_row, is_confirmed
 from office.base.scope import account_of, forget_values, scope_of
 from office.base.service_sentences import sentence_words
 from office.notifications.mail_file_viewer import mails_are_files
@@ -116,6 +116,8 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         if request.method == "POST":
             if not may_change:
                 raise PermissionDenied
+            if {"revoke", "remove"} & request.POST.keys() and not is_confirmed(request):
+                return self._ask_to_end(request, app)
             form = self._carry_out_post(request, app)
             if form is None:
                 return HttpResponseRedirect(self._next_page(request, app))
@@ -135,6 +137,30 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             form=form,
             may_change=may_change,
             may_link=is_staff and account.has_perm("apps_config.change_account"),
+        )
+
+    def _ask_to_end(self, request: HttpRequest, app: App) -> HttpResponse:
+        """Ask before an invitation is revoked or a member removed."""
+        if "revoke" in request.POST:
+            invitation = find_row(app.invitations.open(), request.POST.get("invitation", ""))
+            title = gettext("Revoke the invitation of %(email)s?") % {"email": invitation.email}
+            sentence, button = gettext("The link in the e-mail stops working."), gettext("Revoke")
+        else:
+            member = find_row(app.memberships.all(), request.POST.get("member", ""))
+            title = gettext("Remove %(email)s from %(app)s?") % {
+                "email": member.account,
+                "app": app.name,
+            }
+            sentence = gettext("The app is no longer visible to this person.")
+            button = gettext("Remove")
+        return self.ask_confirmation(
+            request,
+            None,
+            title=title,
+            sentence=sentence,
+            button=button,
+            back=reverse("admin:apps_config_membership_of", args=[app.pk]),
+            repeated=("invitation", "revoke", "member", "remove"),
         )
 
     def _next_page(self, request: HttpRequest, app: App) -> str:

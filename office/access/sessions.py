@@ -1,11 +1,9 @@
 """Log-ins of all accounts that have not ended. For platform staff."""
 
-from typing import Any
-
 from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
@@ -13,6 +11,9 @@ from unfold.decorators import action, display
 from office.access.account_pages import end_sessions, name_browser, open_sessions
 from office.base.dates import moment_words
 from office.base.model_admin import ReadOnlyAdmin
+from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
+
+NAMED = 10  # sessions named on the confirmation page
 
 
 @admin.register(UserSession)
@@ -40,6 +41,20 @@ class SessionAdmin(ReadOnlyAdmin[UserSession]):
         return bool(request.user.is_superuser)
 
     @action(description=_("End these sessions"), permissions=["end"])
-    def end_selected(self, request: HttpRequest, rows: QuerySet[UserSession]) -> Any:
+    def end_selected(
+        self, request: HttpRequest, rows: QuerySet[UserSession]
+    ) -> HttpResponse | None:
+        if not is_confirmed(request):
+            first = rows.select_related("user")[:NAMED]
+            return self.ask_confirmation(
+                request,
+                None,
+                title=gettext("End these sessions?"),
+                sentence=gettext("These browsers have to log in again."),
+                button=gettext("End the sessions"),
+                lines=[f"{row.user}, {name_browser(row.user_agent)}" for row in first],
+                repeated=ACTION_FIELDS,
+            )
         sentence = gettext("Sessions ended: %(count)s.")
         messages.success(request, sentence % {"count": end_sessions(rows)})
+        return None

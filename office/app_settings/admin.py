@@ -8,6 +8,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.options import InlineModelAdmin
 from django.db import connection
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
@@ -42,15 +43,21 @@ from bookings.formatting import activate_language_of
 from bookings.html_page_base import LINK_WORDS
 from common.api.fields import OneLineField
 from common.images import small_logo
-from common.zone_names import current_zone_name, current_zones
+from common.zone_names import current_zone_name
 from office.access.members import ROLE_WORDS, with_file_hint
 from office.app_settings.archive_app import ArchivingAdmin, may_archive
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
-from office.base.form_fields import IMAGE_HINT, ImageFileField
+from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
 from office.base.labels import language_names, sends_emails, yes_or_no
 from office.base.lazy_text import LazyText
-from office.base.model_admin import FormPartsAdmin, HistoryAdmin, ServiceBackedAdmin, without_field
+from office.base.model_admin import (
+    ChoiceFilter,
+    FormPartsAdmin,
+    HistoryAdmin,
+    ServiceBackedAdmin,
+    without_field,
+)
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
 
@@ -106,12 +113,6 @@ def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key not in known}
 
 
-def zone_choices(kept: str) -> list[tuple[str, str]]:
-    return _with_kept(
-        [("", gettext("UTC (default)")), *((name, name) for name in current_zones())], kept
-    )
-
-
 def language_choices(kept: str) -> list[tuple[str, str]]:
     """Return the languages of e-mails and pages."""
     return _with_kept([("", gettext("English (default)")), *language_names().items()], kept)
@@ -147,7 +148,6 @@ def challenge_choices(kept: str) -> list[tuple[str, str]]:
 
 # Settings with choices; the function's parameter is the stored value.
 CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
-    "default_timezone": zone_choices,
     "language": language_choices,
     "stale_calendars": stale_choices,
     "external_edits": edits_choices,
@@ -182,7 +182,7 @@ def limit_field(kind: str, label: LazyText) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
         help_text=format_lazy(
-            _("More attempts are refused. Empty: {default}. 0: no limit."),
+            _("More attempts are refused. Default: {default}. 0: no limit."),
             default=LIMITS[kind].default,
         ),
         required=False,
@@ -200,7 +200,7 @@ class AppForm(CheckedForm, forms.ModelForm):
         label=_("Send booking e-mails and reminders"),
         help_text=_(
             "To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
-            " are still called."
+            " are still called. Default: on."
         ),
         required=False,
         initial=True,
@@ -208,42 +208,55 @@ class AppForm(CheckedForm, forms.ModelForm):
         show_hidden_initial=True,
     )
     from_name = text_field(
-        _("Sender's name"), _("The sender of every e-mail. Empty: the app's name.")
+        _("Sender's name"), _("The sender of every e-mail. Default: the app's name.")
     )
     from_email = text_field(
         _("Sender's address"),
-        _("The mail server must be allowed to send for it. Empty: the address of the service."),
+        _("The mail server must be allowed to send for it. Default: the address of the service."),
         UnfoldAdminEmailInputWidget,
     )
     contact_name = text_field(
-        _("Contact's name"), _("The contact for customers, shown in e-mails and on pages.")
+        _("Contact's name"),
+        _("The contact for customers, shown in e-mails and on pages. Default: none."),
     )
     contact_email = text_field(
-        _("Contact's address"), _("The reply address of e-mails."), UnfoldAdminEmailInputWidget
+        _("Contact's address"),
+        _("The reply address of e-mails. Default: none."),
+        UnfoldAdminEmailInputWidget,
     )
-    callback = text_field(_("Callback"), _("An http or https URL for your own client."))
+    callback = text_field(
+        _("Callback"), _("An http or https URL for your own client. Default: none.")
+    )
     redirect_urls = text_field(
         _("Redirect URLs"),
-        _("One per line. Links in e-mails can redirect only to these URLs after an action."),
+        _(
+            "One per line. Links in e-mails can redirect only to these URLs after an action."
+            " Default: none."
+        ),
         UnfoldAdminTextareaWidget,
     )
-    default_timezone = forms.ChoiceField(
+    default_timezone = ZoneField(
         label=_("Time zone"),
-        help_text=_("Default time zone, for times that belong to no resource."),
+        help_text=_(
+            "For times that belong to no resource. Type a city or an offset, such as Berlin"
+            " or +1. Default: UTC."
+        ),
         required=False,
-        widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     language = forms.ChoiceField(
         label=_("Language"),
-        help_text=_("The language of e-mails and pages."),
+        help_text=_("The language of e-mails and pages. Default: English."),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
     )
     stale_calendars = forms.ChoiceField(
-        label=_("Stale calendars"),
-        help_text=_("What to do when a connected calendar is stale: not synced for too long."),
+        label=_("Calendars out of sync"),
+        help_text=_(
+            "What to do when a connected calendar has not synced for too long. Default: warn,"
+            " but keep offering times."
+        ),
         required=False,
         widget=UnfoldAdminSelectWidget,
         show_hidden_initial=True,
@@ -252,7 +265,7 @@ class AppForm(CheckedForm, forms.ModelForm):
         label=_("Changes in the external calendar"),
         help_text=_(
             "What to do when the owner moves or removes a booking in the calendar. Customers"
-            " get an e-mail about moved and cancelled bookings."
+            " get an e-mail about moved and cancelled bookings. Default: warn only."
         ),
         required=False,
         widget=UnfoldAdminSelectWidget,
@@ -263,38 +276,56 @@ class AppForm(CheckedForm, forms.ModelForm):
         _("Colour"),
         _(
             "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be"
-            " read."
+            " read. Default: the colour of the service."
         ),
     )
     cover_text = text_field(
-        _("Text at the top"), _("Shown on booking pages."), UnfoldAdminTextareaWidget
+        _("Text at the top"),
+        _("Shown on booking pages. Default: none."),
+        UnfoldAdminTextareaWidget,
     )
     address = text_field(
-        _("Postal address"), _("At the bottom of pages and e-mails."), UnfoldAdminTextareaWidget
+        _("Postal address"),
+        _("At the bottom of pages and e-mails. Default: none."),
+        UnfoldAdminTextareaWidget,
     )
-    imprint_url = text_field(_("Imprint"), _("A link at the bottom of pages and e-mails."))
-    privacy_url = text_field(_("Privacy notice"), _("A link at the bottom of pages and e-mails."))
+    imprint_url = text_field(
+        _("Imprint"), _("A link at the bottom of pages and e-mails. Default: none.")
+    )
+    privacy_url = text_field(
+        _("Privacy notice"), _("A link at the bottom of pages and e-mails. Default: none.")
+    )
     logo_file = ImageFileField(
         shrink=small_logo,
         label=_("Logo"),
-        help_text=format_lazy("{} {}", IMAGE_HINT, _("On pages and in e-mails.")),
+        help_text=format_lazy("{} {}", IMAGE_HINT, _("On pages and in e-mails. Default: none.")),
     )
     removes_logo = forms.BooleanField(
-        label=_("Remove the logo"), required=False, widget=UnfoldBooleanSwitchWidget
+        label=_("Remove the logo"),
+        help_text=_("Pages and e-mails show the app's name alone. Default: off."),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
     )
 
     publish_projects = switch_field(
         _("Publish projects"),
-        _("Projects have a public booking page, unless a project's own setting says otherwise."),
+        _(
+            "Projects have a public booking page, unless a project's own setting says otherwise."
+            " Default: on."
+        ),
     )
     public_resources = switch_field(
         _("Book resources without a project"),
-        _("Widget keys that are not bound to projects may book resources that are in no project."),
+        _(
+            "Widget keys that are not bound to projects may book resources that are in no project."
+            " Default: off."
+        ),
     )
     public_challenge = forms.ChoiceField(
         label=_("Proof of work"),
         help_text=_(
-            "Slows down automated bookings. Other clients with public keys have to solve it too."
+            "Slows down automated bookings. Other clients with public keys have to solve it"
+            " too. Default: off."
         ),
         required=False,
         widget=UnfoldAdminSelectWidget,
@@ -302,7 +333,10 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     blocked_customers = text_field(
         _("Blocked customers"),
-        _("One e-mail address per line, which can't book on public pages; * stands for any text."),
+        _(
+            "One e-mail address per line, which can't book on public pages; * stands for any text."
+            " Default: none."
+        ),
         UnfoldAdminTextareaWidget,
     )
     public_bookings_per_address_per_hour = limit_field(
@@ -320,8 +354,8 @@ class AppForm(CheckedForm, forms.ModelForm):
     delivery_cap = forms.IntegerField(
         label=_("Simultaneous deliveries"),
         help_text=_(
-            "How many e-mails, and how many webhook calls, are sent at once. Empty: the"
-            " service's default."
+            "How many e-mails, and how many webhook calls, are sent at once. Default:"
+            " as many as the service allows."
         ),
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
@@ -331,13 +365,14 @@ class AppForm(CheckedForm, forms.ModelForm):
     # Only for a new app.
     invited_email = forms.EmailField(
         label=_("Invite a team member"),
-        help_text=_("Optional. They get an e-mail with a link."),
+        help_text=_("They get an e-mail with a link. Default: nobody."),
         max_length=254,
         required=False,
         widget=UnfoldAdminEmailInputWidget,
     )
     invited_role = forms.ChoiceField(
         label=_("Their role"),
+        help_text=_("Default: viewer, who sees everything and changes nothing."),
         choices=list(ROLE_WORDS.items()),
         required=False,
         initial=Membership.VIEWER,
@@ -345,7 +380,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     wants_key = forms.BooleanField(
         label=_("Issue a server key"),
-        help_text=_("The next page shows the key once."),
+        help_text=_("The next page shows the key once. Default: off."),
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
@@ -357,7 +392,9 @@ class AppForm(CheckedForm, forms.ModelForm):
             "slug": _(
                 "Used in URLs. Can't be changed later. a to z, 0 to 9, hyphens, underscores."
             ),
-            "mode": _("Can't be changed. A test app sends e-mails only to its members."),
+            "mode": _(
+                "Can't be changed. A test app sends e-mails only to its members. Default: live."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -455,6 +492,20 @@ def shown_setting(name: str) -> Callable[..., str]:
     return show
 
 
+class ArchivedFilter(ChoiceFilter):
+    """Leaves out archived apps, unless they are asked for."""
+
+    title = _("archived")
+    parameter_name = "archived"
+    all_option = ("", _("Not archived"))
+    options = (("only", _("Archived")), ("all", _("All")))
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[App]:
+        if self.value() == "all":
+            return queryset
+        return queryset.filter(archived_at__isnull=self.value() != "only")
+
+
 @admin.register(App)
 class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], ArchivingAdmin):
     """Apps. Mode is fixed: keys carry it."""
@@ -465,8 +516,8 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     fixed_fields = ("slug", "mode")
     form = AppForm
     list_display = ("name", "slug", "mode", "created_at", "archived_at")
-    sortable_by = ()
-    list_filter = ("mode",)
+    sortable_by = ("name", "created_at")
+    list_filter = (ArchivedFilter, "mode")
     search_fields = ("slug", "name")
     readonly_fields = ("id", "created_at", "updated_at", "archived_at", "others")
     inlines = (AppReminderInline,)

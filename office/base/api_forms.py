@@ -119,8 +119,9 @@ class ApiForm(CheckedForm, forms.ModelForm):
         if self.only_app:
             self.instance.app = self.only_app
         for name, path in self._sent_paths().items():
-            # A new row without an app has no id, hence no related rows to read.
-            stored = read_path(self.instance, path) if name in self.paths else None
+            # A new row has no stored values, and without an app no id to read related rows by.
+            is_read = name in self.paths and not self.is_new
+            stored = read_path(self.instance, path) if is_read else None
             if stored is not None:
                 self.initial[name] = shown_value(self.fields[name], stored)
         for name in self.fields:

@@ -30,6 +30,14 @@ from office.base.lazy_text import LazyText
 
 HOUR, MINUTE, WEEK_DAYS = 3600, 60, 7
 COUNT_AND_UNIT = re.compile(r"(\d+) ([a-z]+)")
+OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+\-−])\s*(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
+# Zones that most people know.
+EXAMPLES = (
+    *("Europe/London", "Europe/Berlin", "Europe/Athens", "Europe/Moscow"),
+    *("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles"),
+    *("America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok", "Asia/Shanghai"),
+    *("Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
+)
 ELAPSED = ("minutes", "hours", "days")
 # The units of lengths of time.
 UNIT_WORDS: Mapping[str, LazyText] = {
@@ -206,7 +214,9 @@ class ZoneWidget(UnfoldAdminTextInputWidget):
 
 
 class ZoneField(forms.CharField):
-    """The name of an IANA zone, also by its city alone; the API refuses other names."""
+    """The name of an IANA zone, also by its city or by an offset that only one zone has; the API
+    refuses other names.
+    """
 
     hidden_widget = forms.HiddenInput
 
@@ -215,7 +225,23 @@ class ZoneField(forms.CharField):
 
     def to_python(self, value: Any) -> str:
         text = super().to_python(value) or ""
-        return text if text in ZONES else zone_of_city(text) or text
+        if text in ZONES:
+            return text
+        return zone_of_city(text) or self._zone_of_offset(text) or text
+
+    def _zone_of_offset(self, text: str) -> str | None:
+        """Return the only zone with that offset. Raises ValidationError with some of several."""
+        offset = offset_of(text)
+        if offset is None:
+            return None
+        names = zones_of_offset(offset)
+        if len(names) > 1:
+            given = {"offset": offset, "zones": ", ".join(_best_known(names))}
+            raise forms.ValidationError(
+                gettext("Several time zones have %(offset)s, such as %(zones)s. Type a city."),
+                params=given,
+            )
+        return names[0] if names else None
 
     def prepare_value(self, value: Any) -> Any:
         """Show the current name of a zone."""
@@ -239,6 +265,27 @@ def _offset_words(local: datetime) -> str:
     minutes = int((local.utcoffset() or UTC.utcoffset(None)).total_seconds()) // 60
     hours, rest = divmod(abs(minutes), 60)
     return f"UTC{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' if rest else ''}"
+
+
+def offset_of(text: str) -> str | None:
+    """Return `UTC+1` for texts such as "+1", "utc +01:00", "GMT+1"; None for others."""
+    matched = OFFSET.fullmatch(text.strip())
+    if matched is None:
+        return None
+    sign, hours, minutes = matched.groups()
+    rest = int(minutes or 0)
+    return f"UTC{'-' if sign in '-−' else '+'}{int(hours)}{f':{rest:02}' if rest else ''}"
+
+
+def zones_of_offset(offset: str) -> list[str]:
+    """Return the current zones with that present UTC offset."""
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    return [name for name, words in zone_offsets(today) if words == offset]
+
+
+def _best_known(names: Sequence[str]) -> list[str]:
+    """Return a few of the zones, first those of EXAMPLES."""
+    return [*(name for name in EXAMPLES if name in names), *names][:3]
 
 
 def zone_of_city(text: str) -> str | None:

@@ -12,14 +12,28 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from simple_history.models import HistoricalChanges
 
-from apps_config.models import Account, Credential
+from apps_config.models import Account, App, Credential
+from bookings.graphs import STATES
 from common.zone_names import current_zone_name
+from notifications.mail import SLUGS
+from notifications.planning import KINDS
 from office.base.dates import moment_words
-from office.base.labels import GRAPH_WORDS, RULE_WORDS, json_words, yes_or_no
+from office.base.labels import (
+    GRAPH_WORDS,
+    MODE_NAMES,
+    RULE_WORDS,
+    json_words,
+    kind_words,
+    state_words,
+    template_words,
+    yes_or_no,
+)
+from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row
 from office.base.scope import scope_of
 
@@ -34,8 +48,19 @@ KEY_WORDS = {
     "access": gettext_lazy("access key %(key)s"),
 }
 NOTHING = "–"
-# Names of the API that stand in columns.
-NAMES_IN_WORDS = {**RULE_WORDS, **GRAPH_WORDS}
+# Names of the API that stand in columns and settings.
+NAMES_IN_WORDS: Mapping[str, LazyText] = {
+    **RULE_WORDS,
+    **GRAPH_WORDS,
+    **MODE_NAMES,
+    **{state: lazy(state_words, str)(state) for state in STATES},
+    **{kind: lazy(kind_words, str)(kind) for kind in KINDS},
+    **{slug: lazy(template_words, str)(slug) for slug in SLUGS},
+}
+# Translators: instead of the name of a row that is deleted, in its place in a history.
+REMOVED = gettext_lazy("a deleted one")
+# Names of the rows that foreign keys refer to, by their ids.
+RowNames = Mapping[object, str]
 
 
 class FieldChange(NamedTuple):
@@ -72,9 +97,10 @@ class HistoryPages(ModelPages[Row]):
         return self.show_page(
             request,
             "office/history.html",
-            title=_("History: %(row)s") % {"row": current or row_at_step(self.model, found[0])},
+            title=_("History: %(row)s")
+            % {"row": self.row_title(current or row_at_step(self.model, found[0]))},
             original=current,
-            steps=list(_steps(request, self.model, found)),
+            steps=list(_steps(request, found)),
             number=number,
         )
 
@@ -97,15 +123,13 @@ class HistoryPages(ModelPages[Row]):
         return rows.order_by("-history_date", "-history_id")
 
 
-def row_at_step(model: type[models.Model], row: HistoricalChanges) -> models.Model:
+def row_at_step(model: type[Row], row: HistoricalChanges) -> Row:
     kept = {field.attname: getattr(row, field.attname) for field in row.tracked_fields}
     return model(**kept)
 
 
-def _steps(
-    request: HttpRequest, model: type[models.Model], found: list[HistoricalChanges]
-) -> Iterator[HistoryStep]:
-    names = _names(request, found)
+def _steps(request: HttpRequest, found: list[HistoricalChanges]) -> Iterator[HistoryStep]:
+    names, rows = _names(request, found), _names_of_rows(found)
     for place, row in enumerate(found[:PER_PAGE]):
         before = found[place + 1] if place + 1 < len(found) else None
         yield HistoryStep(
@@ -115,7 +139,7 @@ def _steps(
             or _key_words(row.history_change_reason or "")
             or names.get(str(row.history_user_id))
             or _("the service"),
-            changes=tuple(changes_between(model, before, row)) if row.history_type != "-" else (),
+            changes=tuple(changes_between(before, row, rows)) if row.history_type != "-" else (),
         )
 
 
@@ -149,18 +173,37 @@ def _key_words(name: str) -> str:
     return KEY_WORDS[matched[1]] % {"key": matched[2]} if matched else name
 
 
+def _names_of_rows(found: Sequence[HistoricalChanges]) -> RowNames:
+    """Return the names of the rows that foreign keys refer to, with one query per model."""
+    names: dict[object, str] = {}
+    for field in found[0].tracked_fields if found else ():
+        if is_reference(field):
+            keys = {getattr(row, field.attname) for row in found} - {None}
+            rows = field.related_model._base_manager.in_bulk(keys)
+            names |= {key: str(row) for key, row in rows.items()}
+    return names
+
+
+def is_reference(field: models.Field) -> bool:
+    """Return whether the field refers to a row whose name says something: not to the app."""
+    return bool(field.related_model) and field.related_model is not App
+
+
 def changes_between(
-    model: type[models.Model], old: HistoricalChanges | None, new: HistoricalChanges
+    old: HistoricalChanges | None, new: HistoricalChanges, rows: RowNames
 ) -> Iterator[FieldChange]:
     """Yield the changes by field, of JSON objects by key; without `old`, all fields with values."""
     for field in new.tracked_fields:
-        if field.primary_key or field.name in ("created_at", "position"):
+        is_app = field.related_model is App
+        if field.primary_key or is_app or field.name in ("created_at", "position"):
             continue
         before = getattr(old, field.attname) if old else None
         after = getattr(new, field.attname)
         if before == after or (old is None and after in ("", None, [], {})):
             continue
         label = str(field.verbose_name)
+        if is_reference(field):
+            before, after = (key and rows.get(key, str(REMOVED)) for key in (before, after))
         if isinstance(after, dict) and isinstance(before, dict | None):
             yield from _changed_keys(label, before or {}, after)
         else:
@@ -187,5 +230,5 @@ def value_in_words(value: object) -> str:
     if isinstance(value, datetime):
         return moment_words(value)
     if isinstance(value, dict | list):
-        return json_words(value)
+        return json_words(value, NAMES_IN_WORDS)
     return str(NAMES_IN_WORDS.get(str(value)) or current_zone_name(str(value)))

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.utils.html import escape
+from django.utils.text import capfirst
 from django.utils.translation import get_language_info, gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +22,7 @@ from bookings.models import Booking
 from common.instants import find_zone
 from common.shipped_languages import shipped_languages
 from notifications.models import Delivery
+from notifications.planning import UPDATED
 from office.base.dates import moment_words
 from office.base.lazy_text import LazyText
 
@@ -97,6 +99,15 @@ GRAPH_WORDS: Mapping[str, LazyText] = {
     "group_customer": _("Seat in a group session"),
     "group_customer_payment": _("Paid seat in a group session"),
 }
+# The ways of distributing bookings, in one line of text.
+MODE_NAMES: Mapping[str, LazyText] = {
+    "roundrobin_random": _("Anyone who is free"),
+    "roundrobin_prioritized": _("In order"),
+    "roundrobin_fair": _("Fair turns"),
+    "mutual": _("Everyone together"),
+    "exclusive": _("One of several"),
+    "all_free": _("One of several"),
+}
 RULE_WORDS: Mapping[str, LazyText] = {
     "allow_weekdays": _("Open Mon–Fri"),
     "allow_weekends": _("Open Sat–Sun"),
@@ -164,6 +175,23 @@ def mail_words(kind: str) -> str:
     return str(known or unknown)
 
 
+def template_words(slug: str) -> str:
+    """Return `Confirmation e-mail to the customer` for the name of a template."""
+    kind, _, recipient = slug.rpartition("_")
+    of = {
+        # Translators: the name of an e-mail, such as "Confirmation e-mail to the customer".
+        "customer": gettext("%(mail)s to the customer"),
+        "owner": gettext("%(mail)s to the owner"),
+    }
+    return of[recipient] % {"mail": mail_words(kind)}
+
+
+def kind_words(kind: str) -> str:
+    """Return `Cancelled by customer`, `Changed` for the kind of a call."""
+    name = kind.removeprefix("booking.")
+    return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
+
+
 def language_names() -> dict[str, str]:
     """Return the shipped languages: code -> name."""
     return {code: _language_name(code) for code in shipped_languages()}
@@ -201,21 +229,24 @@ def delivery_words(delivery: Delivery) -> str:
     return words % {"state": state_words(delivery.kind)}
 
 
-def json_words(value: Any) -> str:
-    """Return JSON data as lines of text: `Colour: red`; "" if there is none."""
+def json_words(value: Any, names: Mapping[str, LazyText] = JSON_WORDS) -> str:
+    """Return JSON data as lines of text: `Colour: red`; "" if there is none. `names`: words of
+    values.
+    """
     if value in (None, "", [], {}):
         return ""
     if isinstance(value, bool):
         return yes_or_no(value)
     if isinstance(value, dict):
         pairs = (
-            (str(key).replace("_", " ").capitalize(), json_words(each))
+            (str(key).replace("_", " ").capitalize(), json_words(each, names))
             for key, each in value.items()
         )
         return "\n".join(f"{key}: {words}" for key, words in pairs if words)
     if isinstance(value, list):
-        return "\n".join(filter(None, (json_words(each).replace("\n", ", ") for each in value)))
-    return str(JSON_WORDS.get(str(value), value))
+        lines = (json_words(each, names).replace("\n", ", ") for each in value)
+        return "\n".join(filter(None, lines))
+    return str(names.get(str(value), value))
 
 
 def yes_or_no(value: object) -> str:

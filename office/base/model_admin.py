@@ -185,6 +185,12 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         response = super().changelist_view(request, heading | (extra_context or {}))
         return response.render() if isinstance(response, TemplateResponse) else response
 
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """Show the page of unknown addresses, not Django's list with a message."""
+        raise Http404
+
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         """Return the template's values beside the form, for an existing or a new row."""
         return {}

@@ -5,8 +5,10 @@ The weekly rules together make the hours of a week; rules of dates are not part 
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -45,14 +47,14 @@ def weekly_rules(rules: ConstraintRules) -> ConstraintRules:
     return tuple(rule for rule in rules if rule.kind in WEEKLY_KINDS)
 
 
-def hours_of_rules(rules: ConstraintRules) -> list[str]:
-    """Return the open hours of each day by the weekly rules.
+def hours_of_rules(*lists: ConstraintRules) -> list[str]:
+    """Return the open hours of each day by the weekly rules of all lists.
 
-    Without weekly rules every day is open, or closed if the list has rules for extra hours.
+    Without weekly rules every day is open, or closed if a list has rules for extra hours.
     """
-    if is_closed_but_for_openings(rules):
+    if any(map(is_closed_but_for_openings, lists)):
         return [""] * len(DAY_NAMES)
-    week = make_weekly_pattern((weekly_rules(rules),)).week
+    week = make_weekly_pattern(tuple(map(weekly_rules, lists))).week
     days = []
     for day in range(len(DAY_NAMES)):
         first = day * DAY_MINUTES
@@ -60,6 +62,21 @@ def hours_of_rules(rules: ConstraintRules) -> list[str]:
         inside = [(max(start, 0), min(end, DAY_MINUTES)) for start, end in spans]
         days.append(", ".join(_span_text(span) for span in inside if span[0] < span[1]))
     return days
+
+
+def hours_words(days: Sequence[str]) -> str:
+    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`; `always open`."""
+    if set(days) == {"00:00-24:00"}:
+        return gettext("always open")
+    spans = []
+    for text, group in groupby(enumerate(days), key=lambda day: day[1]):
+        numbers = [number for number, _ in group]
+        first, last = str(WEEKDAYS_ABBR[numbers[0]]), str(WEEKDAYS_ABBR[numbers[-1]])
+        span = first if first == last else f"{first}–{last}"
+        # Translators: "Mon–Fri 09:00-17:00" or "Sun closed".
+        words = gettext("%(days)s %(hours)s") if text else gettext("%(days)s closed")
+        spans.append(words % {"days": span, "hours": text})
+    return ", ".join(spans)
 
 
 def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:

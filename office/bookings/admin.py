@@ -3,10 +3,12 @@
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import BaseModelAdmin
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -214,7 +216,12 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         own: dict[str, Any] = {}
         if request.method == "GET":
             is_by_creation = self.get_ordering(request) == self.ordering and "o" not in request.GET
-            own = {"saved_filter": filter_state(request), "is_by_creation": is_by_creation}
+            term, tab = (request.GET.get(name) for name in (SEARCH_VAR, TabFilter.parameter_name))
+            own = {
+                "saved_filter": filter_state(request),
+                "is_by_creation": is_by_creation,
+                "search_in_all": urlencode({SEARCH_VAR: term}) if term and tab else "",
+            }
         return super().changelist_view(request, own | (extra_context or {}))
 
     def get_search_results(

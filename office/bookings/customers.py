@@ -123,7 +123,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
     search_help_text = _("Name, e-mail or phone number")
-    sortable_by = ("booked",)
+    sortable_by = ("email", "booked")
     actions = None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -142,7 +142,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     def name(self, person: Any) -> str:
         return person.facts.name or person.address.lower()
 
-    @display(description=_("e-mail"))
+    @display(description=_("e-mail"), ordering="address")
     def email(self, person: AppCustomer) -> str:
         return person.address.lower()
 
@@ -199,8 +199,9 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
         facts = fetch_customer_facts([person], now)[person.pk]
         bookings = _bookings_of(person)
         snapshot = _customer_rows([person]).order_by("-id").first()
-        past = bookings.filter(event__end__lte=now).order_by("-event__start", "-id")[:MAX_SHOWN]
-        to_come = bookings.filter(event__end__gt=now).order_by("event__start", "id")[:MAX_SHOWN]
+        is_to_come = Q(event__end__gt=now) & ~Q(state__in=CALLED_OFF)
+        past = bookings.exclude(is_to_come).order_by("-event__start", "-id")[:MAX_SHOWN]
+        to_come = bookings.filter(is_to_come).order_by("event__start", "id")[:MAX_SHOWN]
         title = facts.name or person.address.lower()
         query = urlencode({"q": person.address.lower()})
         return self.show_page(

@@ -52,10 +52,14 @@ class CustomerAdmin(BookingPartAdmin[Customer]):
 
 @admin.register(ListingTally)
 class ListingTallyAdmin(ReadOnlyAdmin[ListingTally]):
-    list_display = ("app", "listing", "part", "period", "slot", "count")
+    list_display = ("app", "listing", "shown_part", "period", "slot", "count")
     list_filter = ("listing",)
     list_select_related = ("app",)
     search_fields = ("app__slug", "part")
+
+    @display(description=_("part"), ordering="part")
+    def shown_part(self, row: ListingTally) -> str:
+        return state_words(row.part)
 
 
 SOURCE_WORDS = {
@@ -134,10 +138,16 @@ class BulkAdmin(ReadOnlyAdmin[Bulk]):
 
 @admin.register(BookingTally)
 class BookingTallyAdmin(ReadOnlyAdmin[BookingTally]):
-    list_display = ("app", "state", "slot", "count")
-    list_filter = ("state",)
+    list_display = ("app", "shown_state", "slot", "count")
     list_select_related = ("app",)
     search_fields = ("app__slug", "state")
+
+    @display(description=_("state"), ordering="state")
+    def shown_state(self, row: BookingTally) -> str:
+        return state_words(row.state)
+
+    def row_title(self, row: BookingTally) -> str:
+        return f"{state_words(row.state).capitalize()}: {row.count}"
 
 
 @admin.register(UnverifiedBooking)

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from django.db.models import Case, Q, QuerySet, When
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import pgettext_lazy
 
+from bookings.models import Booking
 from office.bookings.saved_filters import filter_state, saved_filters
 
 UPCOMING, PAST, PENDING = "upcoming", "past", "pending"
@@ -17,6 +20,13 @@ TABS = {
 ALL = pgettext_lazy("bookings", "All")
 # States of bookings that do not take place.
 CALLED_OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
+
+
+def next_first(bookings: QuerySet[Booking]) -> QuerySet[Booking]:
+    """Order a few bookings: upcoming ones by start, then the others, the latest first."""
+    is_upcoming = Q(event__end__gt=timezone.now(), completed=False) & ~Q(state__in=CALLED_OFF)
+    until = Case(When(is_upcoming, then="event__start"))
+    return bookings.order_by(until.asc(nulls_last=True), "-event__start", "-id")
 
 
 def booking_tabs(request: HttpRequest) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 
 from apps_config.models import App
 from availability.booking_policies import DEFAULT_PARAMETERS
@@ -24,6 +24,7 @@ from availability.search_queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking
 from common.instants import to_datetime
+from office.base.labels import state_words
 from office.base.local_time import (
     LocalSpan,
     days_span,
@@ -40,6 +41,15 @@ MAX_ROWS = 2000
 # Non-blocking events are found by an index on their start: those that began more than this before
 # the first day are missing. (Blocking events are found by their end.)
 BEGUN_WITHIN = timedelta(days=MAX_DAYS)
+# Words of entries that are no bookings.
+ENTRY_WORDS = {
+    # Translators: an event that is not a booking; its time is taken.
+    "event": pgettext_lazy("calendar entry", "event"),
+    # Translators: an event that is not a booking; its time stays free.
+    "idle": pgettext_lazy("calendar entry", "shown as free"),
+    # Translators: time held for a booking that is not made yet.
+    "hold": pgettext_lazy("calendar entry", "hold"),
+}
 # Reason types that shade time as closed.
 CLOSING = ("constraint", "calendar")
 
@@ -268,10 +278,11 @@ def _event_json(
     may_move: bool = False,
 ) -> dict[str, Any]:
     """Return the record. `state`: the booking's; else event (blocking), idle (not blocking) or
-    hold.
+    hold. `words`: the state for people.
     """
     more = record["extendedProps"] | {
         "state": state,
+        "words": str(ENTRY_WORDS.get(state) or state_words(state)),
         "url": url,
         "booking": str(booking.id) if booking else None,
     }

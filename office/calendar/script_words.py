@@ -3,7 +3,6 @@
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from office.base.labels import STATE_WORDS
 from office.base.script_words import Plural, ScriptWords
 
 SCRIPT_WORDS: ScriptWords = {
@@ -43,26 +42,5 @@ SCRIPT_WORDS: ScriptWords = {
         "booked": _("Booked: {time}."),
         # Translators: a link to the new booking.
         "open": pgettext_lazy("go to a page", "Open"),
-        # Translators: a field with its errors; the field's name is the API's.
-        "field": _("{field}: {errors}"),
-        # Translators: a booking that is not confirmed yet.
-        "state_tentative": pgettext_lazy("state of a booking", "tentative"),
-        "state_confirmed": STATE_WORDS["confirmed"],
-        "state_paid": STATE_WORDS["paid"],
-        "state_completed": STATE_WORDS["completed"],
-        "state_declined": STATE_WORDS["declined"],
-        # Translators: a booking that was not paid in time.
-        "state_unpaid": pgettext_lazy("state of a booking", "unpaid"),
-        "state_cancelled": STATE_WORDS["cancelled"],
-        # Translators: a booking that the customer cancelled.
-        "state_cancelled_by_customer": pgettext_lazy("state of a booking", "cancelled_by_customer"),
-        # Translators: a booking that the owner cancelled.
-        "state_cancelled_by_owner": pgettext_lazy("state of a booking", "cancelled_by_owner"),
-        # Translators: an event that is not a booking; its time is taken.
-        "state_event": pgettext_lazy("calendar entry", "event"),
-        # Translators: an event that is not a booking; its time stays free.
-        "state_idle": pgettext_lazy("calendar entry", "idle"),
-        # Translators: time held for a booking that is not made yet.
-        "state_hold": pgettext_lazy("calendar entry", "hold"),
     },
 }

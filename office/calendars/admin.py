@@ -37,7 +37,7 @@ from external_calendars.services import (
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
 from office.base.labels import LabelledWords
-from office.base.model_admin import ChoiceFilter, ServiceBackedAdmin, refusal_words
+from office.base.model_admin import ChoiceFilter, DeletedFilter, ServiceBackedAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
@@ -104,6 +104,15 @@ class SyncStateFilter(ChoiceFilter):
         return queryset.filter(Q(state=state)) if state in STATES else queryset
 
 
+class DeletedCalendarFilter(DeletedFilter):
+    """As the state *deleted* asks for deleted calendars, too."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[Calendar]:
+        if request.GET.get(SyncStateFilter.parameter_name) == DELETED:
+            return queryset
+        return super().queryset(request, queryset)
+
+
 @admin.register(Calendar)
 class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     app_paths = ("app",)
@@ -111,11 +120,11 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     fixed_fields = ("resource",)
     form = CalendarForm
     list_display = ("name", "resource", "kept_at", "shown_state", "shown_last_sync", "problem")
-    list_filter = (SyncStateFilter, ProviderFilter)
+    list_filter = (DeletedCalendarFilter, SyncStateFilter, ProviderFilter)
     list_select_related = ("resource", "connection")
     search_fields = ("name", "resource__name", "resource__email")
     ordering = ("-id",)
-    sortable_by = ()
+    sortable_by = ("name",)
     autocomplete_fields = ("resource",)
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     fieldsets = (

@@ -24,7 +24,7 @@ STATES: Mapping[str, tuple[LazyText, str]] = {
     SYNCED: (_("synced"), "success"),
     FIRST_SYNC: (_("first sync"), "info"),
     FAILING: (_("failing"), "warning"),
-    STALE: (_("stale"), "danger"),
+    STALE: (_("out of sync"), "danger"),
     STOPPED: (_("stopped"), "danger"),
     LOCAL: (_("not connected"), "default"),
     DELETED: (_("deleted"), "default"),

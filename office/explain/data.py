@@ -38,7 +38,7 @@ KINDS = {
     "buffer": pgettext_lazy("time", "Buffer"),
     "constraint": _("Closed by a rule"),
     "limit": _("Limit"),
-    "calendar": _("Stale calendar"),
+    "calendar": _("Calendar out of sync"),
     "requirement": _("Requirement"),
     "notice": _("Minimum notice"),
     "past": pgettext_lazy("time", "Past"),

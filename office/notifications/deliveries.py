@@ -2,8 +2,8 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, cast
 
 from django.contrib import admin, messages
@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
 from availability.models import Calendar
+from bookings.graphs import INITIALIZED
 from bookings.models import Customer
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
@@ -37,7 +38,9 @@ from office.base.labels import (
     json_words,
     receiver_words,
     sends_emails,
+    state_words,
 )
+from office.base.lazy_text import LazyText
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin, booking_link
 from office.base.model_admin_pages import (
     ACTION_FIELDS,
@@ -52,27 +55,41 @@ from office.base.service_sentences import sentence_words
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
-FACT_WORDS = {
-    "start": pgettext_lazy("of a time span", "Start"),
-    "end": pgettext_lazy("of a time span", "End"),
-    "what": _("What"),
-    "where": _("Where"),
-    "from_state": _("From state"),
-    "message": _("Message"),
-    "old_start": _("Old start"),
-    "old_end": _("Old end"),
-    "times": pgettext_lazy("how often a booking is repeated", "Times"),
-    # Translators: the last day of a repeated booking.
-    "until": _("Until"),
-    "occurrences": _("Occurrences"),
-    "reason": _("Reason"),
-    "subject": _("Subject"),
-}
 NAMED = 10  # rows named on the confirmation page
 CONTENT_WORDS = {
     Delivery.EMAIL: _("One e-mail is sent now."),
     Delivery.WEBHOOK: _("The call contains the logged body."),
     Delivery.CALENDAR: _("The current booking is written to the calendar."),
+}
+
+
+def _time_words(text: Any) -> str:
+    return moment_words(datetime.fromisoformat(text)) if text else ""
+
+
+def _former_state_words(state: Any) -> str:
+    return state_words(state) if state and state != INITIALIZED else ""
+
+
+# The content of deliveries for people: name -> label, and how to show the value.
+FACTS: Mapping[str, tuple[LazyText, Callable[[Any], str]]] = {
+    "subject": (_("Subject"), json_words),
+    "what": (_("What"), json_words),
+    "where": (_("Where"), json_words),
+    "start": (pgettext_lazy("of a time span", "Start"), _time_words),
+    "end": (pgettext_lazy("of a time span", "End"), _time_words),
+    "old_start": (_("Previous start"), _time_words),
+    "old_end": (_("Previous end"), _time_words),
+    "times": (_("Bookings in the series"), json_words),
+    "until": (_("Start of the last one"), _time_words),
+    "from_state": (_("Previous state"), _former_state_words),
+    "message": (_("Message"), json_words),
+    "url": (_("Address"), json_words),
+    "method": (_("Method"), lambda method: str(method or "").upper()),
+    "expected_response_code": (_("Expected status code"), json_words),
+    "reason": (_("Reason"), json_words),
+    "former": (_("Former addresses"), json_words),
+    "sent_at": (_("Sent"), _time_words),
 }
 
 
@@ -324,6 +341,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             attempts=list(delivery.attempts.all()),
             payload=indented_json(delivery.body),
             facts=delivery_facts(delivery),
+            further=further_content(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
             may_send=self.may_send(request, delivery),
             outdated=refusal_to_send(delivery),
@@ -421,11 +439,14 @@ def search_deliveries(term: str) -> Q:
 def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     """Return the delivery's content as (label, text): of a mail, a reminder or a calendar write."""
     content: Mapping[str, Any] = delivery.content
-    return [
-        (str(FACT_WORDS.get(name) or name.replace("_", " ").capitalize()), words)
-        for name, value in content.items()
-        if (words := json_words(value))
-    ]
+    facts = ((label, show(content.get(name))) for name, (label, show) in FACTS.items())
+    return [(str(label), words) for label, words in facts if words]
+
+
+def further_content(delivery: Delivery) -> str:
+    """Return the ids and other data of the content as indented JSON; "" if there are none."""
+    further = {name: value for name, value in delivery.content.items() if name not in FACTS}
+    return json.dumps(further, indent=2, ensure_ascii=False) if further else ""
 
 
 def indented_json(body: str) -> str:

@@ -26,7 +26,7 @@ from notifications.mail.template_editing import (
     template_record,
 )
 from notifications.models import Delivery, EmailTemplate
-from office.base.labels import mail_words
+from office.base.labels import template_words
 from office.base.model_admin import HistoryAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import is_allowed, scope_of
@@ -58,6 +58,8 @@ PLACEHOLDER_WORDS = {
     "decline_url": _("the link to decline"),
     "reschedule_url": _("the customer's link to choose another time"),
     "cancel_url": _("the customer's link to cancel"),
+    "pay_url": _("the customer's link to pay, while the payment is awaited"),
+    "accent_dark": _("the app's accent colour, for dark screens"),
     "language": _("the language code"),
     "direction": _("ltr or rtl"),
     "details": _("what, when, where, with whom: a table in HTML"),
@@ -78,17 +80,6 @@ class TemplatePart(NamedTuple):
     faults: list[str]
 
 
-def kind_label(slug: str) -> str:
-    """Return `Confirmation e-mail to the customer`."""
-    kind, _, recipient = slug.rpartition("_")
-    of = {
-        # Translators: the name of an e-mail, such as "Confirmation e-mail to the customer".
-        "customer": gettext("%(mail)s to the customer"),
-        "owner": gettext("%(mail)s to the owner"),
-    }
-    return of[recipient] % {"mail": mail_words(kind)}
-
-
 @admin.register(EmailTemplate)
 class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
     """Rows are an app's template overrides; the pages show every kind, with or without a row."""
@@ -104,6 +95,9 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             ("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit"),
             ("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview"),
         )
+
+    def row_title(self, row: EmailTemplate) -> str:
+        return template_words(row.slug)
 
     # --- List -------------------------------------------------------------------------------------
     def changelist_view(
@@ -165,7 +159,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
         return self.show_page(
             request,
             "office/template.html",
-            title=kind_label(slug),
+            title=template_words(slug),
             app=app,
             slug=slug,
             is_reminder=slug.startswith(Delivery.REMINDER),
@@ -245,7 +239,8 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
 def _records(app: App) -> list[dict[str, Any]]:
     own = {row.slug: row for row in EmailTemplate.objects.filter(app=app)}
     return [
-        template_record(app, slug, own.get(slug)) | {"words": kind_label(slug)} for slug in SLUGS
+        template_record(app, slug, own.get(slug)) | {"words": template_words(slug)}
+        for slug in SLUGS
     ]
 
 

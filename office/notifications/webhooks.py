@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -27,7 +26,7 @@ from apps_config.models import App, Membership
 from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
-from notifications.planning import KINDS, RESCHEDULED, UPDATED
+from notifications.planning import KINDS, RESCHEDULED
 from notifications.webhooks.serializers import EVENTS, NewWebhookSerializer, WebhookSerializer
 from notifications.webhooks.services import (
     change_webhook,
@@ -43,6 +42,7 @@ from office.base.labels import (
     GRAPH_WORDS,
     LabelledWords,
     delivery_words,
+    kind_words,
     state_words,
 )
 from office.base.model_admin import (
@@ -63,12 +63,6 @@ FIELDS = (
     *("url", "method", "graph", "states", "kinds"),
     *("expected_response_code", "active", "description"),
 )
-
-
-def kind_words(kind: str) -> str:
-    """Return `Cancelled by customer` for `booking.cancelled_by_customer`."""
-    name = kind.removeprefix("booking.")
-    return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
 
 
 def event_choices() -> list[tuple[str, str]]:
@@ -102,7 +96,7 @@ class WebhookForm(ChangesForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     kinds = forms.MultipleChoiceField(
-        label=_("Kinds"),
+        label=_("Event types"),
         required=False,
         help_text=_("Only calls for these changes. None selected: all except “Changed”."),
         choices=kind_choices,
@@ -145,17 +139,17 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
     list_select_related = ("app",)
     search_fields = ("id", "url", "description", "app__slug")
     ordering = ("-id",)
-    sortable_by = ()
+    sortable_by = ("url", "created_at")
     autocomplete_fields = ("app",)
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
-        (_("Calls"), {"fields": ("graph", "states", "kinds")}),
+        (_("Events"), {"fields": ("graph", "states", "kinds")}),
         (_("Details"), {"fields": ("description", *readonly_fields)}),
     )
     add_fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
-        (_("Calls"), {"fields": ("graph", "states", "kinds")}),
+        (_("Events"), {"fields": ("graph", "states", "kinds")}),
     )
     change_form_outer_before_template = "office/webhook_graphs.html"
     change_form_outer_after_template = "office/webhook_log.html"
@@ -171,7 +165,11 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         graph = GRAPH_WORDS.get(webhook.graph or "", webhook.graph or gettext("all bookings"))
         return f"{graph}{f': {states}' if states else ''}"
 
-    @display(description=_("kinds"))
+    @display(description=_("states"))
+    def shown_states(self, webhook: Webhook) -> str:
+        return ", ".join(map(state_words, webhook.states)) or gettext("all")
+
+    @display(description=_("event types"))
     def shown_kinds(self, webhook: Webhook) -> str:
         return ", ".join(map(kind_words, webhook.kinds)) or gettext("all except “Changed”")
 

@@ -82,7 +82,7 @@ from office.base.model_admin import (
     without_field,
 )
 from office.base.model_admin_pages import Row
-from office.base.opening_hours_text import hours_of_rules
+from office.base.opening_hours_text import hours_of_rules, hours_words
 from office.base.permissions import visible_resources
 from office.base.rule_rows import rule_text, rule_words
 from office.base.scope import is_allowed, read_once, scope_of
@@ -90,7 +90,6 @@ from office.calendars.sync_status import provider_words
 from office.resources.bulk_edit import BulkEditPages
 from office.resources.project_form import DEFAULT_GRAPH, NewProjectForm, ProjectForm
 from office.resources.project_resources import (
-    ProjectResourceForm,
     ProjectResourceFormSet,
     WeightedResourceForm,
     stored_weight,
@@ -297,10 +296,13 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     )
     form = ResourceForm
     add_form = NewResourceForm
-    list_display = ("name", "app", "email", "shown_timezone", "created", "deleted")
+    list_display = (
+        *("name", "app", "opening_hours", "shown_timezone"),
+        *("shown_tags", "email", "created", "deleted"),
+    )
     list_filter = (DeletedFilter, ("app", AppFilter))
     sortable_by = ("name", "created")
-    list_select_related = ("app",)
+    list_select_related = ("app", "schedule")
     search_fields = ("name", "email", "id")
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (CalendarInline,)
@@ -362,6 +364,15 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     @display(description=_("time zone"))
     def shown_timezone(self, resource: Resource) -> str:
         return current_zone_name(resource.timezone)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Resource]:
+        return super().get_queryset(request).prefetch_related("constraints")
+
+    @display(description=_("opening hours"))
+    def opening_hours(self, resource: Resource) -> str:
+        """The weekly hours, within those of the schedule."""
+        schedule = [stored_rules(resource.schedule)] if resource.schedule else []
+        return hours_words(hours_of_rules(stored_rules(resource), *schedule))
 
     # For accounts that may not change the resource.
     @display(description=_("Schedule"))
@@ -854,12 +865,14 @@ class ConstraintAdmin(HistoryAdmin[Constraint]):
 
 @admin.register(ProjectResource)
 class ProjectResourceAdmin(OfficeAdmin[ProjectResource]):
+    """The resources of a project are changed on its page."""
+
     app_paths = ("project__app",)
-    form = ProjectResourceForm
+    never = ALL_EDITS
     list_display = ("project", "resource", "position")
     list_select_related = ("project", "resource")
     search_fields = ("project__name", "resource__name")
-    autocomplete_fields = ("project", "resource")
+    fields = ("project", "resource", "position")
 
     def row_title(self, row: ProjectResource) -> str:
         # Translators: a resource in a project.
@@ -869,13 +882,14 @@ class ProjectResourceAdmin(OfficeAdmin[ProjectResource]):
 
 @admin.register(ProjectNotification)
 class ProjectNotificationAdmin(OfficeAdmin[ProjectNotification]):
+    """The reminders of a project are changed on its page."""
+
     app_paths = ("project__app",)
+    never = ALL_EDITS
     list_display = ("project", "reminder")
     list_select_related = ("project",)
     sortable_by = ()
     search_fields = ("project__name",)
-    autocomplete_fields = ("project",)
-    form = EventNotificationForm
     fields = ("project", *EventNotificationForm.Meta.fields)
     words = CHOICE_WORDS
 

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any, cast
 
 from django import forms
@@ -13,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
@@ -32,6 +30,7 @@ from office.base.model_admin import OfficeAdmin, refusal_words
 from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed
 from office.base.opening_hours_text import (
     hours_of_rules,
+    hours_words,
     rules_of_hours,
     weekly_rules,
     with_always_open_rule,
@@ -118,21 +117,6 @@ def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
     if "availability_constraints" in body:
         given["availability_constraints"] = checked(body["availability_constraints"])
     change_resource(resource, given)
-
-
-def hours_words(days: Sequence[str]) -> str:
-    """Return `Mon–Fri 09:00-17:00, Sat–Sun closed`; `always open`."""
-    if set(days) == {"00:00-24:00"}:
-        return gettext("always open")
-    spans = []
-    for text, group in groupby(enumerate(days), key=lambda day: day[1]):
-        numbers = [number for number, _ in group]
-        first, last = str(WEEKDAYS_ABBR[numbers[0]]), str(WEEKDAYS_ABBR[numbers[-1]])
-        span = first if first == last else f"{first}–{last}"
-        # Translators: "Mon–Fri 09:00-17:00" or "Sun closed".
-        words = gettext("%(days)s %(hours)s") if text else gettext("%(days)s closed")
-        spans.append(words % {"days": span, "hours": text})
-    return ", ".join(spans)
 
 
 def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:

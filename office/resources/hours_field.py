@@ -17,7 +17,7 @@ NEW_HOURS = [*["09:00-17:00"] * 5, "", ""]
 
 
 class HoursWidget(TemplateWidget):
-    """Seven rows, which the script `hours.js` copies to other days. The value: seven texts."""
+    """Seven rows, which the script `forms.js` copies to other days. The value: seven texts."""
 
     template_name = "office/widgets/hours.html"
     empty_day: LazyText = _("Closed")

@@ -1,5 +1,6 @@
 """The form of a project, checked by the API's serializer and saved by its services."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -67,8 +68,22 @@ MODE_WORDS: Mapping[str, LazyText] = {
     "mutual": _("Everyone together: only times when all are free, and all are booked"),
     "exclusive": _("One of several: times when at least one is free, each with all who are free"),
 }
+NAMED_FIELD = re.compile(r"`(\w+)`")
+# Names of the API in error texts -> the fields' labels.
+FIELD_LABELS: Mapping[str, LazyText] = {
+    # Translators: in an error text, such as "Must be 1 s to 366 days after the minimum notice."
+    "from": _("the minimum notice"),
+    "to": _("“How far ahead”"),
+    # Translators: in an error text: "Must contain the length above."
+    "length": _("the length above"),
+    "lengths": _("the lengths to choose from"),
+}
 # The texts of the booking page within `ui`.
 PAGE_TEXTS = ("submit_button", "success_message")
+
+
+def _label_of(name: re.Match[str]) -> str:
+    return str(FIELD_LABELS.get(name[1], name[0]))
 
 
 def text_field(
@@ -98,10 +113,11 @@ def choice(
 
 
 def radio_field(
-    label: LazyText, choices: Mapping[str, LazyText], initial: str
+    label: LazyText, choices: Mapping[str, LazyText], initial: str, help_text: LazyText = ""
 ) -> forms.ChoiceField:
     return forms.ChoiceField(
         label=label,
+        help_text=help_text,
         choices=list(choices.items()),
         initial=initial,
         required=False,
@@ -184,7 +200,7 @@ class ProjectForm(ApiForm):
         return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
 
     # Service
-    graph = radio_field(_("Kind"), {}, DEFAULT_GRAPH)
+    graph = radio_field(_("Kind"), {}, DEFAULT_GRAPH, _("Default: confirmed at once."))
     what = text_field(
         _("Title of bookings"), _("Shown in e-mails and calendars. Default: the name.")
     )
@@ -199,12 +215,15 @@ class ProjectForm(ApiForm):
         _(
             "For “Pay first”: the page where customers pay. {booking_id}, {start}, {until} and"
             " {signature} are replaced; id and signature are added if they are not in the address."
-            " Without a link, the project can't be published."
+            " Without a link, the project can't be published. Default: none."
         ),
     )
     payment_url = text_field(
         _("Payment link without a signature"),
-        _("Only the booking's id is added to the address. “Payment link” is used if both are set."),
+        _(
+            "Only the booking's id is added to the address. “Payment link” is used if both are set."
+            " Default: none."
+        ),
     )
 
     # Times
@@ -298,6 +317,7 @@ class ProjectForm(ApiForm):
         label=_("Questions for the customer"),
         help_text=_(
             "Name and e-mail address are always asked. Clear a question's text to remove it."
+            " Default: no further questions."
         ),
     )
     public_customers = choice(
@@ -385,7 +405,9 @@ class ProjectForm(ApiForm):
         _("Verify e-mail addresses"),
         _("Customers enter a code that is sent to them before the booking is made. Default: off."),
     )
-    language = choice(_("Language"), _("Of the page and of e-mails."), {})
+    language = choice(
+        _("Language"), _("Of the page and of e-mails. Default: the app's language."), {}
+    )
     hold_time = SecondsField(
         label=_("Hold a time for"),
         help_text=_(
@@ -400,9 +422,12 @@ class ProjectForm(ApiForm):
         _("Rounds the minimum notice up to the next full hour. Default: on."),
     )
     other_ui = json_field(
-        _("Other page settings"), _("Further keys of `ui`, for your own pages. JSON.")
+        _("Other page settings"),
+        _("Further keys of `ui`, for your own pages. JSON. Default: none."),
     )
-    meta = json_field(_("Custom data"), _("Your own keys, for your own programs. JSON."))
+    meta = json_field(
+        _("Custom data"), _("Your own keys, for your own programs. JSON. Default: none.")
+    )
 
     class Meta:
         model = Project
@@ -416,7 +441,7 @@ class ProjectForm(ApiForm):
             "name": _("The heading of the booking page."),
             "slug": _(
                 "The last part of the booking page's address: a to z, 0 to 9, hyphens. Old"
-                " links stop working if you change it."
+                " links stop working if you change it. Default: made from the name."
             ),
             "replaces_notifications": _("Off: the reminders of the app are used (default)."),
         }
@@ -480,9 +505,13 @@ class ProjectForm(ApiForm):
         )
         if cannot_be_paid(changed) and (self.is_new or not cannot_be_paid(stored)):
             if "pay_url" in self.fields:
-                self.add_error("pay_url", "Add a payment link, or do not publish the page.")
+                self.add_error(
+                    "pay_url", gettext("Add a payment link, or do not publish the page.")
+                )
             else:
-                self.add_error("published", "Add a payment link before you publish the page.")
+                self.add_error(
+                    "published", gettext("Add a payment link before you publish the page.")
+                )
 
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
         """Report at their fields what the service would refuse."""
@@ -534,7 +563,8 @@ class ProjectForm(ApiForm):
             rows = cast(RequirementsField, self.fields["requirements"])
             rows.add_fault(int(steps[0]), column, faults)
             steps, faults = [], [] if "requirements" in self.errors else [str(CHECK_ROWS)]
-        super().add_path_faults(field, steps, faults)
+        labelled = [NAMED_FIELD.sub(_label_of, fault) for fault in faults]
+        super().add_path_faults(field, steps, labelled)
 
 
 class ResourcesField(forms.ModelMultipleChoiceField):
@@ -557,11 +587,11 @@ class NewProjectForm(ProjectForm):
     published = choice(
         _("Booking page"),
         _("A published page is open to everyone who knows its address."),
-        {"yes": _("Publish at once"), "no": _("Do not publish yet")},
+        {"yes": _("Publish at once (default)"), "no": _("Do not publish yet")},
     )
     resources = ResourcesField(
         label=_("Who can be booked"),
-        help_text=_("Choose one or several."),
+        help_text=_("Choose one or several. Default: the only resource, else nobody."),
         queryset=Resource.objects.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,

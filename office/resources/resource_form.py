@@ -43,12 +43,15 @@ class OpeningHoursForm(ApiForm):
 
     hours = HoursField(
         label=_("Weekly hours"),
-        help_text=_("For example 9:00-12:00, 13:00-17:00. An empty day is closed."),
+        help_text=_(
+            "For example 9:00-12:00, 13:00-17:00. An empty day is closed. Default: Monday to"
+            " Friday, 9:00 to 17:00."
+        ),
     )
     dates = RulesField(
         DATE_KINDS,
         label=_("Dates"),
-        help_text=_("Days and hours that differ from the weekly hours."),
+        help_text=_("Days and hours that differ from the weekly hours. Default: none."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -85,20 +88,23 @@ class ResourceForm(OpeningHoursForm):
     documents = {"meta": ("meta",)}
 
     timezone = ZoneField(
-        label=_("Time zone"), help_text=_("Type a city or an offset, such as Berlin or +1.")
+        label=_("Time zone"),
+        help_text=_(
+            "Type a city or an offset, such as Berlin or +1. Default: the app's time zone."
+        ),
     )
     schedule_id = forms.ChoiceField(
         label=_("Schedule"),
         help_text=_(
             "Hours that several resources share. The weekly hours below narrow them:"
-            " 00:00-24:00 leaves them as they are."
+            " 00:00-24:00 leaves them as they are. Default: none."
         ),
         required=False,
         widget=UnfoldAdminSelectWidget,
     )
     tags = LinesField(
         label=_("Tags"),
-        help_text=_("Your own words, to group resources. Separate them with Enter."),
+        help_text=_("Your own words, to group resources. Separate them with Enter. Default: none."),
     )
     picture_file = ImageFileField(
         shrink=square_picture,
@@ -108,9 +114,14 @@ class ResourceForm(OpeningHoursForm):
         ),
     )
     removes_picture = forms.BooleanField(
-        label=_("Remove the picture"), required=False, widget=UnfoldBooleanSwitchWidget
+        label=_("Remove the picture"),
+        help_text=_("Customers see the initials again. Default: off."),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
     )
-    meta = json_field(_("Custom data"), _("Your own keys, for your own programs. JSON."))
+    meta = json_field(
+        _("Custom data"), _("Your own keys, for your own programs. JSON. Default: none.")
+    )
 
     class Meta:
         model = Resource

@@ -94,7 +94,7 @@ def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
         (
             "default_timezone",
             "Mars",
-            "Select a valid choice. Mars is not one of the available choices.",
+            "Must be a time zone such as Europe/Berlin.",
         ),
         (
             "stale_calendars",
@@ -111,6 +111,41 @@ def test_faults_stand_at_their_field(tenant: Tenant, field: str, value: str, wor
 
     assert faults(answer) == {field: [words]}
     assert tenant.get("/app").data["settings"] == {"disable_emails": False}
+
+
+@pytest.mark.parametrize(
+    ("typed", "stored"),
+    [
+        ("berlin", "Europe/Berlin"),
+        ("+5:45", "Asia/Kathmandu"),
+        ("UTC+05:45", "Asia/Kathmandu"),
+        ("", None),
+    ],
+)
+def test_a_time_zone_is_found_by_city_or_offset(
+    tenant: Tenant, typed: str, stored: str | None
+) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"default_timezone": "Asia/Tokyo"}})
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+
+    editor.post(page_of(tenant.app), form | {"default_timezone": typed})
+
+    assert tenant.get("/app").data["settings"].get("default_timezone") == stored
+
+
+@pytest.mark.usefixtures("clock")
+def test_an_offset_of_several_zones_names_some(tenant: Tenant) -> None:
+    editor = member(tenant.app, "editor")
+    form = form_of(editor, page_of(tenant.app))
+
+    answer = editor.post(page_of(tenant.app), form | {"default_timezone": "+1"})
+
+    words = (
+        "Several time zones have UTC+1, such as Europe/Berlin, Africa/Algiers, Africa/Bangui."
+        " Type a city."
+    )
+    assert faults(answer) == {"default_timezone": [words]}
 
 
 def test_a_new_app_is_made_through_the_service(tenant: Tenant) -> None:

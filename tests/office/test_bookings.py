@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from typing import Any
 from urllib.parse import urlsplit
@@ -518,10 +519,11 @@ def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: E
         (entry.icon, entry.heading, entry.lines) for entry in entries if entry.delivery == delivery
     ] == [("event", "Calendar entry (confirmed) to https://dav.example.com:443, queued", ())]
     assert page.context["title"] == "Calendar entry: confirmed"
-    assert page.context["facts"] == [
-        ("Event id", str(Booking.objects.get().event_id)),
-        ("Calendar id", str(calendar.id)),
-    ]
+    assert page.context["facts"] == []
+    assert json.loads(page.context["further"]) == {
+        "event_id": str(Booking.objects.get().event_id),
+        "calendar_id": str(calendar.id),
+    }
 
 
 @pytest.mark.parametrize(

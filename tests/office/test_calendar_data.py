@@ -91,6 +91,7 @@ def test_a_booking_whole(tenant: Tenant, ada: Any, editor: Client) -> None:
                 "time": "Tue 24 Nov 2026, 10:00 to 10:30",
                 "resource": "Ada",
                 "state": "confirmed",
+                "words": "confirmed",
                 "url": f"/admin/bookings/booking/{booking['id']}/change/",
                 "booking": booking["id"],
             },
@@ -101,7 +102,7 @@ def test_a_booking_whole(tenant: Tenant, ada: Any, editor: Client) -> None:
 
 def shown(answer: Any) -> list[tuple[Any, ...]]:
     return [
-        (one["title"], one["extendedProps"]["state"], one["start"], one["startEditable"])
+        (one["title"], one["extendedProps"]["words"], one["start"], one["startEditable"])
         for one in answer.json()["data"]["events"]
     ]
 
@@ -158,12 +159,12 @@ def test_everything_that_stands_in_a_calendar(tenant: Tenant, ada: Any, editor: 
     found = shown(read(editor, ada))
 
     assert sorted(found, key=lambda one: one[2]) == [
-        ("Meeting · Marty McFly", "tentative", "2026-11-23T09:00:00", True),
+        ("Meeting · Marty McFly", "pending", "2026-11-23T09:00:00", True),
         ("Meeting · Marty McFly", "cancelled", "2026-11-24T09:00:00", False),
-        ("Yoga (1 of 2)", "tentative", "2026-11-25T09:00:00", True),
+        ("Yoga (1 of 2)", "pending", "2026-11-25T09:00:00", True),
         ("Held", "hold", "2026-11-25T13:00:00", False),
         ("Congress", "event", "2026-11-26T09:00:00", False),
-        ("Lunch", "idle", "2026-11-26T11:00:00", False),
+        ("Lunch", "shown as free", "2026-11-26T11:00:00", False),
         ("Away", "event", "2026-11-27", False),
     ]
 

@@ -465,7 +465,7 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     page = unescape(viewer.get(page_of(calendar)).content.decode())
 
     for words in (
-        "stale",
+        "out of sync",
         "primary: bookings are written to this calendar",
         PROVIDER_ERRORS["rate_limited"],
         "1,200 of 5,000 objects",
@@ -755,7 +755,8 @@ def test_the_list_says_how_they_stand(
 ) -> None:
     viewer = enter(tenant, Membership.VIEWER)
 
-    page = viewer.get(LIST).context["cl"]
+    usual = viewer.get(LIST).context["cl"]
+    page = viewer.get(LIST, {"deleted": "all"}).context["cl"]
     shown = {row.pk: page.model_admin.shown_state(row) for row in page.result_list}
     by_state = {
         state: [row.pk for row in viewer.get(LIST, {"state": state}).context["cl"].result_list]
@@ -764,6 +765,8 @@ def test_the_list_says_how_they_stand(
     by_provider = viewer.get(LIST, {"provider": "service"}).context["cl"].result_list
     trouble = viewer.get(LIST, {"state": "trouble"}).context["cl"].result_list
 
+    living = {calendar.pk for state, calendar in every.items() if state != "deleted"}
+    assert {row.pk for row in usual.result_list} == living
     assert shown == {calendar.pk: (state, STATES[state][0]) for state, calendar in every.items()}
     assert by_state == {state: [calendar.pk] for state, calendar in every.items()}
     assert [row.pk for row in by_provider] == [every["here"].pk]
@@ -795,7 +798,7 @@ def test_today_says_which_are_out_of_step(
     assert (figure.words, figure.number, figure.is_bad) == ("calendars need attention", "2", True)
     lines = [(one["link"], one["state"], one["problem"]) for one in context["calendars"]]
     assert lines == [
-        (page_of(every["out_of_step"]), "stale", PROVIDER_ERRORS["unreachable"]),
+        (page_of(every["out_of_step"]), "out of sync", PROVIDER_ERRORS["unreachable"]),
         (page_of(every["stopped"]), "stopped", PROVIDER_ERRORS["unauthorized"]),
     ]
     assert context["first_looks"] == [

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps_config.models import Account, Membership
+from availability.models import Event
 from bookings.models import AppCustomer
 from tests.accessibility import find_faults, load_axe
 from tests.office.conftest import Enter, Visit, keep
@@ -74,6 +75,29 @@ def test_what_is_found(
 
     own = [result for result in shown if result[1] != "Page" or result in found]
     assert [result for result in own if result[1] != "Setting" or result in found] == found
+
+
+def test_the_next_booking_comes_first(tenant: Tenant, booking: Any, enter: Enter) -> None:
+    """Also before a later one that was made afterwards, and before past and cancelled ones."""
+    person = {"name": "Marty McFly", "email": "marty@example.com"}
+    resource = str(tenant.app.resources.get().pk)
+
+    def book(day: str, what: str) -> Any:
+        times = {"start": f"{day} 09:00:00", "end": f"{day} 09:30:00"}
+        return tenant.book(resource_id=resource, customer=person, what=what, **times).data
+
+    book("2031-03-05", "Later")
+    cancelled = book("2030-03-04", "Cancelled")
+    tenant.put(f"/bookings/{cancelled['id']}/cancel")
+    past = book("2030-03-03", "Past")
+    Event.objects.filter(bookings=past["id"]).update(
+        start=timezone.now() - timedelta(days=2), end=timezone.now() - timedelta(days=1)
+    )
+
+    found = [title for title, kind in results(enter(tenant), "mcfly") if "Booking" in kind]
+
+    names = [title.partition(",")[0].partition(" – ")[2] for title in found]
+    assert names == ["Visit", "Later", "Cancelled", "Past"]
 
 
 def test_a_booking_is_found_by_its_id(tenant: Tenant, booking: Any, enter: Enter) -> None:

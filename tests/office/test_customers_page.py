@@ -96,6 +96,8 @@ def test_a_person_is_found(
 def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-11-02", what="First visit")
     booking = book(tenant, ada, "2026-12-01", what="Second visit")
+    cancelled = book(tenant, ada, "2026-12-02", what="Cancelled visit")
+    tenant.put(f"/bookings/{cancelled['id']}/cancel")
     client = enter(tenant, Membership.VIEWER)
 
     of_booking = client.get(reverse("admin:bookings_booking_change", args=[booking["id"]]))
@@ -105,7 +107,7 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert f'href="{page_of(person(tenant))}"' in of_booking.content.decode()
     assert (context["title"], context["email"]) == ("Ann Lee", "ann@example.com")
     assert [line["who"] for line in context["upcoming"]] == ["Second visit"]
-    assert [line["who"] for line in context["history"]] == ["First visit"]
+    assert [line["who"] for line in context["history"]] == ["Cancelled visit", "First visit"]
     assert "Erase data" not in page.content.decode()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from django.test import Client, override_settings
-from django.urls import path
+from django.urls import path, reverse
 
 from apps_config.models import Membership
 from scheduling import urls
@@ -34,6 +34,24 @@ def test_a_page_that_is_none(tenant: Tenant, enter: Enter) -> None:
     sentences = ("<h1>Page not found</h1>", "your account can't see it", 'href="/admin/"')
     assert texts(inside, *sentences) == (404, [True, True, True])
     assert texts(outside, *sentences) == (404, [True, False, False])
+
+
+@pytest.mark.parametrize("row", ["nowhere", "0193a4c2-0000-7000-8000-0000000000ff"])
+@pytest.mark.parametrize("page", ["change", "delete", "history"])
+def test_an_unknown_row_is_an_unknown_page(
+    tenant: Tenant, enter: Enter, page: str, row: str
+) -> None:
+    client = enter(tenant, Membership.EDITOR)
+
+    answers = [
+        client.get(reverse(f"admin:{model}_{page}", args=[row]))
+        for model in ("availability_resource", "notifications_webhook", "availability_event")
+    ]
+
+    assert [answer.status_code for answer in answers if page != "delete"] == (
+        [] if page == "delete" else [404] * 3
+    )
+    assert {answer.status_code for answer in answers} <= {403, 404}
 
 
 def test_a_page_without_access_names_the_account(tenant: Tenant, enter: Enter) -> None:

@@ -98,14 +98,50 @@ def test_a_templates_history_outlives_it(tenant: Tenant, clock: Any) -> None:
         (
             "made",
             [
-                ("app", "–", str(tenant.app.pk)),
-                ("slug", "–", "confirmed_customer"),
+                ("slug", "–", "Confirmation e-mail to the customer"),
                 ("subject", "–", "One <b>"),
             ],
         ),
     ]
     assert path in editor.get(page).content.decode()
-    assert "One &lt;b&gt;" in editor.get(path).content.decode()
+    history = editor.get(path)
+    assert history.context["title"] == "History: Confirmation e-mail to the customer"
+    assert "One &lt;b&gt;" in history.content.decode()
+
+
+def test_rows_and_names_of_the_api_are_in_words(tenant: Tenant, clock: Any) -> None:
+    schedule = tenant.post("/schedules", {"name": "Shop hours"}).data["id"]
+    ada = tenant.make_resource("Ada", schedule_id=schedule)
+    tenant.put(f"/resources/{ada['id']}", {"availability_constraints": [{"block_weekends": {}}]})
+    project = tenant.make_project(ada["id"])["id"]
+    clock.shift(60)
+    tenant.put(f"/projects/{project}", {"availability": {"mode": "roundrobin_prioritized"}})
+    hook = {"url": "https://example.com/hook", "states": ["cancelled_by_customer"]}
+    webhook = tenant.post("/webhooks", hook).data["id"]
+    viewer = member(tenant.app, "viewer")
+    rule = tenant.app.resources.get().constraints.get()
+
+    changes = {
+        label: {
+            name: new
+            for _, _, fields in reversed(steps(viewer, history_of(label, pk)))
+            for name, _, new in fields
+        }
+        for label, pk in (
+            ("availability_resource", ada["id"]),
+            ("availability_constraint", rule.pk),
+            ("availability_project", project),
+            ("notifications_webhook", webhook),
+        )
+    }
+
+    assert changes["availability_resource"]["schedule"] == "Shop hours"
+    assert changes["availability_constraint"] == {
+        "resource": "Ada",
+        "name": "Closed Sat–Sun",
+    }
+    assert changes["availability_project"]["availability: mode"] == "In order"
+    assert changes["notifications_webhook"]["states"] == "cancelled by customer"
 
 
 def test_no_secret_is_in_a_history(tenant: Tenant) -> None:

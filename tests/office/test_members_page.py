@@ -70,11 +70,15 @@ def test_invitations_are_sent_again_and_revoked(tenant: Tenant) -> None:
     soon = post(owner, tenant, invitation=number, resend="1")
     tenant.app.invitations.update(sent_at=timezone.now() - timedelta(minutes=6))
     later = post(owner, tenant, invitation=number, resend="1")
-    revoked = post(owner, tenant, invitation=number, revoke="1")
+    asked = owner.post(page_of(tenant), {"invitation": number, "revoke": "1"})
+    still_open = tenant.app.invitations.open().count()
+    revoked = post(owner, tenant, **dict(asked.context["fields"]))
     gone = owner.post(page_of(tenant), {"invitation": number, "revoke": "1"})
 
     assert told(soon) == ["This invitation was just sent. Wait five minutes to send it again."]
     assert told(later) == ["Invitation sent to cid@example.com again."]
+    assert asked.context["title"] == "Revoke the invitation of cid@example.com?"
+    assert still_open == 1
     assert told(revoked) == ["The invitation of cid@example.com is revoked."]
     assert gone.status_code == 404
 
@@ -103,7 +107,12 @@ def test_members_change_and_go(tenant: Tenant) -> None:
 
     post(owner, tenant, member=number_of(tenant, "bob@example.com"), role="viewer")
     gone = post(
-        owner, tenant, member=number_of(tenant, "cid@example.com"), remove="1", role="owner"
+        owner,
+        tenant,
+        member=number_of(tenant, "cid@example.com"),
+        remove="1",
+        role="owner",
+        confirmed="yes",
     )
 
     assert told(gone) == ["cid@example.com is no longer a member."]
@@ -127,7 +136,7 @@ def test_the_last_owner_stays(tenant: Tenant) -> None:
     number = number_of(tenant, "ann@example.com")
 
     answers = [
-        post(owner, tenant, member=number, remove="1"),
+        post(owner, tenant, member=number, remove="1", confirmed="yes"),
         post(owner, tenant, member=number, role="editor"),
     ]
 

@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from apps_config.models import Membership
 from availability.models import Project, Resource
+from office.resources.project_form import DEFAULT_MODE, MODE_WORDS
 from tests.office.conftest import WORKDAYS, Enter
 from tests.office.staff import faults, form_of, told
 from tests.world import Tenant
@@ -97,7 +99,7 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         (
             "project",
             {"notice": "2", "notice_unit": "weeks", "horizon": "1", "horizon_unit": "weeks"},
-            {"horizon": ["Must be 1 s to 366 days after `from`."]},
+            {"horizon": ["Must be 1 s to 366 days after the minimum notice."]},
         ),
         (
             "project",
@@ -454,6 +456,20 @@ def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: E
     assert (Resource.objects.get().name, Project.objects.get().name) == ("Renamed", "Renamed")
 
 
+@pytest.mark.parametrize("mode", MODE_WORDS)
+def test_who_gets_the_booking_is_chosen_in_words(
+    tenant: Tenant, project: Any, enter: Enter, mode: str
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+    page = client.get(path).content.decode()
+
+    save(client, path, mode=mode)
+
+    assert MODE_WORDS[mode] in page
+    stored = tenant.get(f"/projects/{project['id']}").data["availability"].get("mode")
+    assert stored in ({mode, None} if mode == DEFAULT_MODE else {mode})
+
+
 def test_another_apps_resource_cant_be_put_into_a_project(
     tenant: Tenant, ada: Any, project: Any, enter: Enter
 ) -> None:
@@ -469,12 +485,7 @@ def test_another_apps_resource_cant_be_put_into_a_project(
     }
 
     client.post(path, form | row)
-    alone = client.post(
-        reverse("admin:availability_projectresource_add"),
-        {"project": project["id"], "resource": foreign["id"], "position": "1"},
-    )
 
-    assert alone.status_code == 200
     assert [str(resource.pk) for resource in Project.objects.get().resources.all()] == [ada["id"]]
 
 
@@ -492,6 +503,24 @@ def test_a_member_adds_only_where_it_may_edit(tenant: Tenant, enter: Enter) -> N
         client.post(path, form_of(client, path) | given)
 
     assert (Resource.objects.get().app, Project.objects.get().app) == (tenant.app, tenant.app)
+
+
+def test_a_project_is_added_by_a_member_of_several_apps(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    """The row has no id until its app is chosen."""
+    client = enter(tenant)
+    account = Membership.objects.get(app=tenant.app, role="editor").account
+    Membership.objects.create(app=Tenant("other").app, account=account, role="editor")
+
+    page = client.get(ADD_PROJECT)
+    given = {"app": str(tenant.app.pk), "name": "Check-up", "resources": [ada["id"]]}
+    client.post(ADD_PROJECT, form_of(client, ADD_PROJECT) | given)
+
+    assert page.status_code == 200
+    assert [row.pk for row in Project.objects.get(name="Check-up").resources.all()] == [
+        UUID(ada["id"])
+    ]
 
 
 def test_saving_says_so(tenant: Tenant, ada: Any, enter: Enter) -> None:

@@ -1,5 +1,6 @@
 """Lists of set-up take as many queries for many rows as for one."""
 
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,72 @@ def test_deleted_rows_are_behind_a_filter(tenant: Tenant, kind: str) -> None:
     assert found() == ({kept.pk}, False)
     assert found(deleted="only") == ({gone.pk}, is_shown)
     assert found(deleted="all") == ({kept.pk, gone.pk}, is_shown)
+
+
+def test_archived_apps_are_behind_a_filter(tenant: Tenant, make_tenant: Any) -> None:
+    archived = make_tenant().app
+    App.objects.filter(pk=archived.pk).update(archived_at=timezone.now())
+    staff, path = superuser(), reverse("admin:apps_config_app_changelist")
+
+    found = [
+        {row.pk for row in staff.get(path, query).context["cl"].result_list}
+        for query in ({}, {"archived": "only"}, {"archived": "all"})
+    ]
+
+    assert found == [{tenant.app.pk}, {archived.pk}, {tenant.app.pk, archived.pk}]
+
+
+def test_lists_are_sorted_by_their_headings(tenant: Tenant) -> None:
+    """Both ways, by the column that says so."""
+    for name in ("Bob", "Ada"):
+        customer = {"name": name, "email": f"{name.lower()}@example.com"}
+        times = {"start": "2030-01-07 09:00:00", "end": "2030-01-07 10:00:00"}
+        ada = tenant.make_resource(name)
+        assert tenant.book(resource_id=ada["id"], customer=customer, **times).status == 201
+        tenant.post("/webhooks", {"url": f"https://{name.lower()}.example.com/hook"})
+    owner = member(tenant.app, "owner")
+    lists = {
+        "bookings_appcustomer": ("email", "address"),
+        "availability_resource": ("name", "name"),
+        "notifications_webhook": ("url", "url"),
+    }
+
+    for model, (column, field) in lists.items():
+        path = reverse(f"admin:{model}_changelist")
+        place = owner.get(path).context["cl"].list_display.index(column)
+        ways = [
+            [getattr(row, field) for row in owner.get(path, {"o": way}).context["cl"].result_list]
+            for way in (f"{place}", f"-{place}")
+        ]
+        assert ways[0] == sorted(ways[0])
+        assert ways[1] == ways[0][::-1]
+        assert len(ways[0]) == 2
+
+
+def test_resources_are_listed_with_their_opening_hours(tenant: Tenant) -> None:
+    """Own hours within those of the schedule; with as many queries for many rows."""
+    workdays, mornings = [{"allow_weekdays": {}}], [{"allow_hours": {"start": 8, "end": 12}}]
+    given = {"name": "Shop", "availability_constraints": workdays}
+    shop = tenant.post("/schedules", given).data["id"]
+    tenant.make_resource("Ada", availability_constraints=mornings, schedule_id=shop, tags=["x-ray"])
+    tenant.make_resource("Bob", availability_constraints=[])
+    viewer, counts = member(tenant.app, "viewer"), []
+    path = reverse("admin:availability_resource_changelist")
+
+    shown = viewer.get(path).content.decode()
+    for number in range(2):
+        for name in ("Cleo", "Dora", "Eve"):
+            tenant.make_resource(f"{name} {number}", availability_constraints=mornings)
+        with Queries(connection) as queries:
+            viewer.get(path)
+        counts.append(len(queries))
+
+    columns = re.findall(r"field-(?:opening_hours|shown_tags)[^>]*>(.*?)</td>", shown, re.S)
+    assert [re.sub(r"<[^>]+>", "", text).strip() for text in columns] == [
+        *("always open", ""),
+        *("Mon–Fri 08:00-12:00, Sat–Sun closed", "x-ray"),
+    ]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("who", ["staff", "owner"])

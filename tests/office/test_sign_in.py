@@ -11,13 +11,14 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django.test import Client
 from django.utils import timezone
 
 from access.invitations import invite_member
 from apps_config.models import Account, FailedLogin, Invitation, Membership
 from notifications.invitation_links import invitation_url
-from tests.office.staff import member
+from tests.office.staff import member, superuser
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -185,13 +186,45 @@ def test_sessions_are_listed_and_ended(doc: Account, tenant: Tenant) -> None:
     foreign = stranger.post("/admin/account/sessions/", {"session": number})
     here.post("/admin/account/sessions/", {"session": number})
     after_one = [may_enter(client) for client in (here, there, third)]
-    here.post("/admin/account/sessions/", {"others": "1"})
+    asked = here.post("/admin/account/sessions/", {"others": "1"})
+    after_question = [may_enter(client) for client in (here, there, third)]
+    here.post("/admin/account/sessions/", dict(asked.context["fields"]))
     after_all = [may_enter(client) for client in (here, there, third)]
 
     assert page.count("Firefox on Linux") == 3  # two sessions, and the label of one button
     assert "127.0.0.1, since" in page
     assert foreign.status_code == 404
+    assert asked.context["lines"] == ["Sessions to end: 1"]
+    assert after_question == after_one
     assert (after_one, after_all) == ([True, False, True], [True, False, False])
+
+
+def test_a_superuser_ends_sessions_after_a_question(doc: Account) -> None:
+    theirs, staff = Client(), superuser()
+    log_in(theirs)
+    path = "/admin/usersessions/usersession/"
+    row = UserSession.objects.get(user=doc)
+    form = {"action": "end_selected", "_selected_action": [str(row.pk)]}
+
+    asked = staff.post(path, form)
+    before = may_enter(theirs)
+    staff.post(path, form | {"confirmed": "yes"})
+
+    assert asked.context["lines"] == [f"{doc}, Firefox on Linux"]
+    assert (before, may_enter(theirs)) == (True, False)
+
+
+def test_second_factors_are_removed_after_a_question(doc: Account) -> None:
+    Authenticator.objects.create(user=doc, type=Authenticator.Type.TOTP, data={})
+    staff, path = superuser(), "/admin/apps_config/account/"
+    form = {"action": "remove_second_factors", "_selected_action": [str(doc.pk)]}
+
+    asked = staff.post(path, form)
+    before = Authenticator.objects.count()
+    staff.post(path, form | {"confirmed": "yes"})
+
+    assert asked.context["lines"] == [str(doc)]
+    assert (before, Authenticator.objects.count()) == (1, 0)
 
 
 # --- Invitations ----------------------------------------------------------------------------------

@@ -170,12 +170,21 @@ def test_sent_mails_are_for_superusers_and_run_nothing(mail_file: str, settings:
 
     page = staff.get(path).content.decode()
     frame = staff.get(f"{path}html")
+    listed = staff.get("/admin/e-mails/")
+    shown = staff.get(path).context
     refused = [desk.get(each).status_code for each in ("/admin/e-mails/", path, f"{path}html")]
     other = [staff.get(f"/admin/e-mails/{name}/").status_code for name in ("..", "x.log")]
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     off = staff.get("/admin/e-mails/").status_code
 
     assert "BEGIN:VCALENDAR" in page and 'sandbox title="The e-mail as HTML"' in page
+    assert [(mail.name, mail.subject, mail.to) for mail in listed.context["mails"]] == [
+        (mail_file, shown["mail"].subject, shown["mail"].to)
+    ]
+    assert mail_file in listed.content.decode()
+    assert {"Subject", "From", "To"} <= dict(shown["headers"]).keys()
+    assert all(f"<dt>{name}</dt>" in page for name, _ in shown["headers"])
+    assert shown["text"].strip() and shown["text"].split()[0] in page
     assert '<p id="hello"' in frame.content.decode()
     policy = frame.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src" not in policy and "sandbox" in policy

@@ -20,6 +20,7 @@ from tests.world import Tenant
 
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
 LUNCH = "9-12, 13-17"
+MOST_TABS = 400  # from the top of a long form to its end
 # Names that belong to the API alone.
 RAW = re.compile(
     r"\b(confirm_decline|instant_payment|group_\w+|(allow|block)_\w+|roundrobin_\w+|cancel(led)?_by_\w+"
@@ -67,10 +68,42 @@ class Person:
         )
 
 
+class KeyboardPerson(Person):
+    """The same without a mouse: every element is reached by Tab."""
+
+    def click(self, selector: str) -> None:
+        self.actions += 1
+        self.reach(selector)
+        is_box = self.page.evaluate("document.activeElement.type === 'checkbox'")
+        self.page.press(" " if is_box else "Enter")
+
+    def fill(self, selector: str, text: str) -> None:
+        self.actions += 1
+        self.reach(selector)
+        self.page.type(text)
+
+    def choose_next(self, selector: str) -> None:
+        """Choose the option after the present one."""
+        self.actions += 1
+        self.reach(selector)
+        self.page.press("ArrowDown")
+
+    def reach(self, selector: str) -> None:
+        self.page.wait_for(
+            f"document.readyState === 'complete' && !!document.querySelector({selector!r})"
+        )
+        self.page.tab_to(selector, most=MOST_TABS)
+
+
 @pytest.fixture
 def at_today(visit: Callable[..., Visit], office: Tenant) -> Callable[..., Person]:
     office.put(f"/apps/{office.app.slug}", {"settings": {"default_timezone": "Europe/Berlin"}})
     return lambda account, **kind: Person(visit(account, "/admin/", **kind))
+
+
+@pytest.fixture
+def by_keyboard(at_today: Any, visit: Callable[..., Visit]) -> Callable[..., KeyboardPerson]:
+    return lambda account, **kind: KeyboardPerson(visit(account, "/admin/", **kind))
 
 
 def link(text: str) -> str:
@@ -81,9 +114,9 @@ RESOURCES, PROJECTS = "/admin/availability/resource/", "/admin/availability/proj
 
 
 def test_a_dentist_with_a_lunch_break_gets_a_page(
-    at_today: Any, office: Tenant, editor: Account
+    by_keyboard: Any, office: Tenant, editor: Account
 ) -> None:
-    person = at_today(editor)
+    person = by_keyboard(editor)
     page = person.page
 
     person.go(link(RESOURCES))
@@ -161,10 +194,10 @@ def test_christmas_eve_is_closed_and_one_saturday_is_open(
 
 
 def test_a_question_and_a_reminder_take_four_steps_each(
-    at_today: Any, office: Tenant, ada: Any, editor: Account
+    by_keyboard: Any, office: Tenant, ada: Any, editor: Account
 ) -> None:
     project = office.make_project(ada["id"])
-    first, second = at_today(editor), at_today(editor)
+    first, second = by_keyboard(editor), by_keyboard(editor)
 
     first.go(link(PROJECTS))
     first.go(f"#result_list a[href*='{project['id']}']")
@@ -191,9 +224,9 @@ def test_a_question_and_a_reminder_take_four_steps_each(
 
 
 def test_mails_are_turned_off_in_three_steps(
-    at_today: Any, office: Tenant, editor: Account
+    by_keyboard: Any, office: Tenant, editor: Account
 ) -> None:
-    person = at_today(editor)
+    person = by_keyboard(editor)
 
     person.go(link(f"/admin/apps_config/app/{office.app.pk}/change/"))
     person.click("#id_send_emails")
@@ -203,35 +236,88 @@ def test_mails_are_turned_off_in_three_steps(
     assert office.get("/app").data["settings"]["disable_emails"] is True
 
 
-def test_marty_is_found_and_goes_to_another_dentist(
-    at_today: Any, office: Tenant, editor: Account
+def test_martys_next_booking_takes_two_steps(
+    by_keyboard: Any, office: Tenant, ada: Any, editor: Account
 ) -> None:
-    rules = {"timezone": "UTC", "availability_constraints": OPEN}
-    grace, bob = (office.make_resource(name, **rules) for name in ("Grace", "Bob"))
+    """Though a later booking was made after it."""
+    monday = timezone.now().date() + timedelta(days=14 - timezone.now().weekday())
+    for day in (monday, monday + timedelta(days=7)):
+        times = {"start": f"{day} 09:00:00", "end": f"{day} 09:30:00"}
+        assert office.book(resource_id=ada["id"], **times).status == 201
+    person = by_keyboard(editor)
+
+    person.fill("#find-booking", "Marty")
+    person.page.press("Enter")
+    person.page.wait_for("location.pathname === '/admin/bookings/booking/'")
+    person.go("#result_list a[href*='/change/']")
+
+    assert person.actions == 2
+    assert f"{monday:%a} {monday.day} {monday:%b %Y}, 09:00" in person.page.texts("h1")[-1]
+
+
+def test_a_booking_of_today_goes_to_another_dentist_in_three_steps(
+    by_keyboard: Any, office: Tenant, editor: Account
+) -> None:
+    is_evening = timezone.now().hour >= 20  # in a zone where the day goes on
+    place = "Pacific/Honolulu" if is_evening else "UTC"
+    office.put(f"/apps/{office.app.slug}", {"settings": {"default_timezone": place}})
+    rules = {"timezone": place, "availability_constraints": OPEN}
+    bob, grace = (office.make_resource(name, **rules) for name in ("Bob", "Grace"))
     start = (timezone.now() + timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
     times = {"start": start.isoformat(), "end": (start + timedelta(minutes=30)).isoformat()}
-    booking = office.book(resource_id=grace["id"], **times).data
-    seeker, mover = at_today(editor), at_today(editor)
-    path = f"/admin/bookings/booking/{booking['id']}/change/"
+    assert office.book(resource_id=bob["id"], **times).status == 201
+    person = by_keyboard(editor)
 
-    seeker.fill("#find-booking", "Marty")
-    seeker.page.press("Enter")
-    seeker.page.wait_for("location.pathname === '/admin/bookings/booking/'")
-    seeker.go(f"#result_list a[href*='{booking['id']}']")
-    mover.page.evaluate(f"location.assign({path!r})")  # found as before, in two steps
-    mover.page.wait_for(f"location.pathname === {path!r} && !{SHOW_TIMES}.hidden")
-    mover.page.tab_to("#resource")
-    mover.page.type("Bob")
-    mover.choose("#resource", bob["id"])
-    mover.page.wait_for("document.querySelectorAll('#free-times button').length === 12")
-    mover.page.tab_to("#free-times button")
-    mover.actions += 1
-    mover.page.press("Enter")
-    mover.page.wait_for("document.body?.innerText.includes('with Bob.')")
+    person.go("section[aria-labelledby=next] a")
+    person.page.wait_for(f"!{SHOW_TIMES}.hidden")
+    person.choose_next("#resource")
+    person.page.wait_for("document.querySelectorAll('#free-times button').length === 12")
+    person.click("#free-times button")
+    person.page.wait_for("document.body?.innerText.includes('with Grace.')")
 
-    assert (seeker.actions, mover.actions) == (2, 2)
-    assert "Marty McFly – Meeting, " in seeker.page.texts("h1")[-1]
-    assert Booking.objects.get().resource.name == "Bob"
+    assert person.actions == 3
+    assert str(Booking.objects.get().resource_id) == grace["id"]
+
+
+def test_tags_are_chips(visit: Callable[..., Visit], office: Tenant, editor: Account) -> None:
+    ada = office.make_resource("Ada", timezone="Europe/Berlin", tags=["x-ray"])
+    person = KeyboardPerson(visit(editor, f"{RESOURCES}{ada['id']}/change/"))
+    page = person.page
+
+    person.fill("#id_tags_new", "late")
+    page.press("Enter")
+    page.type("evening")
+    page.press("Enter")
+    shown = page.texts(".office-tag")
+    page.evaluate("document.querySelector('.office-tag button').focus()")
+    label = page.evaluate("document.activeElement.ariaLabel")
+    page.press("Enter")
+    person.go("[name=_save]")
+
+    assert (shown, label) == (["x-ray\n✕", "late\n✕", "evening\n✕"], "Remove x-ray")
+    assert office.get(f"/resources/{ada['id']}").data["tags"] == ["late", "evening"]
+
+
+def test_resources_and_questions_are_ordered_by_arrows(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    questions = {"first": {"title": "First"}, "second": {"title": "Second"}}
+    project = office.make_project(ada["id"], bob["id"], customer_fields=questions)
+    person = KeyboardPerson(visit(editor, f"{PROJECTS}{project['id']}/change/"))
+
+    person.click("#project_resources-group tbody.form-group:not(.empty-form) [aria-label$=down]")
+    person.reach("[data-row]:has([value=First]) [aria-label='Move this question down']")
+    person.page.press("Enter")
+    person.go("[name=_save]")
+
+    found = office.get(f"/projects/{project['id']}").data
+    places = {name: field["position"] for name, field in found["customer_fields"].items()}
+    names = [
+        row.resource.name
+        for row in Project.objects.get().project_resources.order_by("position", "id")
+    ]
+    assert names == ["Bob", "Ada"]
+    assert places["second"] < places["first"]
 
 
 def test_json_is_checked_while_it_is_typed(
@@ -324,11 +410,11 @@ def test_pages_are_drawn_for_everyone(
 
 @pytest.mark.parametrize(("width", "scheme"), looks())
 def test_hours_of_five_people_take_six_steps(
-    at_today: Callable[..., Person], office: Tenant, editor: Account, width: int, scheme: str
+    by_keyboard: Callable[..., Person], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:
     for name in ("Ada", "Bea", "Cleo", "Dora", "Eve"):
         office.make_resource(name, timezone="Europe/Berlin")
-    person = at_today(editor, width=width, scheme=scheme)
+    person = by_keyboard(editor, width=width, scheme=scheme)
 
     if width < 600:  # the menu is behind a button
         person.page.evaluate(f"location.href = '{RESOURCES}'")

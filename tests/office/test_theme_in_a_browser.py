@@ -52,6 +52,7 @@ def names_of(page: Page) -> list[tuple[str, str]]:
 def test_names_have_no_icon_words(
     visit: Callable[..., Visit], office: Tenant, owner: Account, booking: Any
 ) -> None:
+    """And nothing that axe-core calls serious, the theme's own parts included."""
     project = office.make_project(booking["resource_id"])
     pages = [
         "/admin/",
@@ -62,15 +63,38 @@ def test_names_have_no_icon_words(
         "/admin/apps_config/credential/add/",
         "/admin/notifications/delivery/",
     ]
-    found = []
+    found, axe = [], load_axe()
     for path in pages:
         shown = visit(owner, path)
         shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
         page = shown.page
         page.wait_for(f"!document.querySelector({LOUD!r})")
+        found += [(path, *fault) for fault in find_faults(page, axe)]
         page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').click()")
         page.wait_for("document.querySelector('#logout-form').checkVisibility()")
         found += [(path, *fault) for fault in faults_of_names(page)]
+
+    assert found == [], found
+
+
+def test_customers_errors_and_pages_of_the_platform_are_for_everybody(
+    visit: Callable[..., Visit], office: Tenant, owner: Account, booking: Any
+) -> None:
+    staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
+    pages = [
+        (owner, "/admin/bookings/appcustomer/"),
+        (owner, "/admin/availability/resource/nowhere/change/"),
+        (owner, "/admin/apps_config/account/"),  # 403
+        (staff, "/admin/apps_config/account/"),
+        (staff, "/admin/notifications/taskrun/"),
+    ]
+    found, axe = [], load_axe()
+    for account, path in pages:
+        shown = visit(account, path)
+        shown.expected += ["404", "403", "Blocked aria-hidden on an element"]
+        shown.page.wait_for(f"!document.querySelector({LOUD!r})")
+        faults = [*faults_of_names(shown.page), *find_faults(shown.page, axe)]
+        found += [(path, *fault) for fault in faults]
 
     assert found == [], found
 

@@ -18,7 +18,9 @@ from tests.world import Tenant
 pytestmark = pytest.mark.usefixtures("clock")
 
 TIME = re.compile(r"\b\w{3} \d{1,2} \w{3} \d{4}, \d\d:\d\d(?::\d\d)?(?: [A-Z]{3,4})?")
-OTHER_TIMES = re.compile(r"[ap]\.m\.|\bnoon\b|midnight|\w{3}\. \d+, \d{4}|\d\d:\d\d UTC")
+OTHER_TIMES = re.compile(
+    r"[ap]\.m\.|\bnoon\b|midnight|\w{3}\. \d+, \d{4}|\d\d:\d\d UTC|\d{4}-\d\d-\d\dT\d\d"
+)
 LISTS = [
     "bookings_booking",
     "bookings_statechange",

@@ -24,6 +24,10 @@ const makeElement = (name, attributes, ...children) => {
 
 // `open(tag, id)`: shows an operation of the reference.
 const buildNavigation = (nav, openapi, open) => {
+  const details = nav.querySelector("details");
+  // Beside the reference, or above it: there it would push the reference off the screen.
+  const isBeside = () => window.matchMedia("(min-width: 60em)").matches;
+  details.open = isBeside();
   const search = nav.querySelector("input");
   const list = nav.querySelector("#docs-operations");
   const empty = nav.querySelector("#docs-none");
@@ -37,7 +41,7 @@ const buildNavigation = (nav, openapi, open) => {
       );
       link.addEventListener("click", () => {
         open(tag, id);
-        nav.querySelector("details").open = window.matchMedia("(min-width: 60em)").matches;
+        details.open = isBeside();
       });
       return { row: makeElement("li", {}, link), text: `${method} ${path} ${summary} ${id} ${tag}`.toLowerCase() };
     });

@@ -241,18 +241,18 @@ addEventListener("DOMContentLoaded", () => {
     const sorted = [...events].sort((one, other) => (one.start < other.start ? -1 : 1));
     document.getElementById("cal-list").replaceChildren(
       ...sorted.map((event) => {
-        const { time, resource, state, url } = event.extendedProps;
+        const { time, resource, words, url } = event.extendedProps;
         const link = make("a", "", officeFill(texts.entry, { time, title: event.title }));
         link.href = url;
         const item = make("li", "");
-        item.append(link, ` ${stateWords(state, resource)}`);
+        item.append(link, ` ${stateWords(words, resource)}`);
         return item;
       }),
     );
   }
 
-  function stateWords(state, resource) {
-    return officeFill(texts.state, { state: texts[`state_${state}`], resource });
+  function stateWords(words, resource) {
+    return officeFill(texts.state, { state: words, resource });
   }
 
   // Why a resource is closed throughout.
@@ -290,10 +290,10 @@ addEventListener("DOMContentLoaded", () => {
 
   function nameEvent({ el, event }) {
     if (event.display === "background" || !event.extendedProps.state) return;
-    const { time, state, resource } = event.extendedProps;
+    const { time, words, resource } = event.extendedProps;
     const shown = el.querySelector(".cal-time").textContent;
-    el.setAttribute("aria-label", `${shown} ${event.title}, ${texts[`state_${state}`]}, ${time}, ${resource}`);
-    el.title = `${event.title}\n${time}\n${stateWords(state, resource)}`;
+    el.setAttribute("aria-label", `${shown} ${event.title}, ${words}, ${time}, ${resource}`);
+    el.title = `${event.title}\n${time}\n${stateWords(words, resource)}`;
   }
 
   // The library calls its grid a table, but no row of it has the cells that a table needs: who
@@ -354,6 +354,11 @@ addEventListener("DOMContentLoaded", () => {
     await place(event, body, revert);
   }
 
+  // Why something was refused, without the names of the API's fields.
+  function sentences(answer) {
+    return answer.errors ? Object.values(answer.errors).flat().join(" ") : answer.error;
+  }
+
   async function place(event, body, revert) {
     const address = page.move.replace("00000000-0000-0000-0000-000000000000", event.extendedProps.booking);
     const { ok, body: answer } = await send(address, body);
@@ -365,7 +370,7 @@ addEventListener("DOMContentLoaded", () => {
       return;
     }
     revert();
-    refused.querySelector(".cal-refused-words").textContent = answer.error;
+    refused.querySelector(".cal-refused-words").textContent = sentences(answer);
     const reasons = [
       ...(answer.reasons ?? []).map((reason) => reason.text),
       ...(answer.conflicts ?? []).map((conflict) => officeFill(texts.taken, { time: conflict.text })),
@@ -482,7 +487,7 @@ addEventListener("DOMContentLoaded", () => {
     }
     const known = new Set([...book.querySelectorAll("[data-error]")].flatMap((one) => one.dataset.error.split(" ")));
     const others = Object.entries(answer.errors ?? {}).filter(([path]) => !known.has(path));
-    const words = answer.errors ? others.map(([path, messages]) => officeFill(texts.field, { field: path, errors: messages.join(" ") }))
+    const words = answer.errors ? others.map(([, messages]) => messages.join(" "))
       : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
     showErrors({ ...(answer.errors ?? {}), "": words });
     lookUps += 1;

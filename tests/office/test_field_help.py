@@ -1,0 +1,40 @@
+"""Fields of the set-up forms say what they do and what counts if nothing is entered."""
+
+import pytest
+from django import forms
+
+from office.app_settings.admin import FLAGS, AppForm
+from office.resources.project_form import NewProjectForm, ProjectForm
+from office.resources.resource_form import NewResourceForm, ResourceForm, ScheduleForm
+
+FORMS = (ProjectForm, NewProjectForm, ResourceForm, NewResourceForm, ScheduleForm, AppForm)
+# What a row is of, or is called: without it there is no row.
+NEEDED = {"app", "name"}
+FIELDS = [
+    pytest.param(field, id=f"{form.__name__}-{name}")
+    for form in FORMS
+    for name, field in form.base_fields.items()
+    if name not in NEEDED and not (form is AppForm and name == "slug")
+]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_says_its_default(field: forms.Field) -> None:
+    choices = [str(text) for _, text in getattr(field, "choices", ())]
+
+    assert "default" in " ".join([str(field.help_text), *choices]).lower()
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_switch_of_an_app_names_its_true_default(name: str) -> None:
+    words = {True: "Default: on.", False: "Default: off."}
+
+    assert AppForm.base_fields[name].help_text.endswith(words[FLAGS[name]])
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [(ProjectForm, "name"), (ResourceForm, "name"), (ScheduleForm, "name"), (AppForm, "slug")],
+)
+def test_a_name_says_where_it_is_shown(form: type[forms.BaseForm], name: str) -> None:
+    assert form.base_fields[name].help_text
