@@ -74,7 +74,7 @@ class OidcProvider(OpenIDConnectProvider):
         return {}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
-        """None: accounts are found by `access.oidc`, not by allauth's table of addresses."""
+        """None: `oidc_accounts_and_roles` finds accounts, not allauth's table of addresses."""
         return []
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:

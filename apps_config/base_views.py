@@ -26,8 +26,8 @@ from apps_config.listing_pages import Tally, fetch_page
 from apps_config.models import App, Credential, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
+from common.api.prefixed_request_headers import service_header
 from common.api.query import QueryParams
-from common.api.request_headers import service_header
 from common.api.views import ApiRequest, ApiView, Handler, render_json_response
 from common.errors import (
     Forbidden,

@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from availability.capacity_units import assign_units
-from availability.core.busy_items import Buffers, taken_items
+from availability.core.busy_items import Buffers, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement
@@ -196,7 +196,7 @@ def find_conflicts(
         ignore_all_day=time_request.ignore_all_day,
         without=time_request.holds,
     )
-    taken = sorted(item.span for found in items.values() for item in taken_items(found))
+    taken = sorted(item.span for found in items.values() for item in fully_booked_items(found))
     named = [(to_datetime(start), to_datetime(end)) for start, end in taken[:CONFLICTS_NAMED]]
     return named or _conflicts_elsewhere(time_request, resource_ids)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from availability.booking_policies import without_notice_rules
-from availability.core.busy_items import BusyItem, blocked_times, taken_items
+from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import normalise
 from availability.core.matching import FixedChoice, choose
@@ -238,7 +238,7 @@ class _ResourceChecker:
         return any(since < end and until > start for since, until in blocked)
 
     def overlaps(self, time_request: TimeRequest) -> bool:
-        return bool(_overlaps(taken_items(self._near(time_request)), time_request.span))
+        return bool(_overlaps(fully_booked_items(self._near(time_request)), time_request.span))
 
     def judge(self, time_request: TimeRequest) -> RequestRefusal:
         span, near = time_request.span, self._near(time_request)
@@ -248,7 +248,7 @@ class _ResourceChecker:
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
             return None
-        overlaps = _overlaps(taken_items(near), span)
+        overlaps = _overlaps(fully_booked_items(near), span)
         # An overlap without any other reason breaks no rule.
         if overlaps and all(reason.type in _TAKEN_REASONS for reason in reasons):
             # Conflicts with an id come before those of external calendars, which have none.

@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import App
-from availability.core.busy_items import BusyItem, taken_items
+from availability.core.busy_items import BusyItem, fully_booked_items
 from availability.core.intervals import Span
 from availability.event_reservations import (
     CONFLICTS_NAMED,
@@ -201,7 +201,7 @@ def _blocked_since(items: Sequence[BusyItem], since: Collection[uuid.UUID | None
     new = [item for item in items if item.id in since]
     return [
         taken.span
-        for taken in taken_items(items)
+        for taken in fully_booked_items(items)
         if taken in new
         or (
             taken.type == "capacity"

@@ -480,7 +480,7 @@ class RequirementRecord(Record):
     count: int = field(optional=True, minimum=1, maximum=100)
 
 
-def readable_requirements(project: Project) -> list[dict[str, Any]] | None:
+def well_formed_requirements(project: Project) -> list[dict[str, Any]] | None:
     """Return the project's requirements without broken rows; None if nothing is left."""
     stored = project.requires if isinstance(project.requires, list) else []
     return [row for row in stored if isinstance(row, dict)] or None
@@ -496,7 +496,7 @@ class ProjectRecord(Record):
         example=[RESOURCE_EXAMPLE["id"]],
     )
     requires: list[RequirementRecord] | None = field(
-        "A different resource for each; `resources` is then derived.", of=readable_requirements
+        "A different resource for each; `resources` is then derived.", of=well_formed_requirements
     )
     availability: ProjectAvailabilityRecord
     availability_constraints: list[ConstraintRecord] = field(

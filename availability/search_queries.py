@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Q
 
+from availability.calendar_staleness import STALE_AFTER, stale_before
 from availability.core.busy_items import Buffers, BusyItem, blocked_span
 from availability.core.periods import MAX_DAYS, Period, PeriodLimit, local_periods, period_span
 from availability.models import Event, Hold
-from availability.staleness import STALE_AFTER, stale_before
 from common.instants import to_aware, to_datetime
 from common.sql import datetime_param, id_in_sql, id_param, to_uuid
 

@@ -40,7 +40,7 @@ class Branding(NamedTuple):
         return bool(self.address or self.imprint or self.privacy)
 
     @property
-    def stylesheet(self) -> str:
+    def stylesheet_path(self) -> str:
         return f"/book/looks/{self.accent[1:]}.css" if self.accent else ""
 
 

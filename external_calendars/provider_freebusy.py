@@ -15,7 +15,7 @@ from typing import NamedTuple
 from availability.live_freebusy import freebusy_sources
 from availability.models import Event
 from availability.search_queries import TimeSpan
-from common.ical.parse import UnreadableCalendar, read_occurrences
+from common.ical.occurrences import UnreadableCalendar, read_occurrences
 from common.instants import to_datetime
 from common.updated_at import TransactionStart
 from external_calendars.credentials import credentials_of

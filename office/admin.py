@@ -2,8 +2,7 @@
 
 from office.access import accounts, keys, members, sessions
 from office.access import read_only_admins as access_read_only_admins
-from office.app_settings import admin as app_settings
-from office.app_settings import app_notifications
+from office.app_settings import default_reminders
 from office.bookings import admin as bookings
 from office.bookings import customers, read_only_admins
 from office.calendars import admin as calendars
@@ -19,11 +18,11 @@ from office.resources import admin as resources
 __all__ = [
     "access_read_only_admins",
     "accounts",
-    "app_notifications",
     "app_settings",
     "bookings",
     "calendars",
     "customers",
+    "default_reminders",
     "deliveries",
     "email_templates",
     "keys",

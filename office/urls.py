@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
-from office.base import json_check
+from office.base import json_check_view
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
@@ -20,7 +20,7 @@ PAGES: tuple[tuple[str, View, str], ...] = (
     ("calendar/bookings/<uuid:booking_id>/move", calendar_views.move_booking, "calendar_move"),
     ("why/", explain_views.show_default_resource, "why"),
     ("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource"),
-    ("json/check", json_check.check_json, "json_check"),
+    ("json/check", json_check_view.check_json, "json_check"),
     ("e-mails/", mail_file_viewer.show_sent_mails, "sent_mails"),
     ("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail"),
     ("e-mails/<str:name>/html", mail_file_viewer.show_sent_html, "sent_mail_html"),

@@ -31,9 +31,9 @@ def exit_if_not_archived() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def check_option_bounds(options: dict[str, Any], **bounds: int) -> None:
-    """Raise CommandError if an option is not from 1 to its bound."""
-    for name, most in bounds.items():
+def check_option_maximums(options: dict[str, Any], **maximums: int) -> None:
+    """Raise CommandError if an option is not from 1 to its maximum."""
+    for name, most in maximums.items():
         if not 1 <= options[name] <= most:
             raise CommandError(f"--{name} must be from 1 to {most}.")
 

@@ -16,7 +16,7 @@ from apps_config.services import issue_access_token, issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
 from common.api.ordering import order_query
-from common.api.request_headers import service_header
+from common.api.prefixed_request_headers import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404

@@ -44,7 +44,7 @@ def blocked_span(
 
 
 class BusyItem(NamedTuple):
-    """Busy time in epoch seconds; type: "event", "hold" or "capacity" (see `taken_items`).
+    """Busy time in epoch seconds; type: "event", "hold" or "capacity" (see `fully_booked_items`).
 
     capacity: how many such items the resource has room for at once; 1: the item blocks it alone.
     before, after: the buffers of the item's own booking; None: those of the booking to be checked.
@@ -181,7 +181,7 @@ def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool
     return False
 
 
-def taken_items(items: Sequence[BusyItem]) -> list[BusyItem]:
+def fully_booked_items(items: Sequence[BusyItem]) -> list[BusyItem]:
     """Return the items that block the resource alone, and an item of type "capacity" for each time
     at which all units are taken.
     """

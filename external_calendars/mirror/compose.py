@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from icalendar import Calendar, Component, Event, vCalAddress
 
-from common.ical.parse import UnreadableCalendar
+from common.ical.occurrences import UnreadableCalendar
 from notifications.mail.invitations import PRODUCT, Guest, ical_address, ical_time
 
 # Properties that make the event recur, or that end it otherwise than DTEND.

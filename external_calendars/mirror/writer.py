@@ -21,7 +21,7 @@ from availability.models import Calendar, Event
 from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
-from common.ical.parse import UnreadableCalendar
+from common.ical.occurrences import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (

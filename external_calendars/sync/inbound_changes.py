@@ -16,7 +16,7 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import Actor, apply_action, reschedule_booking
 from common.errors import Refusal
-from common.ical.parse import UnreadableCalendar
+from common.ical.occurrences import UnreadableCalendar
 from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
 from common.io_outside_transaction import retry_outside_transaction
 from external_calendars.credentials import credentials_of

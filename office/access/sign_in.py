@@ -33,7 +33,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from requests import RequestException
 
-from access.oidc import Claims, SignInRefused, admit
+from access.oidc_accounts_and_roles import Claims, SignInRefused, admit
 from access.provider import OidcAdapter
 from apps_config.authentication import accept_code_once, clear_failed_codes, count_failed_code
 from apps_config.models import Account

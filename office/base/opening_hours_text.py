@@ -97,7 +97,7 @@ def rules_of_hours(days: Sequence[str]) -> list[dict[str, Any]]:
     return [render_constraint(rule) for rule in parse_constraints(raw)]
 
 
-def hours_texts(days: Sequence[str]) -> list[str]:
+def normalise_hours_texts(days: Sequence[str]) -> list[str]:
     """Return each day's hours in one form: `09:00-12:00` for `9 to 12`. Raises HoursError."""
     return [", ".join(map(_span_text, spans)) for spans in _read_week(days)]
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from availability.core.constraints import DAY_NAMES
 from office.base.form_fields import TemplateWidget
 from office.base.lazy_text import LazyText
-from office.base.opening_hours_text import HoursError, hours_texts, rules_of_hours
+from office.base.opening_hours_text import HoursError, normalise_hours_texts, rules_of_hours
 
 WEEK = range(len(DAY_NAMES))
 NEW_HOURS = [*["09:00-17:00"] * 5, "", ""]
@@ -75,7 +75,7 @@ class ChangedDaysField(HoursField):
         self.widget.empty_day = _("No change")
 
     def read_days(self, days: list[str]) -> dict[int, str]:
-        texts = hours_texts(days)
+        texts = normalise_hours_texts(days)
         return {day: texts[day] for day in WEEK if days[day]}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.ical.parse import UnreadableCalendar
+from common.ical.occurrences import UnreadableCalendar
 from external_calendars.mirror.compose import (
     ForeignObject,
     MirroredEvent,

@@ -226,7 +226,10 @@ def test_a_sweep_outlives_whatever_happens(
 
 @pytest.mark.parametrize(
     ("late", "pumped"),
-    [(poller.NEGLECTED - timedelta(seconds=1), []), (poller.NEGLECTED, ["webhook"])],
+    [
+        (poller.NEGLECTED - timedelta(seconds=1), []),
+        (poller.NEGLECTED, ["webhook"]),
+    ],
 )
 def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
     tenant: Tenant,

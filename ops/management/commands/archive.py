@@ -13,7 +13,7 @@ from notifications.outbox.archive import archive_outdated
 from notifications.outbox.retention import outdated_deliveries
 from ops.command_progress import (
     Progress,
-    check_option_bounds,
+    check_option_maximums,
     exit_if_not_archived,
     exit_on_interrupt,
 )
@@ -40,7 +40,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        check_option_bounds(options, days=36_500)
+        check_option_maximums(options, days=36_500)
         if not options["to"]:
             raise CommandError("Name a folder: --to, or DELIVERY_ARCHIVE_DIR.")
         before = database_now() - timedelta(days=options["days"])

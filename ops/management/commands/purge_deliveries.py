@@ -12,7 +12,7 @@ from notifications.outbox.archive import purge_outdated
 from notifications.outbox.retention import BATCH, outdated_deliveries
 from ops.command_progress import (
     Progress,
-    check_option_bounds,
+    check_option_maximums,
     exit_if_not_archived,
     exit_on_interrupt,
 )
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--batch", type=int, default=BATCH, help="how many at a time")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        check_option_bounds(options, days=36_500, batch=10_000)
+        check_option_maximums(options, days=36_500, batch=10_000)
         before = database_now() - timedelta(days=options["days"])
         with exit_on_interrupt(), exit_if_not_archived(), no_statement_timeout():
             self.purge(before, options["batch"])

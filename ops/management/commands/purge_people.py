@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from bookings.privacy import due_for_erasure, erase_due_bookings
 from bookings.privacy.retention import BATCH
 from common.sql import database_now, no_statement_timeout
-from ops.command_progress import Progress, check_option_bounds, exit_on_interrupt
+from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 
 MAX_DAYS = 36_500
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        check_option_bounds(options, batch=1000)
+        check_option_maximums(options, batch=1000)
         before = database_now() - timedelta(days=days_of(options["older_than"]))
         with exit_on_interrupt(), no_statement_timeout():
             total = due_for_erasure(before).count()

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from common.sql import no_statement_timeout
-from ops.command_progress import Progress, check_option_bounds, exit_on_interrupt
+from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 from ops.reencryption import (
     BATCH,
     CURRENT,
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        check_option_bounds(options, batch=10_000)
+        check_option_maximums(options, batch=10_000)
         look = scan_secrets if options["dry_run"] else reencrypt_secrets
         counts: Counter[str] = Counter()
         with exit_on_interrupt(), no_statement_timeout():

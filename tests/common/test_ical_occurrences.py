@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.ical.parse import CalendarOccurrence, UnreadableCalendar, read_object, read_occurrences
+from common.ical.occurrences import (
+    CalendarOccurrence,
+    UnreadableCalendar,
+    read_object,
+    read_occurrences,
+)
 from tests.external_calendars.icalendars import OWN_ZONE, calendar, event, one
 
 BERLIN = "Europe/Berlin"
