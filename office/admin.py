@@ -2,6 +2,7 @@
 
 from office.access import accounts, keys, members, sessions
 from office.access import read_only_admins as access_read_only_admins
+from office.app_settings import admin as app_settings
 from office.app_settings import default_reminders
 from office.bookings import admin as bookings
 from office.bookings import customers, read_only_admins

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_noop as noop
 SENTENCES: tuple[str, ...] = (
     # Why a time is not free
     noop("Is in the past."),
+    noop("Must contain `%(field)s`."),
+    noop("Must be 1 s to 366 days after `%(field)s`."),
     noop("Starts within the minimum notice."),
     noop("Beyond the booking window."),
     noop("Daily limit reached."),

@@ -757,7 +757,7 @@ class TestSchedules:
         assert ("Practice hours" in page, "Zebra" in page) == (True, False)
         assert list(chosen.context["adminform"].form.errors) == ["schedule_id"]
         assert (drawn.status_code, picture.status_code) == (404, 404)
-        assert editor.get(page_of(foreign, "schedule")).status_code == 302
+        assert editor.get(page_of(foreign, "schedule")).status_code == 404
 
     @pytest.mark.parametrize("count", [1, 5])
     def test_the_number_of_queries_does_not_depend_on_the_resources(

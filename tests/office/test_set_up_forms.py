@@ -465,7 +465,7 @@ def test_who_gets_the_booking_is_chosen_in_words(
 
     save(client, path, mode=mode)
 
-    assert MODE_WORDS[mode] in page
+    assert str(MODE_WORDS[mode]) in page
     stored = tenant.get(f"/projects/{project['id']}").data["availability"].get("mode")
     assert stored in ({mode, None} if mode == DEFAULT_MODE else {mode})
 
