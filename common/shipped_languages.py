@@ -7,10 +7,9 @@ from django.conf import settings
 
 # The language of the source texts, which needs no catalogue.
 SOURCE_LANGUAGE = "en"
-# The packages with texts for customers and owners.
-TRANSLATED_PACKAGES = ("access", "booking_pages", "bookings", "notifications")
-# The package of the back office, which is in English until TRANSLATED_PACKAGES names it.
+# The package of the back office; the others have texts for customers and owners.
 OFFICE = "office"
+TRANSLATED_PACKAGES = ("access", "booking_pages", "bookings", "notifications", OFFICE)
 
 
 def shipped_languages() -> list[str]:

@@ -20,7 +20,7 @@ def translation_files() -> Iterator[Path]:
 
     Last comes the back office's English for texts of django-allauth.
     """
-    for package in dict.fromkeys((*TRANSLATED_PACKAGES, OFFICE)):
+    for package in TRANSLATED_PACKAGES:
         for file in sorted(catalogue_folder(package).glob("*/LC_MESSAGES/django.po")):
             if language_of_file(file) != SOURCE_LANGUAGE:
                 yield file

@@ -5,12 +5,7 @@ from django.http import HttpRequest
 from django.utils.translation import get_language_info
 
 from bookings.formatting import accepted_languages, language_of
-from common.shipped_languages import OFFICE, SOURCE_LANGUAGE, TRANSLATED_PACKAGES, shipped_languages
-
-
-def office_languages() -> list[str]:
-    """Return the languages that the back office comes in."""
-    return shipped_languages() if OFFICE in TRANSLATED_PACKAGES else [SOURCE_LANGUAGE]
+from common.shipped_languages import SOURCE_LANGUAGE, shipped_languages
 
 
 def language_of_request(request: HttpRequest) -> str:
@@ -18,16 +13,16 @@ def language_of_request(request: HttpRequest) -> str:
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME)
     accepted = accepted_languages(request.headers.get("Accept-Language", ""))
     found = language_of(None, chosen, *accepted)
-    return found if found in office_languages() else SOURCE_LANGUAGE
+    return found if found in shipped_languages() else SOURCE_LANGUAGE
 
 
 def has_languages(request: HttpRequest) -> bool:
-    return len(office_languages()) > 1
+    return len(shipped_languages()) > 1
 
 
 def language_choices(request: HttpRequest) -> list[dict[str, str]]:
     """Return the languages for the account's menu in the theme's format, with Django's codes."""
-    codes = [code.lower() for code in office_languages()]
+    codes = [code.lower() for code in shipped_languages()]
     names = {code: get_language_info(code)["name_local"] for code in codes}
     return [
         {"code": code, "name_local": name[:1].upper() + name[1:]} for code, name in names.items()

@@ -25,13 +25,7 @@ from django.utils import timezone, translation
 from apps_config.models import Membership
 from bookings.formatting import short_day_words
 from common.instants import ZONES
-from common.shipped_languages import (
-    OFFICE,
-    TRANSLATED_PACKAGES,
-    catalogue_folder,
-    shipped_languages,
-)
-from office.base import languages
+from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from office.base.dates import exact_moment_words, moment_words
 from office.base.script_words import Plural, plain_words
 from tests.office.conftest import Enter
@@ -81,10 +75,7 @@ def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 def translatable_texts() -> set[str]:
     """Return the texts of the catalogues: of ours, and of what we install, by its German ones."""
-    ours = [
-        catalogue_folder(name) / "en/LC_MESSAGES/django.po"
-        for name in (*TRANSLATED_PACKAGES, OFFICE)
-    ]
+    ours = [catalogue_folder(name) / "en/LC_MESSAGES/django.po" for name in TRANSLATED_PACKAGES]
     folders = [Path(package.__file__).parent for package in (django, allauth, simple_history)]
     others = [
         file for folder in folders for file in folder.rglob("locale/de/LC_MESSAGES/django.po")
@@ -135,12 +126,6 @@ def words_of(text: str) -> list[str]:
 
 
 # --- Which language -------------------------------------------------------------------------------
-@pytest.fixture
-def all_languages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The back office comes in all languages that the pages have."""
-    monkeypatch.setattr(languages, "office_languages", shipped_languages)
-
-
 def language_of(client: Client, path: str = "/admin/login/", **headers: str) -> str:
     answer = client.get(path, headers=headers)
     (shown,) = re.findall(r'<html lang="([^"]*)"', answer.content.decode())
@@ -148,7 +133,6 @@ def language_of(client: Client, path: str = "/admin/login/", **headers: str) -> 
 
 
 @pytest.mark.django_db
-@pytest.mark.usefixtures("all_languages")
 @pytest.mark.parametrize(
     ("accepted", "language"),
     [
@@ -164,7 +148,6 @@ def test_the_browser_chooses_the_language(accepted: dict[str, str], language: st
     assert language_of(Client(), **accepted) == language
 
 
-@pytest.mark.usefixtures("all_languages")
 def test_a_chosen_language_is_remembered(tenant: Tenant, enter: Enter) -> None:
     client = enter(tenant)
     before = client.get("/admin/", headers={"accept-language": "sv"}).content.decode()
@@ -187,7 +170,6 @@ def test_a_chosen_language_is_remembered(tenant: Tenant, enter: Enter) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.usefixtures("all_languages")
 def test_the_api_stays_english(tenant: Tenant) -> None:
     client = Client(headers={"accept-language": "de"})
     client.cookies["office_language"] = "de"
@@ -197,13 +179,6 @@ def test_the_api_stays_english(tenant: Tenant) -> None:
 
     assert answer.json()["error"] == "Valid credentials are required."
     assert translation.get_language() == "en"
-
-
-@pytest.mark.django_db
-def test_without_a_catalogue_the_back_office_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "TRANSLATED_PACKAGES", ("bookings",))
-
-    assert language_of(Client(), **{"accept-language": "de"}) == "en"
 
 
 def test_dates_are_those_of_the_language() -> None:
