@@ -13,7 +13,6 @@ from babel.messages.catalog import Catalog, Message
 from django.core.management import call_command
 
 from common.shipped_languages import (
-    OFFICE,
     SOURCE_LANGUAGE,
     TRANSLATED_PACKAGES,
     catalogue_folder,
