@@ -467,7 +467,7 @@ UNFOLD = {
     "STYLES": ["office.navigation.stylesheet"],
     "SCRIPTS": ["office.navigation.words_script", "office.navigation.theme_script"],
     "SHOW_LANGUAGES": "office.base.languages.has_languages",
-    "LANGUAGES": {"navigation": "office.base.languages.language_choices"},
+    "LANGUAGES": {"navigation": "office.base.languages.menu_languages"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
     "ACCOUNT": {"navigation": "office.navigation.account_links"},
     "SIDEBAR": {

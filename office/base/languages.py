@@ -20,7 +20,7 @@ def has_languages(request: HttpRequest) -> bool:
     return len(shipped_languages()) > 1
 
 
-def language_choices(request: HttpRequest) -> list[dict[str, str]]:
+def menu_languages(request: HttpRequest) -> list[dict[str, str]]:
     """Return the languages for the account's menu in the theme's format, with Django's codes."""
     codes = [code.lower() for code in shipped_languages()]
     names = {code: get_language_info(code)["name_local"] for code in codes}

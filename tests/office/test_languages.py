@@ -19,6 +19,7 @@ import simple_history
 from babel.messages.pofile import read_po
 from django.apps import apps
 from django.db import models
+from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone, translation
 
@@ -27,6 +28,7 @@ from bookings.formatting import short_day_words
 from common.instants import ZONES
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from office.base.dates import exact_moment_words, moment_words
+from office.base.languages import menu_languages
 from office.base.script_words import Plural, plain_words
 from tests.office.conftest import Enter
 from tests.office.test_crawl import PageTexts, clinic, crawl
@@ -223,6 +225,8 @@ def test_every_text_is_translatable(
     client = enter() if role == "superuser" else enter(clinic, role)
     known = words_in_rows(models.CharField, models.TextField) | UNTRANSLATED
     known |= {word for zone in ZONES for word in words_of(zone)}
+    # Every language is listed under its own name, with its code.
+    known |= {word for row in menu_languages(HttpRequest()) for word in words_of(row["name_local"])}
     # JSON data is shown as lines such as "Colour: red".
     in_json = known | words_in_rows(models.JSONField)
     found = defaultdict(set)
