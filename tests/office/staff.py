@@ -29,7 +29,9 @@ def _client(account: Account) -> Client:
 
 
 class _Fields(HTMLParser):
-    """What a browser would send of a page's forms, if nothing was typed."""
+    """What a browser would send of a page's forms, if nothing was typed; without the account menu,
+    which has a form for each language.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,10 +40,15 @@ class _Fields(HTMLParser):
         self.select: str | None = None
         self.first: str | None = None
         self.text = ""
+        self.is_in_menu = False
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         given = dict(attrs)
         name = given.get("name")
+        if tag == "form":
+            self.is_in_menu = given.get("action", "").endswith("/language/")
+        if self.is_in_menu:
+            return
         if tag == "input" and name:
             kind = given.get("type", "text")
             if kind in ("submit", "button"):
