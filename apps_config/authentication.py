@@ -25,7 +25,7 @@ from apps_config.models import (
     digest_secret,
 )
 from common.batching import delete_in_batches
-from common.errors import NotFound, RateLimited, Unauthenticated, ignore_outage
+from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
 from common.instants import to_aware
 from common.rate_limit import RateWindow, RedisCounter, RefusedKeys, client_address
 from common.sql import count_up
@@ -237,7 +237,7 @@ def _touch_last_used(row: _Row, now: datetime) -> None:
     """Record the last use by the minute: at most one write per minute and key."""
     minute = now.replace(second=0, microsecond=0)
     if row.last_used_at is None or row.last_used_at < minute:
-        with ignore_outage():
+        with ignore_database_outage():
             Credential.objects.filter(id=row.id).update(last_used_at=minute)
 
 

@@ -34,7 +34,7 @@ from common.errors import (
     Invalid,
     RateLimited,
     Unauthenticated,
-    ignore_outage,
+    ignore_database_outage,
     sqlstate_of,
 )
 from common.instants import ZONES, format_stamp
@@ -230,7 +230,7 @@ class TenantView(ApiView):
             )
         except Unauthenticated:
             if request.META.get("HTTP_AUTHORIZATION"):
-                with ignore_outage():
+                with ignore_database_outage():
                     count_failed_login(client_address(request), now=self.now)
             raise
 

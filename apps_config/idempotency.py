@@ -20,7 +20,7 @@ from apps_config.models import App, Credential, IdempotencyRecord
 from common.api.renderers import render_json
 from common.batching import delete_in_batches, iterate_batches
 from common.errors import Invalid, Refusal, Unauthenticated, sqlstate_of
-from common.io_outside_transaction import retry_outside_transaction
+from common.retry_outside_transaction import retry_outside_transaction
 from common.sql import id_param
 
 KEPT_FOR = timedelta(hours=24)

@@ -13,7 +13,7 @@ from django.db.models import Sum
 
 from apps_config.models import App, RequestCount
 from common.batching import delete_in_batches
-from common.errors import Forbidden, RateLimited, ignore_outage
+from common.errors import Forbidden, RateLimited, ignore_database_outage
 from common.instants import to_datetime
 from common.rate_limit import RefusedKeys, digest_key
 from common.sql import count_up
@@ -166,7 +166,7 @@ def count_unknown_proxy(app: App, *, now: datetime) -> None:
 def _count_for_dashboard(app: App, kind: str, now: datetime) -> None:
     ends = to_datetime((int(now.timestamp()) // HOUR + 1) * HOUR) + timedelta(days=1)
     row = {"app": app.id, "kind": kind, "subject": kind, "expires_at": ends}
-    with ignore_outage():
+    with ignore_database_outage():
         count_up(RequestCount, [row], by="subject")
 
 

@@ -156,7 +156,7 @@ def fetch_project_resources(
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
 
 
-def fetch_project_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> list[tuple[str, str]]:
+def fetch_project_resource_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> list[tuple[str, str]]:
     """Return the id, as text, and the time zone of each resource of the project, in its order.
 
     One query. 10,000 UUID objects would cost more than the query.

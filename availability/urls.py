@@ -2,8 +2,8 @@ from django.urls import URLPattern, path
 
 from availability.views import (
     availability_queries,
-    availability_text,
     events,
+    ical_availability,
     projects,
     public_project,
     resources,
@@ -25,7 +25,7 @@ urlpatterns = [
     *resource_paths("users"),
     path(
         "resources/<uuid:resource_id>/availability.ics",
-        availability_text.AvailabilityTextView.as_view(),
+        ical_availability.AvailabilityTextView.as_view(),
     ),
     path("schedules", schedules.SchedulesView.as_view()),
     path("schedules/<uuid:schedule_id>", schedules.ScheduleView.as_view()),

@@ -255,7 +255,7 @@ def wall_time_zone(booking_target: BookingTarget, zone: str) -> str:
     """Return the zone of wall times: the resource's if there is just one, else `zone`."""
     if booking_target.calendar:
         return booking_target.calendar.resource.timezone
-    zones = {zone for _, zone in booking_target.project_zones}
+    zones = {zone for _, zone in booking_target.project_resource_zones}
     return zones.pop() if len(zones) == 1 else zone
 
 

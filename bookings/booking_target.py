@@ -27,7 +27,7 @@ from availability.search import (
     load_project_resources,
     load_resources,
 )
-from availability.search_queries import fetch_project_zones
+from availability.search_queries import fetch_project_resource_zones
 from common.sql import to_uuid
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
@@ -91,18 +91,18 @@ class BookingTarget:
         return replace(self.policies, resources=resources)
 
     @cached_property
-    def project_zones(self) -> list[tuple[str, str]]:
+    def project_resource_zones(self) -> list[tuple[str, str]]:
         """The id, as text, and the time zone of each resource of the project, in its order.
 
         Much cheaper than the resources with their rules, of which a booking needs few.
         """
         if self.project is None:
             raise ValueError("no project is named")
-        return fetch_project_zones(self.app.id, self.project.id)
+        return fetch_project_resource_zones(self.app.id, self.project.id)
 
     @property
     def project_resource_ids(self) -> list[uuid.UUID]:
-        return [to_uuid(text) for text, _ in self.project_zones]
+        return [to_uuid(text) for text, _ in self.project_resource_zones]
 
     @cached_property
     def requirements(self) -> Sequence[Requirement]:

@@ -314,7 +314,7 @@ def is_stale_plan(exc: BaseException | None) -> bool:
 
 
 @contextmanager
-def ignore_outage() -> Iterator[None]:
+def ignore_database_outage() -> Iterator[None]:
     """Ignore a database outage during a write that the request can do without."""
     try:
         yield

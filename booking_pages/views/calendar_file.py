@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.utils.functional import Promise
 
-from booking_pages.views.rate_limited import RateLimitedPageView
+from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.action_links import CALENDAR
 from bookings.customer_facing_text import customer_text
 from bookings.formatting import activate_language_of, clean_lines, languages_of, to_one_line

@@ -16,7 +16,7 @@ from django.views.decorators.http import etag, require_safe
 from apps_config.models import App
 from availability.models import Project
 from booking_pages.texts import NO_PAGE
-from booking_pages.views.rate_limited import RateLimitedPageView
+from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.formatting import to_one_line
 from bookings.html_page_base import SOURCES
 from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE

@@ -50,7 +50,7 @@ from booking_pages.texts import (
     confirmation_of,
     needs_approval,
 )
-from booking_pages.views.rate_limited import RateLimitedPageView
+from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.action_links import own_bookings_path
 from bookings.booking_input import DEFAULT_GRAPH
 from bookings.formatting import (

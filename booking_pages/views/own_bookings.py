@@ -27,7 +27,7 @@ from booking_pages.own_bookings import (
     request_link,
 )
 from booking_pages.texts import NO_PAGE, SCRIPT
-from booking_pages.views.rate_limited import RateLimitedPageView
+from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.action_links import (
     CALENDAR,
     RESCHEDULE,

@@ -19,7 +19,7 @@ from availability.event_reservations import NotAvailable, SlotTaken, event_with_
 from availability.search import AvailabilityQuery
 from booking_pages.slots import find_slots_to_offer, parse_day_parameter, slot_words, slots_by_day
 from booking_pages.texts import PAGE, SCRIPT
-from booking_pages.views.rate_limited import RateLimitedPageView
+from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.action_links import RESCHEDULE
 from bookings.formatting import (
     date_words,

@@ -11,7 +11,7 @@ from django.db import transaction
 from apps_config.models import App
 from bookings.models import Booking, Bulk
 from common.errors import Refusal, is_outage, refusal_of
-from common.io_outside_transaction import NeedsAnswer, merge_questions, retry_outside_transaction
+from common.retry_outside_transaction import NeedsAnswer, merge_questions, retry_outside_transaction
 
 logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ from bookings.services.transition_log import (
 from bookings.services.transitions import check_notice, take_times, targets_of
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
-from common.io_outside_transaction import retry_outside_transaction
+from common.retry_outside_transaction import retry_outside_transaction
 from common.sql import update_rows
 from common.updated_at import transaction_start
 

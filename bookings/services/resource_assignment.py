@@ -75,7 +75,7 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
         matched = _matched_candidates(time_request, target)
         with alternatives_on_refusal(time_request, target):
             return chain([next(matched)], matched)
-    if target.mode == "mutual" and target.project_zones:
+    if target.mode == "mutual" and target.project_resource_zones:
         calendars = _calendars_of(target.project_resource_ids)
         return [Candidate(calendars, target.rules if enforced else None)]
     free = _free_candidates(time_request, target)
@@ -135,7 +135,7 @@ def _ids_in_order(target: BookingTarget) -> Iterator[uuid.UUID]:
     """Yield the project's resources in the order to try them."""
     if target.is_by_turn:
         return iter(target.resources_by_turn())
-    texts: Iterable[str] = (text for text, _ in target.project_zones)
+    texts: Iterable[str] = (text for text, _ in target.project_resource_zones)
     if target.mode == "roundrobin_random":
         texts = in_random_order(texts)
     return map(to_uuid, texts)

@@ -36,7 +36,7 @@ from common.batching import delete_in_batches
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
-from common.io_outside_transaction import retry_outside_transaction
+from common.retry_outside_transaction import retry_outside_transaction
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5

@@ -226,13 +226,13 @@ class Schema(AutoSchema):
         return getattr(self.view, "public", False)
 
     @property
-    def is_effect(self) -> bool:
+    def has_side_effects(self) -> bool:
         return self.method != "GET" and not getattr(self.view, "query_like", False)
 
     @property
     def honours_idempotency_key(self) -> bool:
         secret = self.method in getattr(self.view, "secret_methods", ())
-        return self.is_effect and self.method != "DELETE" and not secret
+        return self.has_side_effects and self.method != "DELETE" and not secret
 
     def shared_parameters(self) -> list[Json]:
         if self.is_public:
@@ -252,7 +252,7 @@ class Schema(AutoSchema):
     def error_statuses(self) -> list[int]:
         statuses = PUBLIC if self.is_public else ALWAYS
         statuses += getattr(self.view, "errors", ())
-        if self.is_effect:
+        if self.has_side_effects:
             statuses += WITH_EFFECT
         if self.method in ("POST", "PUT") and not self.is_public:
             statuses += WITH_BODY

@@ -18,7 +18,7 @@ from bookings.services import Actor, apply_action, reschedule_booking
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
-from common.io_outside_transaction import retry_outside_transaction
+from common.retry_outside_transaction import retry_outside_transaction
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import ForeignObject, RemoteEvent, read_remote_event
 from external_calendars.mirror.desired import MAX_ETAG

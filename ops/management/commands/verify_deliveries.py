@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from common.errors import ignore_outage
+from common.errors import ignore_database_outage
 from common.instants import format_instant
 from common.sql import database_now, no_statement_timeout
 from notifications.models import TaskRun
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             faults = sum(self.print_faults(rule, span) for rule in AUDIT_RULES)
         if missing or faults:
             raise CommandError(f"Faults: {faults}. Missing deliveries: {missing}.")
-        with ignore_outage():  # on a replica, the next audit reads more rows
+        with ignore_database_outage():  # on a replica, the next audit reads more rows
             TaskRun.objects.update_or_create(task=AUDIT, defaults={"succeeded_at": span.now})
         self.stdout.write("All deliveries are accounted for.")
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps_config.models import App
-from common.io_outside_transaction import (
+from common.retry_outside_transaction import (
     NeedsAnswer,
     merge_questions,
     resolve,
