@@ -20,7 +20,7 @@ from tests.world import Tenant
 
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
 LUNCH = "9-12, 13-17"
-MOST_TABS = 400  # from the top of a long form to its end
+MAX_TABS = 400  # from the top of a long form to its end
 # Names that belong to the API alone.
 RAW = re.compile(
     r"\b(confirm_decline|instant_payment|group_\w+|(allow|block)_\w+|roundrobin_\w+|cancel(led)?_by_\w+"
@@ -92,7 +92,7 @@ class KeyboardPerson(Person):
         self.page.wait_for(
             f"document.readyState === 'complete' && !!document.querySelector({selector!r})"
         )
-        self.page.tab_to(selector, most=MOST_TABS)
+        self.page.tab_to(selector, most=MAX_TABS)
 
 
 @pytest.fixture
