@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -150,7 +150,12 @@ def start_twice_at_once(*barriers: Barrier) -> list[list[str]]:
             connection.close()
 
     with ThreadPoolExecutor(2) as pool:
-        return [found.result() for found in [pool.submit(start) for _ in range(2)]]
+        runs = [pool.submit(start) for _ in range(2)]
+    # The thread that failed first says why; the other only says that its barrier broke.
+    for error in (run.exception() for run in runs):
+        if error and not isinstance(error, BrokenBarrierError):
+            raise error
+    return [run.result() for run in runs]
 
 
 def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> Barrier:
