@@ -301,7 +301,7 @@ def count_failed_login(address: str, *, now: datetime) -> None:
         raise RateLimited(retry_after=60 - second)
 
 
-def clear_failed_login(address: str, *, now: datetime) -> None:
+def uncount_failed_login(address: str, *, now: datetime) -> None:
     """Undo one failure of this minute, which was counted before the password was checked."""
     minute = int(now.timestamp()) // 60
     rows = FailedLogin.objects.filter(address=address, minute=minute, count__gt=0)
@@ -327,8 +327,8 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
     FailedLogin.objects.filter(**_code_key(account, now)).delete()
 
 
-def accept_code_once(account: Account, code: str, *, now: datetime) -> bool:
-    """Return whether this is the first use of a correct code in this window, in any process."""
+def use_up_code(account: Account, code: str, *, now: datetime) -> bool:
+    """Record a correct code as used; return whether no process has used it in this window."""
     digest = digest_secret(f"{account.pk} {code}")[:32]
     key = _code_key(account, now) | {"address": f"used code {digest}"}
     return count_up(FailedLogin, [key], by="address")[key["address"]] == 1

@@ -190,7 +190,7 @@ class TenantView(ApiView):
     def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        answer = partial(self._run, request, handler, *args, **kwargs)
+        answer = partial(self._run_with_retry, request, handler, *args, **kwargs)
         reader = f"credential-{self.caller.credential_id}"
         if self.query_like or request.method in ("GET", "HEAD"):
             return read_on_replica(answer, reader) if self._may_read_replica() else answer()
@@ -203,7 +203,7 @@ class TenantView(ApiView):
         """Whether the view allows it; only the primary knows which changes are complete."""
         return (self.paginated or self.reads_replica) and "updated_since" not in self.query.values
 
-    def _run(
+    def _run_with_retry(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         try:
@@ -294,7 +294,7 @@ class TenantView(ApiView):
         self.keeps_answer = True
         return run_once(
             credential_id=self.caller.credential_id,
-            app_id=self._app_of_key(),
+            app_id=self._app_of_idempotency_key(),
             key=read_key(key),
             request_hash=hash_request(request.method, request.get_full_path(), request.body),
             answer=lambda: render_json_response(handler(request, *args, **kwargs)),
@@ -304,10 +304,12 @@ class TenantView(ApiView):
         """Whether the request repeats one that was answered, by its Idempotency-Key."""
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         return key is not None and has_answer(
-            credential_id=self.caller.credential_id, app_id=self._app_of_key(), key=read_key(key)
+            credential_id=self.caller.credential_id,
+            app_id=self._app_of_idempotency_key(),
+            key=read_key(key),
         )
 
-    def _app_of_key(self) -> uuid.UUID | None:
+    def _app_of_idempotency_key(self) -> uuid.UUID | None:
         """The app of an Idempotency-Key, if the credential may act in several apps."""
         is_of_account = self.caller.kind == Credential.ACCESS and self.needs_app
         return self.app.id if is_of_account else None

@@ -182,14 +182,18 @@ def redact_answers(app: App, *, about: Collection[uuid.UUID]) -> None:
         for record in found:
             body = bytes(record.body or b"")
             if not named.isdisjoint(_ID.findall(body)):
-                outline = render_json(_outlined(orjson.loads(body)))
+                outline = render_json(_without_personal_data(orjson.loads(body)))
                 IdempotencyRecord.objects.filter(pk=record.pk).update(body=outline)
 
 
-def _outlined(value: Any) -> Any:
+def _without_personal_data(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _outlined(element) for key, element in value.items() if key in OUTLINE}
-    return [_outlined(element) for element in value] if isinstance(value, list) else value
+        return {
+            key: _without_personal_data(element) for key, element in value.items() if key in OUTLINE
+        }
+    return (
+        [_without_personal_data(element) for element in value] if isinstance(value, list) else value
+    )
 
 
 def purge_records(*, now: datetime) -> Iterator[int]:

@@ -130,16 +130,16 @@ def _fetch_rows(
     if page.start >= stop:
         return []
     if total <= NARROW:
-        return list(_sorted(rows)[page.start : stop])
+        return list(_sorted_without_index(rows)[page.start : stop])
     if not has_index:
-        keys = _sorted(rows).prefetch_related(None).values_list("pk", flat=True)
+        keys = _sorted_without_index(rows).prefetch_related(None).values_list("pk", flat=True)
         return _rows_of(rows, list(keys[page.start : stop]))
     if page.start <= SHALLOW:
         return list(rows[page.start : stop])
     return _rows_of(rows, _page_keys(rows, anchors, page.start, stop))
 
 
-def _sorted(rows: QuerySet[Row]) -> QuerySet[Row]:
+def _sorted_without_index(rows: QuerySet[Row]) -> QuerySet[Row]:
     """Return the rows in the same order, but by an expression that no index has: PostgreSQL has to
     find them all first, as for the count. Otherwise it expects to meet enough of them on its way
     through the index of the order.
@@ -177,7 +177,7 @@ def _rows_of(rows: QuerySet[Row], keys: list[Any]) -> list[Row]:
 BATCH = 1000
 
 
-def merge_ended_periods(*, now: datetime) -> Iterator[int]:
+def merge_rows_of_ended_periods(*, now: datetime) -> Iterator[int]:
     """Merge the slots of periods that ended long ago into one; yield the numbers of rows.
 
     A row that is being changed is left for the next run. No trigger writes the last slot.

@@ -2,7 +2,7 @@ from celery import shared_task
 
 from apps_config.authentication import purge_failed_logins
 from apps_config.idempotency import purge_records
-from apps_config.listing_pages import merge_ended_periods
+from apps_config.listing_pages import merge_rows_of_ended_periods
 from apps_config.public_limits import purge_request_counts
 from common.batching import finish_within
 from common.sql import database_now
@@ -30,5 +30,5 @@ def purge_idempotency_records() -> None:
 @shared_task
 def merge_listing_tallies() -> None:
     """Merge the numbers of ended periods; a follow-up task continues if time runs out."""
-    if not finish_within(PURGE_SECONDS, merge_ended_periods(now=database_now())):
+    if not finish_within(PURGE_SECONDS, merge_rows_of_ended_periods(now=database_now())):
         merge_listing_tallies.apply_async(expires=3600, retry=False)

@@ -30,7 +30,7 @@ def visible_projects(app: App, caller: Caller) -> QuerySet[Project]:
 
 def needs_project(app: App, caller: Caller) -> bool:
     """Whether the caller can use no resource without a project."""
-    return caller.is_widget and not (app.opens_resources and caller.projects is None)
+    return caller.is_widget and not (app.allows_public_resources and caller.projects is None)
 
 
 def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | None) -> None:

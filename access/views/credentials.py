@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from access.password_login import authenticate_with_password
 from access.serializers import LogInSerializer, NewCredentialSerializer
-from apps_config.authentication import clear_failed_login, count_failed_login
+from apps_config.authentication import count_failed_login, uncount_failed_login
 from apps_config.base_views import PublicView, TenantView
 from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
@@ -178,7 +178,7 @@ class AuthView(PublicView):
         people = authenticate_with_password(**given, app_slug=service_header(request, "App"))
         if not people:
             raise Unauthenticated()
-        clear_failed_login(address, now=self.now)
+        uncount_failed_login(address, now=self.now)
         if len(people) > 1:
             raise Invalid.at("Service-App", "Required: the log-in matches several apps.")
         return Response({"data": self._open(people[0])})

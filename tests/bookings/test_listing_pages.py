@@ -14,7 +14,7 @@ from django.db.models import Count, F, Max, Min, Q
 from django.db.models.functions import Upper
 
 from apps_config import listing_pages
-from apps_config.listing_pages import PERIODS, merge_ended_periods, tally_of
+from apps_config.listing_pages import PERIODS, merge_rows_of_ended_periods, tally_of
 from apps_config.models import App, ListingTally
 from availability.models import Event
 from bookings.models import AppCustomer, Booking, Customer
@@ -288,7 +288,7 @@ def test_merged_periods_have_the_same_numbers(world: World) -> None:
         world.add(5)
     before = totals(world.app)
 
-    merged = [*merge_ended_periods(now=NOW), *merge_ended_periods(now=NOW)]
+    merged = [*merge_rows_of_ended_periods(now=NOW), *merge_rows_of_ended_periods(now=NOW)]
 
     rows = ListingTally.objects.filter(app=world.app)
     ended = (NOW - listing_pages.EPOCH) // PERIODS[ListingTally.BOOKINGS] - 4
