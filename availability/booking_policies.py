@@ -88,7 +88,7 @@ def public_policy_query(
     return replace(query, on_grid=True, own=query.own or PUBLIC_WINDOW)
 
 
-def without_policies(query: AvailabilityQuery) -> AvailabilityQuery:
+def without_rules(query: AvailabilityQuery) -> AvailabilityQuery:
     """The query without rules: only busy time counts."""
     return replace(
         query,

@@ -69,8 +69,8 @@ class TimeRequest:
     do not conflict (a setting of the project). now: the instant at which other holds must not have
     expired. buffers: those that the booking is or was made with; None: of whoever asks. holds:
     holds that keep the time for this request. is_in_time: minimum notice, past and booking window
-    were checked when its hold was made. elsewhere: busy time from a live free/busy check, which has
-    no rows in the database yet.
+    were checked when its hold was made. external_busy: busy time from a live free/busy check, which
+    has no rows in the database yet.
     """
 
     start: datetime
@@ -83,7 +83,7 @@ class TimeRequest:
     ignore_all_day: bool = False
     holds: Collection[uuid.UUID] = ()
     is_in_time: bool = False
-    elsewhere: ExternalBusy = field(default_factory=dict)
+    external_busy: ExternalBusy = field(default_factory=dict)
 
     @cached_property
     def span(self) -> TimeSpan:
@@ -187,7 +187,7 @@ def find_conflicts(
     """The first events and holds that block the resources and overlap the time request.
 
     Of a resource with a capacity above 1, the first times at which all its units are taken. If
-    there are none, the busy time of `elsewhere`, clipped to the time request. Rules are ignored.
+    there are none, `external_busy`, clipped to the time request. Rules are ignored.
     """
     items = fetch_busy_events(
         resource_ids,
@@ -198,14 +198,16 @@ def find_conflicts(
     )
     taken = sorted(item.span for found in items.values() for item in fully_booked_items(found))
     named = [(to_datetime(start), to_datetime(end)) for start, end in taken[:CONFLICTS_NAMED]]
-    return named or _conflicts_elsewhere(time_request, resource_ids)
+    return named or _external_conflicts(time_request, resource_ids)
 
 
-def _conflicts_elsewhere(
+def _external_conflicts(
     time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
 ) -> list[tuple[datetime, datetime]]:
     spans = [
-        span for resource_id in resource_ids for span in time_request.elsewhere.get(resource_id, ())
+        span
+        for resource_id in resource_ids
+        for span in time_request.external_busy.get(resource_id, ())
     ]
     inside = clip(normalise(spans), *time_request.span)
     return [(to_datetime(start), to_datetime(end)) for start, end in inside[:CONFLICTS_NAMED]]
@@ -376,7 +378,7 @@ def find_alternatives(
         now=now,
         project_id=time_request.rules.project_id if time_request.rules else None,
         bounds=time_request.rules.own if time_request.rules else None,
-        elsewhere=time_request.elsewhere,
+        external_busy=time_request.external_busy,
         requirements=requirements,
         fixed=fixed,
     )

@@ -33,11 +33,11 @@ def with_fair_turns(
     place = {resource_id: number for number, resource_id in enumerate(turns)}
     resources = sorted(query.resources, key=lambda each: place.get(each.id, len(place)))
     if drops_others:
-        resources = [each for each in resources if _has_turn(turns.get(each.id))]
+        resources = [each for each in resources if _may_be_chosen(turns.get(each.id))]
     return replace(query, resources=resources, turns=turns)
 
 
-def _has_turn(turn: Turn | None) -> bool:
+def _may_be_chosen(turn: Turn | None) -> bool:
     return turn is None or turn.position is not None
 
 
@@ -57,7 +57,7 @@ def resources_by_turn(
 ) -> Sequence[uuid.UUID]:
     """Return the ids of the project's resources in turn, without those that have none."""
     turns = fetch_turns(project, terms, now=now)
-    return [resource_id for resource_id, turn in turns.items() if _has_turn(turn)]
+    return [resource_id for resource_id, turn in turns.items() if _may_be_chosen(turn)]
 
 
 def _count_bookings(project: Project, terms: SlotParameters, now: datetime) -> Counter[uuid.UUID]:

@@ -173,7 +173,7 @@ def find_first_refusal(
             taken = {resource.id for resource in query.resources}
             for judge in everyone:
                 if judge.resource.id in taken:
-                    judge.take(time_request, query.project_id)
+                    judge.record_accepted(time_request, query.project_id)
     return None
 
 
@@ -192,7 +192,7 @@ def _resource_checkers(
         min(time_request.span.start for time_request in claims),
         max(time_request.span.end for time_request in claims),
     )
-    of_others = replace(query, elsewhere=claims[0].elsewhere, without=without)
+    of_others = replace(query, external_busy=claims[0].external_busy, without=without)
     busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
     counts = count_periods(of_others, query.resources, whole)
     return [
@@ -222,12 +222,14 @@ class _ResourceChecker:
             verdict = self.judge(time_request)
             verdicts.append(verdict)
             if verdict is None and time_request.blocks and time_request is not claims[-1]:
-                self.take(time_request, self.query.project_id)
+                self.record_accepted(time_request, self.query.project_id)
         return verdicts
 
     def is_taken(self, time_request: TimeRequest) -> bool:
         """Whether a busy item or its buffer, or a limit, blocks the time request."""
-        return self._is_busy(time_request) or any(self._closed(time_request).values())
+        return self._is_busy(time_request) or any(
+            self._periods_closed_by_limits(time_request).values()
+        )
 
     def _is_busy(self, time_request: TimeRequest) -> bool:
         near = self._near(time_request)
@@ -243,7 +245,8 @@ class _ResourceChecker:
     def judge(self, time_request: TimeRequest) -> RequestRefusal:
         span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
-            {self.resource.id: near}, {self.resource.id: self._closed(time_request)}
+            {self.resource.id: near},
+            {self.resource.id: self._periods_closed_by_limits(time_request)},
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
@@ -266,7 +269,7 @@ class _ResourceChecker:
         blocked = ((item, item.blocked_span(buffers)) for item in self.busy)
         return [item for item, (since, until) in blocked if since < end and until > start]
 
-    def _closed(self, time_request: TimeRequest) -> ClosedByUnit:
+    def _periods_closed_by_limits(self, time_request: TimeRequest) -> ClosedByUnit:
         """The periods of the time request that a limit closes."""
         zone, limits = self.resource.zone, self.query.terms.limits
         touched = {
@@ -276,7 +279,7 @@ class _ResourceChecker:
         }
         return closed_by_limits(touched, zone, limits)
 
-    def take(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
+    def record_accepted(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
         """Record an accepted time request of `project_id`: it blocks later ones, and counts towards
         the limits if that is the query's project."""
         start, end = time_request.span

@@ -199,7 +199,7 @@ def _gaps(allowed: ConstraintRules) -> Iterator[tuple[PeriodBound | None, Period
     """Yield the time outside of the periods; None: without end."""
     if not allowed:
         return
-    periods = [(_bound(rule.start), _bound(rule.end)) for rule in allowed]
+    periods = [(_checked_bound(rule.start), _checked_bound(rule.end)) for rule in allowed]
     # Bounds with an offset and without are compared by their number: this only orders them.
     bounds = {bound.seconds: bound for period in periods for bound in period}
     spans = normalise((start.seconds, end.seconds) for start, end in periods)
@@ -209,7 +209,7 @@ def _gaps(allowed: ConstraintRules) -> Iterator[tuple[PeriodBound | None, Period
     yield bounds[spans[-1][1]], None
 
 
-def _bound(value: object) -> PeriodBound:
+def _checked_bound(value: object) -> PeriodBound:
     if not isinstance(value, PeriodBound):
         raise TypeError("not a bound of a period")
     return value
@@ -312,9 +312,9 @@ class _Import:
                     self._check(rule)
                     (weekly if name.startswith("allow") else self.rules).append(rule)
                 for added in date_values(part, "RDATE"):
-                    self._add("open_period", added, end - start)
+                    self._add_rule("open_period", added, end - start)
                 for left_out in date_values(part, "EXDATE"):
-                    self._add("block_period", left_out, end - start)
+                    self._add_rule("block_period", left_out, end - start)
             except _Unreadable as error:
                 self.not_read.append(f"{place}: {error}")
         return _without_duplicates(weekly)
@@ -341,12 +341,12 @@ class _Import:
         lasts = f"{seconds // 60} minutes" if seconds % 60 == 0 else f"{seconds} seconds"
         return [{"open_recurring": {"start": str(start), "duration": lasts, "rrule": rrule}}]
 
-    def _add(self, name: str, day: date, lasts: timedelta) -> None:
-        moment = day if isinstance(day, datetime) else datetime.combine(day, datetime.min.time())
-        start = moment.replace(tzinfo=None)
-        if moment.tzinfo is not None:
-            start = moment.astimezone(UTC)
-        rule = {name: {"start": _api_time(start), "end": _api_time(start + lasts)}}
+    def _add_rule(self, name: str, start: date, length: timedelta) -> None:
+        if not isinstance(start, datetime):
+            start = datetime.combine(start, datetime.min.time())
+        if start.tzinfo is not None:
+            start = start.astimezone(UTC)
+        rule = {name: {"start": _api_time(start), "end": _api_time(start + length)}}
         self._check(rule)
         self.rules.append(rule)
 

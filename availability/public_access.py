@@ -39,7 +39,7 @@ def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | Non
         raise Forbidden(NEEDS_PROJECT)
 
 
-def check_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:
+def refuse_project_resources(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:
     """Raise Forbidden if a public caller names resources of a project without the project."""
     if not caller.is_widget:
         return
@@ -48,7 +48,9 @@ def check_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> 
         raise Forbidden(IN_PROJECT)
 
 
-def check_length(caller: Caller, project: Project | None, start: datetime, end: datetime) -> None:
+def check_max_length(
+    caller: Caller, project: Project | None, start: datetime, end: datetime
+) -> None:
     """Raise Invalid if a public caller asks for more than 24 hours without a project."""
     if caller.is_widget and project is None and end - start > MAX_LENGTH:
         raise Invalid.at("end", "Must be at most 24 hours after the start.")

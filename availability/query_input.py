@@ -15,11 +15,15 @@ from availability.models import Project
 from availability.parameters import SlotParameters, restrict_to, with_parameters
 from availability.public_access import (
     MAX_LENGTH,
-    check_in_no_project,
     check_project_is_named,
+    refuse_project_resources,
     visible_projects,
 )
-from availability.requirements import load_requirements, project_requirements, required_ids
+from availability.requirements import (
+    load_requirements,
+    project_requirements,
+    resource_ids_of_requirements,
+)
 from availability.search import (
     AvailabilityQuery,
     SearchResource,
@@ -52,12 +56,12 @@ def parse_availability_query(
     check_project_is_named(app, caller, project.id if project else None)
     requirements = _find_requirements(app, caller, project, given)
     if requirements:
-        ids = required_ids(requirements)
+        ids = resource_ids_of_requirements(requirements)
         resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
     else:
         resources = _find_resources(app, caller, project, given, now)
     if project is None:
-        check_in_no_project(caller, [resource.id for resource in resources])
+        refuse_project_resources(caller, [resource.id for resource in resources])
     own = project_parameters(project) if project else None
     asked = _read_parameters(own or SlotParameters(), given, resources, zone)
     query = AvailabilityQuery(
@@ -74,7 +78,7 @@ def parse_availability_query(
     if not caller.is_widget:
         return with_fair_turns(query, project, drops_others=not for_explain)
     if own is None:
-        query = replace(query, terms=_without_project(asked), bounds=PUBLIC_WINDOW)
+        query = replace(query, terms=_limit_without_project(asked), bounds=PUBLIC_WINDOW)
         return with_fair_turns(query, None)
     # A widget key may narrow what the project offers, never extend it.
     terms = restrict_to(own, asked, given=frozenset(given))
@@ -100,7 +104,7 @@ def _find_requirements(
     return found
 
 
-def _without_project(asked: SlotParameters) -> SlotParameters:
+def _limit_without_project(asked: SlotParameters) -> SlotParameters:
     if asked.length is not None and asked.length > MAX_LENGTH.total_seconds():
         raise Invalid.at("length", "Must be at most 24 hours.")
     return replace(asked, include_past=False)
@@ -147,7 +151,7 @@ def _read_parameters(
     base: SlotParameters, given: Mapping[str, Any], resources: Sequence[SearchResource], zone: str
 ) -> SlotParameters:
     """`base` with the parameters of the request; wall times are read in one zone."""
-    zone = common_zone(resources, zone)
+    zone = common_zone_or(resources, zone)
     moments = {
         name: _with_offset(name, given[name], zone) for name in ("from", "to") if name in given
     }
@@ -155,10 +159,10 @@ def _read_parameters(
     return replace(terms, extra=(given.get("constraints", ()),))
 
 
-def common_zone(resources: Sequence[SearchResource], zone: str) -> str:
-    """The zone of wall times: that of the resources if they share one, else `zone`."""
+def common_zone_or(resources: Sequence[SearchResource], default: str) -> str:
+    """The zone of wall times: that of the resources if they share one, else `default`."""
     zones = {resource.zone for resource in resources}
-    return zones.pop() if len(zones) == 1 else zone
+    return zones.pop() if len(zones) == 1 else default
 
 
 def _with_offset(name: str, text: str, zone: str) -> str:

@@ -103,7 +103,7 @@ _OPTIONAL: Mapping[str, Json] = {
 }
 
 
-def _parameters_schema(name: str) -> Json:
+def _constraint_parameters_schema(name: str) -> Json:
     noun = name if name in _PARAMETERS else name.split("_", 1)[1]
     parameters = _PARAMETERS.get(noun)
     if parameters is None:
@@ -117,7 +117,7 @@ class ConstraintRecord(
     Record,
     minProperties=1,
     maxProperties=1,
-    properties={name: _parameters_schema(name) for name in CONSTRAINT_NAMES},
+    properties={name: _constraint_parameters_schema(name) for name in CONSTRAINT_NAMES},
     additionalProperties=False,
     examples=[{"allow_day_and_time": {"day": "Monday", "start": 9, "end": "17:30"}}],
 ):

@@ -44,7 +44,7 @@ def load_requirements(
     requirements = []
     errors: dict[str, list[str]] = {}
     for number, requirement in enumerate(given):
-        ids = _ids_of(requirement["any_of"], found)
+        ids = _resource_ids_of(requirement["any_of"], found)
         for position, each in enumerate(ids):
             if each not in found:
                 errors[f"requires.{number}.any_of.{position}"] = ["There is no such resource."]
@@ -55,7 +55,7 @@ def load_requirements(
     return tuple(requirements)
 
 
-def _ids_of(any_of: Any, found: Mapping[uuid.UUID, Any]) -> list[uuid.UUID]:
+def _resource_ids_of(any_of: Any, found: Mapping[uuid.UUID, Any]) -> list[uuid.UUID]:
     if not isinstance(any_of, Mapping):
         return [uuid.UUID(str(each)) for each in any_of]
     tags = {tag.casefold() for tag in any_of["tags"]}
@@ -80,14 +80,14 @@ def project_requirements(project: Project | None) -> tuple[Requirement, ...]:
         raise Invalid.at("requires", "The stored requirements are invalid.") from error
 
 
-def required_ids(requirements: Sequence[Requirement]) -> list[uuid.UUID]:
+def resource_ids_of_requirements(requirements: Sequence[Requirement]) -> list[uuid.UUID]:
     """Return the resources of all requirements, in their order, each once."""
     return list(dict.fromkeys(each for requirement in requirements for each in requirement.ids))
 
 
 def derive_resources(project: Project, requirements: Sequence[Requirement]) -> None:
     """Make the resources of the requirements those of the project."""
-    ids = required_ids(requirements)
+    ids = resource_ids_of_requirements(requirements)
     rows = ProjectResource.objects.filter(project=project)
     if list(rows.order_by("position", "id").values_list("resource_id", flat=True)) == ids:
         return

@@ -156,9 +156,9 @@ class AvailabilityQuery:
     booking must keep. bounds: parameters whose range the request may only narrow (the project's,
     for a widget key); the request's rules then do not move the grid of starts. on_grid: a booking
     must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
-    those of a booking being moved. elsewhere: busy time that has no rows in the database. turns: of
-    the mode roundrobin_fair. requirements: a slot needs a choice of their resources; `fixed` are
-    among them.
+    those of a booking being moved. external_busy: busy time that has no rows in the database.
+    turns: of the mode roundrobin_fair. requirements: a slot needs a choice of their resources;
+    `fixed` are among them.
     """
 
     resources: Sequence[SearchResource]
@@ -169,7 +169,7 @@ class AvailabilityQuery:
     bounds: SlotParameters | None = None
     on_grid: bool = False
     without: Collection[uuid.UUID] = ()
-    elsewhere: ExternalBusy = field(default_factory=dict)
+    external_busy: ExternalBusy = field(default_factory=dict)
     turns: Mapping[uuid.UUID, Turn] = field(default_factory=dict)
     requirements: Sequence[Requirement] = ()
     fixed: FixedChoice = NOTHING_FIXED
@@ -197,7 +197,7 @@ class AvailabilityQuery:
         return TimeSpan(start, max(start, min(asked.end, most)))
 
     @cached_property
-    def own_spans(self) -> Mapping[str, TimeSpan]:
+    def bookable_spans(self) -> Mapping[str, TimeSpan]:
         """The project's bookable range by zone, not rounded; {} without a project.
 
         From the minimum notice (0: none) to the end of the booking window. Raises Invalid on
@@ -245,7 +245,7 @@ def _timeline_without_busy(
 ) -> ResourceTimeline:
     closed = [
         *_closed_by_request(query, resource, whole),
-        *_outside(query.spans[resource.zone], whole),
+        *_uncovered_parts(whole, query.spans[resource.zone]),
         *resource.closed_in(whole),
     ]
     return ResourceTimeline(
@@ -263,10 +263,10 @@ def _with_busy(
     """Return the timelines with their busy time and the periods closed by a limit."""
     resources = [timeline.key for timeline in timelines]
     busy, blocked = _fetch_busy(query, resources, whole)
-    closed = _closed_periods(query, resources, whole)
+    closed = _closed_by_booking_limits(query, resources, whole)
     return [
         timeline._replace(
-            busy=_with_elsewhere(busy.get(resource.id, []), query, resource),
+            busy=_with_external_busy(busy.get(resource.id, []), query, resource),
             closed=sorted(
                 chain(
                     timeline.closed,
@@ -285,7 +285,7 @@ def _fetch_busy(
     """Return, by resource id, the busy spans whose buffers are those of the query, and where no
     booking may lie because of others. One query for each of the three kinds of resources.
     """
-    terms, kept = query.terms, _search_options(query)
+    terms, kept = query.terms, _busy_query_options(query)
     shared = [resource for resource in resources if resource.capacity > 1]
     single = [resource for resource in resources if resource.capacity == 1]
     counts_own = not terms.ignores_buffers
@@ -300,7 +300,7 @@ def _fetch_busy(
             _ids(buffered), whole, terms.buffers, longest_buffer=longest, **kept
         )
     if shared:
-        items = fetch_busy_items(replace(query, resources=shared, elsewhere={}), whole)
+        items = fetch_busy_items(replace(query, resources=shared, external_busy={}), whole)
         blocked |= {key: blocked_times(found, terms.buffers) for key, found in items.items()}
     return busy, blocked
 
@@ -309,7 +309,7 @@ def _ids(resources: Sequence[SearchResource]) -> list[uuid.UUID]:
     return [resource.id for resource in resources]
 
 
-def _search_options(query: AvailabilityQuery) -> dict[str, Any]:
+def _busy_query_options(query: AvailabilityQuery) -> dict[str, Any]:
     """Return which rows count, for the functions of search_queries."""
     return {
         "now": query.now,
@@ -341,8 +341,8 @@ def _closed_by_request(
     return complement(open_windows(query.terms.extra, resource.zone, *whole), *whole)
 
 
-def _with_elsewhere(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
-    spans = query.elsewhere.get(resource.id)
+def _with_external_busy(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
+    spans = query.external_busy.get(resource.id)
     return sorted([*busy, *spans]) if spans else busy
 
 
@@ -362,7 +362,7 @@ def count_periods(
     )
 
 
-def _closed_periods(
+def _closed_by_booking_limits(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
 ) -> dict[uuid.UUID, ClosedByUnit]:
     counts = count_periods(query, resources, span)
@@ -377,9 +377,9 @@ def _whole(spans: Collection[TimeSpan]) -> TimeSpan:
     return TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
 
 
-def _outside(span: TimeSpan, whole: TimeSpan) -> list[tuple[int, int]]:
-    """Return the parts of `whole` outside `span`: the ranges of two zones differ by some hours."""
-    edges = ((whole.start, span.start), (span.end, whole.end))
+def _uncovered_parts(whole: TimeSpan, covered: TimeSpan) -> list[tuple[int, int]]:
+    """Return the rest of `whole`, if any: the ranges of two zones differ by some hours."""
+    edges = ((whole.start, covered.start), (covered.end, whole.end))
     return [(start, end) for start, end in edges if start < end]
 
 
@@ -542,7 +542,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         return []
     whole = _whole(query.spans.values())
     obstacles = Obstacles(
-        fetch_busy_items(query, whole), _closed_periods(query, query.resources, whole)
+        fetch_busy_items(query, whole), _closed_by_booking_limits(query, query.resources, whole)
     )
     try:
         return [
@@ -558,7 +558,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         raise Invalid.at("to", "Too much to explain: request a shorter range.") from error
 
 
-def explain_requirements(
+def free_times_of_requirements(
     query: AvailabilityQuery, explanations: Sequence[Explanation]
 ) -> list[tuple[Requirement, list[tuple[int, int]]]]:
     """Return, for each requirement, when enough of its resources are free, each seen alone."""
@@ -591,11 +591,11 @@ def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID
         _ids(query.resources),
         span,
         buffers=None if query.terms.ignores_buffers else query.terms.buffers,
-        **_search_options(query),
+        **_busy_query_options(query),
     )
-    # Busy time from `elsewhere` blocks as an event does, but has no id.
+    # Busy time from `external_busy` blocks as an event does, but has no id.
     for resource in query.resources:
-        for start, end in query.elsewhere.get(resource.id, ()):
+        for start, end in query.external_busy.get(resource.id, ()):
             busy.setdefault(resource.id, []).append(BusyItem(start, end, "event", None))
     return busy
 
@@ -604,7 +604,7 @@ def explain_time(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> list[Segment]:
     """Explain one resource's time; notice and booking window are not rounded, as in the check."""
-    notice, horizon = query.own_spans.get(resource.zone, (None, None))
+    notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
     return explain(
         zone=resource.zone,
         rules=query.rule_lists(resource),
@@ -665,7 +665,7 @@ def find_unavailability(
 def is_free(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> bool:
-    terms, own = query.terms, query.own_spans.get(resource.zone)
+    terms, own = query.terms, query.bookable_spans.get(resource.zone)
     if resource.is_closed or not terms.permits_length(span.end - span.start):
         return False
     if not terms.include_past and span.start < int(query.now.timestamp()):

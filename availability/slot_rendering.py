@@ -221,7 +221,7 @@ def date_records(resources_by_date: Mapping[date, Sequence[SearchResource]]) -> 
     ]
 
 
-def count_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+def daily_slot_count_records(slots: Sequence[Slot], zone: str) -> list[Json]:
     return [{"date": day, "count": len(found)} for day, found in slots_by_date(slots, zone).items()]
 
 
@@ -276,7 +276,7 @@ def turn_text(turn: Turn) -> str:
     return f"Is next: {has}." if turn.position == 1 else f"Number {turn.position} in turn: {has}."
 
 
-def requirement_records(
+def requirement_times_records(
     found: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
 ) -> list[Json]:
     """When enough resources of each requirement are free."""

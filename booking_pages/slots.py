@@ -46,8 +46,8 @@ def find_slots_to_offer(
 
     `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots.
     """
-    horizon = max((span.end for span in rules.own_spans.values()), default=0)
-    earliest = min((span.start for span in rules.own_spans.values()), default=0)
+    horizon = max((span.end for span in rules.bookable_spans.values()), default=0)
+    earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
     began = int(since.timestamp())
     nothing = OfferedSlots([], horizon, horizon, began, earliest)

@@ -13,10 +13,10 @@ from availability.hold_lifecycle import find_hold, with_companions
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
-    check_in_no_project,
-    check_length,
+    check_max_length,
     check_project_is_named,
     needs_project,
+    refuse_project_resources,
     visible_projects,
 )
 from bookings.booking_target import BookingTarget
@@ -69,7 +69,7 @@ def parse_new_booking(
     check_named_resources(booking_target)
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
-    check_length(caller, project, given["start"], given["end"])
+    check_max_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_public_use(given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
@@ -131,7 +131,7 @@ def _find_bookable_calendar(
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is required.")
     if calendar and project is None:
-        check_in_no_project(caller, [calendar.resource_id])
+        refuse_project_resources(caller, [calendar.resource_id])
     return calendar
 
 
@@ -403,7 +403,7 @@ def _check_is_in_no_project(caller: Caller, group: Booking) -> None:
     """Raise Forbidden if a public caller names a group of a project without the project."""
     if caller.is_widget and group.project_id:
         raise Forbidden(IN_PROJECT)
-    check_in_no_project(caller, [group.resource_id])
+    refuse_project_resources(caller, [group.resource_id])
 
 
 def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:

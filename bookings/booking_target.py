@@ -12,7 +12,7 @@ from availability.booking_policies import (
     policy_query,
     project_buffers,
     public_policy_query,
-    without_policies,
+    without_rules,
 )
 from availability.core.busy_items import Buffers
 from availability.core.explain import Reason
@@ -68,7 +68,7 @@ class BookingTarget:
         self.is_public = is_public
         self.fixed = fixed
         self.named = named
-        self.elsewhere: ExternalBusy = {}  # busy times from the live check
+        self.external_busy: ExternalBusy = {}  # busy times from the live check
         self._buffered: list[tuple[AvailabilityQuery, AvailabilityQuery]] = []
 
     @cached_property
@@ -192,7 +192,7 @@ class BookingTarget:
 
     @cached_property
     def _query_without_rules(self) -> AvailabilityQuery:
-        return without_policies(self.rules)
+        return without_rules(self.rules)
 
     @cached_property
     def meanwhile(self) -> AvailabilityQuery:
@@ -255,7 +255,7 @@ class BookingTarget:
             is_in_time=self._hold_is_of_same_project,
             rules=rules and self.with_buffers(rules, buffers),
             buffers=buffers,
-            elsewhere=self.elsewhere,
+            external_busy=self.external_busy,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")
             ),

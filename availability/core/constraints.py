@@ -321,7 +321,7 @@ def _read_label(value: object) -> str:
     return value
 
 
-def _read_wall_time(value: object) -> int:
+def _read_local_datetime(value: object) -> int:
     """Parse a wall-clock time or date (midnight) into a reading."""
     try:
         bound = _read_bound(value)
@@ -337,7 +337,7 @@ def _read_date(value: object) -> int:
     if not isinstance(value, str) or len(value) != len("2026-12-24"):
         raise _Wrong(_NO_DATE)
     try:
-        return _read_wall_time(value)
+        return _read_local_datetime(value)
     except _Wrong:
         raise _Wrong(_NO_DATE) from None
 
@@ -420,7 +420,7 @@ def _read_categories(value: object) -> tuple[str, ...]:
 
 _TIMES = (("start", _read_start_time), ("end", _read_end_time))
 _PERIOD = (("start", _read_bound), ("end", _read_bound))
-_RECURRING = (("start", _read_wall_time), ("duration", _read_duration), ("rrule", _read_rrule))
+_RECURRING = (("start", _read_local_datetime), ("duration", _read_duration), ("rrule", _read_rrule))
 _PARAMS: dict[tuple[str, tuple[int, ...]], tuple[tuple[str, Callable[[object], Any]], ...]] = {
     ("day", ()): (("day", _read_day),),
     ("day", WEEKDAYS): (),
@@ -553,11 +553,11 @@ def open_windows(
     offset, so gaps, repeated hours and skipped days need no special case.
     """
     plan = make_weekly_pattern(lists)
-    expand = _expand_cached if is_worth_keeping(lists, start, end) else _expand
+    expand = _expand_cached if is_small_enough_to_cache(lists, start, end) else _expand
     return expand(plan, zone, start, end)
 
 
-def is_worth_keeping(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
+def is_small_enough_to_cache(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
     """Return whether the expansion of the rules in the range is small enough to cache."""
     return make_weekly_pattern(lists).windows * (end - start) <= _CACHED_WINDOWS * _WEEK
 

@@ -460,11 +460,11 @@ def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
 
     The name of the rule comes first: "Renovation (2026-08-01 00:00:00 to 2026-08-08 00:00:00)".
     """
-    words = _effect_text(rule, allowing=allowing)
+    words = _when_text(rule, allowing=allowing)
     return f"{rule.label} ({words})" if rule.label else words
 
 
-def _effect_text(rule: ConstraintRule, *, allowing: bool) -> str:
+def _when_text(rule: ConstraintRule, *, allowing: bool) -> str:
     if rule.details is not None and not isinstance(rule.details, Schedule):
         return _details_text(rule.details)
     if rule.kind in ("period", "open_period"):

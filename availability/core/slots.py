@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from availability.core.constraints import ConstraintRules, is_worth_keeping, open_windows
+from availability.core.constraints import ConstraintRules, is_small_enough_to_cache, open_windows
 from availability.core.intervals import Intervals, Span, clip, intersect, subtract
 from availability.core.zones import DAY, offset_segments
 
@@ -86,7 +86,7 @@ def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: in
     Past gaps are included, because slots count from the start of their gap.
     """
     windows = clip(
-        open_windows(timeline.rules, timeline.zone, *_padded(slot_request)),
+        open_windows(timeline.rules, timeline.zone, *_widen_to_whole_days(slot_request)),
         slot_request.start,
         slot_request.end,
     )
@@ -94,7 +94,7 @@ def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: in
     return subtract(gaps, timeline.closed, at_least=at_least) if timeline.closed else gaps
 
 
-def _padded(slot_request: SlotRequest) -> Span:
+def _widen_to_whole_days(slot_request: SlotRequest) -> Span:
     """Widen the range to UTC days around its local days: expanded rules are cached for the day."""
     return (slot_request.start // DAY - 2) * DAY, (slot_request.end // DAY + 3) * DAY
 
@@ -245,14 +245,14 @@ def _candidates(
 ) -> Candidates:
     """Return the candidates in the common gaps of the timelines. Raises TooManySlots."""
     if slot_request.length is None:
-        return _at_most(limit, _clip_past(gaps, slot_request))
+        return _raise_if_too_many(limit, _clip_past(gaps, slot_request))
     runs = _runs(timelines, gaps, slot_request, slot_request.length)
     if sum(map(len, runs)) > limit:
         raise TooManySlots
     return list(chain.from_iterable(runs))
 
 
-def _at_most(limit: int, intervals: Intervals) -> Intervals:
+def _raise_if_too_many(limit: int, intervals: Intervals) -> Intervals:
     if len(intervals) > limit:
         raise TooManySlots
     return intervals
@@ -266,10 +266,10 @@ def _runs(
     if slot_request.increment is None:
         return _packed(gaps, length, not_before)
     rules = tuple({(timeline.rules, timeline.zone): None for timeline in timelines})
-    lo, hi = _padded(slot_request)
+    lo, hi = _widen_to_whole_days(slot_request)
     grid = (
         _grid_cached
-        if all(is_worth_keeping(lists, lo, hi) for lists, _ in rules)
+        if all(is_small_enough_to_cache(lists, lo, hi) for lists, _ in rules)
         else _start_ranges
     )
     pieces = grid(rules, timelines[0].zone, slot_request.increment, lo, hi)

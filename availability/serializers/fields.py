@@ -61,7 +61,7 @@ class ConstraintsField(serializers.Field):
         ],
     }
 )
-class AnyOfField(serializers.Field):
+class ResourcesOrTagsField(serializers.Field):
     """Resources by id, or by tag: `[ids]` or `{"tags": [texts]}`."""
 
     default_error_messages = {"invalid": "Must be a list of ids, or an object with `tags`."}
@@ -83,7 +83,7 @@ class RequirementSerializer(ObjectSerializer):
     """One kind of resource that a booking needs."""
 
     name = OneLineField(100)
-    any_of = AnyOfField()
+    any_of = ResourcesOrTagsField()
     count = BoundedIntegerField(1, 100, **OPTIONAL)
 
 

@@ -17,12 +17,12 @@ from availability.legacy_findtime import (
     within_one_day,
 )
 from availability.models import Calendar
-from availability.query_input import common_zone, parse_availability_query
+from availability.query_input import common_zone_or, parse_availability_query
 from availability.records import RESOURCE_EXAMPLE
 from availability.search import (
     AvailabilityQuery,
     explain_query,
-    explain_requirements,
+    free_times_of_requirements,
     search_dates,
     search_slots,
     search_unavailable,
@@ -35,11 +35,11 @@ from availability.slot_rendering import (
     RequirementTimesRecord,
     SlotRecord,
     WarningRecord,
-    count_records,
+    daily_slot_count_records,
     date_records,
     explanation_record,
     list_with_warnings,
-    requirement_records,
+    requirement_times_records,
     span_bounds,
     unavailable_records,
     warning_records,
@@ -168,7 +168,7 @@ class CountView(QueryView):
     )
     def post(self, request: ApiRequest) -> Response:
         query, zone = self.read_query(request)
-        records = count_records(search_slots(query), zone)
+        records = daily_slot_count_records(search_slots(query), zone)
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
 
@@ -205,8 +205,8 @@ class ExplainView(QueryView):
         records = [explanation_record(explanation, zone) for explanation in explanations]
         answer = dict(list_with_warnings(records, self.warnings_of(query, zone)))
         if query.requirements:
-            found = explain_requirements(query, explanations)
-            answer["requirements"] = requirement_records(found, zone)
+            found = free_times_of_requirements(query, explanations)
+            answer["requirements"] = requirement_times_records(found, zone)
         return Response(answer)
 
 
@@ -244,12 +244,12 @@ class FindtimeView(QueryView):
         deprecated=True,
     )
     def post(self, request: ApiRequest) -> Response:
-        query, slots = self.find(request.data)
+        query, slots = self.find_slots(request.data)
         return Response(
             list_with_warnings(slots, self.warnings_of(query, self.zone)), headers=DEPRECATED
         )
 
-    def find(self, body: Any) -> tuple[AvailabilityQuery, list[dict[str, str]]]:
+    def find_slots(self, body: Any) -> tuple[AvailabilityQuery, list[dict[str, str]]]:
         given = read_values_as(FindtimeSerializer, body)
         filters = tuple(
             rules
@@ -289,7 +289,7 @@ class FindtimeView(QueryView):
         self, query: AvailabilityQuery, given: dict[str, Any], filters: RuleLists
     ) -> AvailabilityQuery:
         """The query with the rules and range of the legacy form: `future` counts from `start`."""
-        zone = common_zone(query.resources, self.input_zone)
+        zone = common_zone_or(query.resources, self.input_zone)
         start = self._read_moment("start", given, self.now, zone)
         latest = self._read_moment("future", given, start, zone)
         terms = replace(
@@ -374,7 +374,7 @@ class FindtimeManyView(FindtimeView):
         if not isinstance(query, dict):
             raise Invalid.at(f"queries.{position}", "Must be an object.")
         try:
-            return self.find(query)[1]
+            return self.find_slots(query)[1]
         except Invalid as error:
             errors = error.fields["errors"].items()
             raise Invalid({f"queries.{position}.{key}": value for key, value in errors}) from error

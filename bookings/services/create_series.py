@@ -78,8 +78,8 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     """
     candidates = target.choices(enforced=new.enforce_availability)
     choices = _resource_choices(new, target, candidates)
-    target.elsewhere = _live_busy(choices, new, target)
-    if target.elsewhere:
+    target.external_busy = _live_busy(choices, new, target)
+    if target.external_busy:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
         if target.project and not lock_project(target.project.id, alone=target.is_by_turn):

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
-from availability.booking_policies import first_own_calendars, without_policies
+from availability.booking_policies import first_own_calendars, without_rules
 from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
@@ -21,7 +21,7 @@ from availability.event_reservations import (
 )
 from availability.free_time_checks import find_first_refusal, find_free_resources
 from availability.models import Calendar
-from availability.requirements import required_ids
+from availability.requirements import resource_ids_of_requirements
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
@@ -279,9 +279,9 @@ def _ask_first(moves: list[_Move]) -> list[_Move]:
         for move in asked
         for resource_id in (move.target.named_calendar.resource_id, *move.target.others)
     }
-    elsewhere = fetch_live_busy_for([move.time_request for move in asked], sorted(resource_ids))
+    external_busy = fetch_live_busy_for([move.time_request for move in asked], sorted(resource_ids))
     return [
-        replace(move, time_request=replace(move.time_request, elsewhere=elsewhere))
+        replace(move, time_request=replace(move.time_request, external_busy=external_busy))
         if needs_live_check(move.time_request, move.target)
         else move
         for move in moves
@@ -315,9 +315,11 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     )
     enforced = move.time_request.rules is not None
     buffers = move.time_request.buffers
-    everyone = anew.with_buffers(anew.rules_of(required_ids(anew.requirements)), buffers)
+    everyone = anew.with_buffers(
+        anew.rules_of(resource_ids_of_requirements(anew.requirements)), buffers
+    )
     time_request = replace(move.time_request, holds=own)
-    free = find_free_resources(time_request, everyone if enforced else without_policies(everyone))
+    free = find_free_resources(time_request, everyone if enforced else without_rules(everyone))
     chosen = anew.choose([resource.id for resource in free])
     if chosen is None or len(chosen) != len(rows):
         return move

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from availability.booking_policies import first_own_calendars, without_policies
+from availability.booking_policies import first_own_calendars, without_rules
 from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
@@ -32,7 +32,7 @@ from availability.free_time_checks import (
 )
 from availability.hold_lifecycle import use_hold
 from availability.models import Calendar
-from availability.requirements import required_ids
+from availability.requirements import resource_ids_of_requirements
 from availability.search import AvailabilityQuery
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
@@ -90,7 +90,7 @@ def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterat
     upcoming, size, some_free = _ids_in_order(target), FIRST_BATCH, False
     while resource_ids := list(islice(upcoming, size)):
         batch = target.rules_of(resource_ids)
-        batch = batch if enforced else without_policies(batch)
+        batch = batch if enforced else without_rules(batch)
         free = find_free_resources(time_request, batch)
         calendars = first_own_calendars([resource.id for resource in free])
         for resource in free:
@@ -113,8 +113,8 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
     """
     enforced = time_request.rules is not None
     for number in range(MAX_MATCHES):
-        everyone = target.rules_of(required_ids(target.requirements))
-        everyone = everyone if enforced else without_policies(everyone)
+        everyone = target.rules_of(resource_ids_of_requirements(target.requirements))
+        everyone = everyone if enforced else without_rules(everyone)
         free = find_free_resources(time_request, everyone)
         by_id = {resource.id: resource for resource in free}
         chosen = target.choose(by_id.keys())
@@ -162,12 +162,12 @@ def with_live_busy(
     if not needs_live_check(time_request, target):
         return time_request
     if target.requirements and not target.holds:
-        resource_ids = required_ids(target.requirements)
+        resource_ids = resource_ids_of_requirements(target.requirements)
     else:
         resource_ids = [
             resource_id for candidate in candidates for resource_id in candidate.resource_ids
         ]
-    return replace(time_request, elsewhere=fetch_live_busy_for([time_request], resource_ids))
+    return replace(time_request, external_busy=fetch_live_busy_for([time_request], resource_ids))
 
 
 @contextmanager
@@ -180,11 +180,11 @@ def reserve_time(
     alternatives that were free after the rollback; HoldExpired; Invalid if the project or resource
     has been deleted meanwhile.
     """
-    if time_request.elsewhere and target.requirements:
+    if time_request.external_busy and target.requirements:
         candidates = find_candidates(time_request, target)
-    elif time_request.elsewhere:
+    elif time_request.external_busy:
         # If the live check leaves no candidate, search again: another resource may be free by now.
-        left = _free_elsewhere(time_request, candidates)
+        left = _without_external_busy(time_request, candidates)
         candidates = left or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
         if target.project and not lock_project(target.project.id, alone=target.is_by_turn):
@@ -196,11 +196,15 @@ def reserve_time(
         yield _lock_first_free(time_request, target, candidates).calendars
 
 
-def _free_elsewhere(time_request: TimeRequest, candidates: Iterable[Candidate]) -> list[Candidate]:
+def _without_external_busy(
+    time_request: TimeRequest, candidates: Iterable[Candidate]
+) -> list[Candidate]:
     return [
         candidate
         for candidate in candidates
-        if not any(resource_id in time_request.elsewhere for resource_id in candidate.resource_ids)
+        if not any(
+            resource_id in time_request.external_busy for resource_id in candidate.resource_ids
+        )
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from availability import search
-from availability.booking_policies import policy_query, without_policies
+from availability.booking_policies import policy_query, without_rules
 from availability.core import slots
 from availability.event_reservations import SlotTaken, TimeRequest
 from availability.free_time_checks import check_requests, find_free_resources, find_nearest_refusal
@@ -126,7 +126,7 @@ def test_the_quick_check_agrees_with_the_reasons(tenant: Tenant, seed: int) -> N
     chance = random.Random(seed)
     rules = make_checked_project(tenant, chance)
     outcomes = set()
-    for enforced in (rules, without_policies(rules)):
+    for enforced in (rules, without_rules(rules)):
         for minutes in range(0, 7 * 60, 20):
             start = at(f"{MONDAY} 06:30") + timedelta(minutes=minutes)
             end = start + timedelta(minutes=chance.choice((10, 30, 60)))
