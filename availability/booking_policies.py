@@ -8,9 +8,9 @@ from datetime import datetime
 from availability.core.busy_items import Buffers
 from availability.core.periods import UNITS, PeriodLimit
 from availability.models import Calendar, Project
-from availability.parameters import SlotParameters, read_buffers, with_parameters
 from availability.requirements import project_requirements
 from availability.search import AvailabilityQuery, SearchResource, project_rules
+from availability.slot_parameters import SlotParameters, read_buffers, with_parameters
 from common.errors import Invalid
 
 # Without a project: the resource's own constraints, and no time in the past.

@@ -22,9 +22,9 @@ from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement
 from availability.models import Calendar, Event, Project, Resource
-from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, ExternalBusy, SearchResource, search_first_slots
 from availability.search_queries import TimeSpan, fetch_busy_events
+from availability.slot_parameters import SlotParameters
 from common.errors import Refusal
 from common.instants import LAST_YEAR, format_instant, to_datetime
 from common.sql import id_in_sql, id_param, insert_rows, to_uuid, update_rows

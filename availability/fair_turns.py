@@ -11,8 +11,8 @@ from django.db.models import Count
 from availability.core.fairness import Turn, find_turns
 from availability.graph_names import ENDED_EARLY
 from availability.models import Hold, Project
-from availability.parameters import FAIR, SlotParameters
 from availability.search import AvailabilityQuery
+from availability.slot_parameters import FAIR, SlotParameters
 from common.instants import to_datetime
 
 

@@ -12,7 +12,6 @@ from availability.booking_policies import PUBLIC_WINDOW, project_parameters
 from availability.core.matching import FixedChoice, Requirement
 from availability.fair_turns import with_fair_turns
 from availability.models import Project
-from availability.parameters import SlotParameters, restrict_to, with_parameters
 from availability.public_access import (
     MAX_LENGTH,
     check_project_is_named,
@@ -30,6 +29,7 @@ from availability.search import (
     load_project_resources,
     load_resources,
 )
+from availability.slot_parameters import SlotParameters, restrict_to, with_parameters
 from common.durations import is_relative
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, format_instant, parse_instant

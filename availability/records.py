@@ -10,8 +10,8 @@ from apps_config.records import EventNotificationRecord
 from availability.core.constraints import CONSTRAINT_NAMES, MAX_CATEGORIES, MAX_LABEL, MAX_WINDOWS
 from availability.core.date_rules import MAX_DURATION
 from availability.models import Calendar, Constraint, Event, Project, Resource
-from availability.parameters import MODE_ALIASES, MODES
 from availability.payment_links import payment_key
+from availability.slot_parameters import MODE_ALIASES, MODES
 from common.api.fields import ONE_LINE, duration_schema
 from common.api.response_records import (
     END_EXAMPLE,

@@ -42,7 +42,6 @@ from availability.core.slots import (
 )
 from availability.core.zones import local_day
 from availability.models import Constraint, Project
-from availability.parameters import SlotParameters, is_too_long
 from availability.search_queries import (
     ClosedByUnit,
     Pairs,
@@ -60,6 +59,7 @@ from availability.search_queries import (
     fetch_resources,
     widen_span,
 )
+from availability.slot_parameters import SlotParameters, is_too_long
 from common.durations import DurationError
 from common.errors import Invalid
 from common.instants import InstantError, format_instant

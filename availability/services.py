@@ -41,10 +41,10 @@ from availability.models import (
     ResourcePicture,
     Schedule,
 )
-from availability.parameters import merge_parameters
 from availability.payment_links import lacks_payment_link
 from availability.requirements import derive_resources, derive_resources_by_tag, load_requirements
 from availability.search_queries import TimeSpan, fetch_busy_events
+from availability.slot_parameters import merge_parameters
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.images import SmallImage

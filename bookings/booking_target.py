@@ -20,7 +20,6 @@ from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, 
 from availability.event_reservations import NotAvailable, TimeRequest
 from availability.fair_turns import resources_by_turn, with_fair_turns
 from availability.models import Calendar, Event, Hold, Project, ProjectResource
-from availability.parameters import FAIR, MODE_ALIASES, MODES
 from availability.search import (
     AvailabilityQuery,
     ExternalBusy,
@@ -28,6 +27,7 @@ from availability.search import (
     load_resources,
 )
 from availability.search_queries import fetch_project_resource_zones
+from availability.slot_parameters import FAIR, MODE_ALIASES, MODES
 from common.sql import to_uuid
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")

@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from availability.core.zones import day_start
 from availability.models import Event
-from availability.parameters import MAX_RANGE
 from availability.serializers.fields import CLEARABLE, OPTIONAL, MomentOrDateField, check_span
+from availability.slot_parameters import MAX_RANGE
 from common.api.fields import (
     IdField,
     ListOf,

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
-from availability.parameters import MAX_RANGE
+from availability.slot_parameters import MAX_RANGE
 from common.api.fields import (
     BoundedIntegerField,
     IdField,

@@ -9,14 +9,6 @@ from rest_framework import serializers
 
 from apps_config.serializers import SlugField, notifications_field
 from availability.graph_names import GRAPH_NAMES
-from availability.parameters import (
-    MAX_RANGE,
-    MODE_ALIASES,
-    MODES,
-    SlotParameters,
-    merge_parameters,
-    with_parameters,
-)
 from availability.payment_links import PLACEHOLDERS, is_payment_template
 from availability.serializers.fields import (
     CLEARABLE,
@@ -29,6 +21,14 @@ from availability.serializers.fields import (
     MomentField,
     RequiresField,
     WeightsField,
+)
+from availability.slot_parameters import (
+    MAX_RANGE,
+    MODE_ALIASES,
+    MODES,
+    SlotParameters,
+    merge_parameters,
+    with_parameters,
 )
 from common.api.fields import (
     MAX_URL,

@@ -5,7 +5,6 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from availability.parameters import SlotParameters, with_parameters
 from availability.serializers.fields import (
     CLEARABLE,
     CONSTRAINT_LIST,
@@ -18,6 +17,7 @@ from availability.serializers.fields import (
     RequiresField,
 )
 from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
+from availability.slot_parameters import SlotParameters, with_parameters
 from common.api.fields import (
     DurationField,
     IdField,

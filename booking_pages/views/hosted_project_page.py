@@ -23,9 +23,9 @@ from apps_config.services import public_key
 from availability.booking_policies import policy_query
 from availability.fair_turns import with_fair_turns
 from availability.models import Project
-from availability.parameters import SlotParameters, with_parameters
 from availability.payment_links import lacks_payment_link
 from availability.search import AvailabilityQuery, SearchResource, load_project_resources
+from availability.slot_parameters import SlotParameters, with_parameters
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.pictures import picture_paths

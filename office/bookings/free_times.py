@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from availability.event_reservations import find_alternatives
 from availability.models import Calendar, Project, Resource
-from availability.parameters import HOUR
+from availability.slot_parameters import HOUR
 from bookings.booking_input import check_named_resources, target_calendar, target_resources
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking

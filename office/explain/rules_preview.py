@@ -25,8 +25,8 @@ from availability.core.constraints import (
 from availability.core.explain import Segment
 from availability.core.intervals import Span
 from availability.models import Calendar, Event, Project, Resource, Schedule
-from availability.parameters import SlotParameters
 from availability.search import AvailabilityQuery, SearchResource, explain_query
+from availability.slot_parameters import SlotParameters
 from bookings.formatting import first_known_zone, short_day_words
 from bookings.models import Booking
 from common.errors import Refusal

@@ -17,7 +17,7 @@ from django.urls import Resolver404, resolve, reverse
 
 from apps_config.models import App, Membership
 from availability.models import Resource
-from availability.parameters import MODES
+from availability.slot_parameters import MODES
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES
 from common.instants import ZONES
