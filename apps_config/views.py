@@ -7,7 +7,7 @@ from apps_config.models import Account, App, Credential, Membership
 from apps_config.records import AppRecord, EventNotificationRecord
 from apps_config.serializers import AppSerializer, NewAppSerializer
 from apps_config.services import archive_app, change_app, create_app
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Forbidden, NotFound
@@ -47,7 +47,7 @@ class AppsView(TenantView):
         summary="List the caller's apps",
         description="A key's own app, or the apps in which the account is a member.",
         response=page_of(AppRecord),
-        query=order_query(ORDERS),
+        query=order_query_parameters(ORDERS),
     )
     def get(self, request: ApiRequest) -> Response:
         ids = [app.id for _, app in self.caller.memberships]

@@ -48,7 +48,7 @@ from common.ical.components import (
     tzid_of,
     value_text,
 )
-from common.ical.rrule import read_daily_rule
+from common.ical.rrule import read_at_most_daily_rule
 from common.ical.timezones import resolve_tzid
 from common.instants import wall_time
 
@@ -139,7 +139,7 @@ class _Export:
 
     def _rrule(self, recurrence: Recurrence) -> str:
         """Return the rule with UNTIL in UTC, as RFC 5545 asks of times with a zone."""
-        rule = read_daily_rule(recurrence.rrule)
+        rule = read_at_most_daily_rule(recurrence.rrule)
         if rule.until is None or rule.until_is_utc:
             return recurrence.rrule
         instant = wall_to_instant(rule.until, self.zone, gap="end")

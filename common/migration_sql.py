@@ -190,19 +190,21 @@ def app_of(parent: str, column: str) -> str:
     return f"(SELECT parent.app_id FROM {parent} AS parent WHERE parent.id = {column})"  # noqa: S608 # nosec B608
 
 
-def parents_app(table: str, parent: str, column: str, *, uuid: bool = False) -> VendorSQL:
+def parents_app_triggers(table: str, parent: str, column: str, *, uuid: bool = False) -> VendorSQL:
     """Refuse a row whose `app_id` is not that of its parent, or that changes it.
 
     A row without one (written by the release before) gets its parent's. uuid: such a row also gets
     its key `uuid`, in the order of its counter `id`.
     """
     return VendorSQL(
-        postgresql=_parents_app_on_postgresql(table, parent, column, uuid=uuid),
-        sqlite=_parents_app_on_sqlite(table, parent, column, uuid=uuid),
+        postgresql=_parents_app_triggers_on_postgresql(table, parent, column, uuid=uuid),
+        sqlite=_parents_app_triggers_on_sqlite(table, parent, column, uuid=uuid),
     )
 
 
-def _parents_app_on_postgresql(table: str, parent: str, column: str, *, uuid: bool) -> list[str]:
+def _parents_app_triggers_on_postgresql(
+    table: str, parent: str, column: str, *, uuid: bool
+) -> list[str]:
     differs = (
         f"RAISE EXCEPTION '{table}: another app than that of {parent}'"
         " USING ERRCODE = 'integrity_constraint_violation';"
@@ -234,7 +236,9 @@ END $$"""  # noqa: S608 # nosec B608
     ]
 
 
-def _parents_app_on_sqlite(table: str, parent: str, column: str, *, uuid: bool) -> list[str]:
+def _parents_app_triggers_on_sqlite(
+    table: str, parent: str, column: str, *, uuid: bool
+) -> list[str]:
     parents = f"(SELECT app_id FROM {parent} WHERE id = NEW.{column})"  # noqa: S608 # nosec B608
     refuse = f"SELECT RAISE(ABORT, '{table}: another app than that of {parent}');"
     assigned, missing = f"app_id = {parents}", "NEW.app_id IS NULL"

@@ -58,7 +58,7 @@ class PrimaryPositions:
         self.samples: deque[tuple[float, int]] = deque()
         self.lock = threading.Lock()
 
-    def oldest(self) -> int:
+    def position_max_lag_ago(self) -> int:
         """Return a position that has everything that was committed MAX_LAG ago."""
         now = time.monotonic()  # before the statement: it sees what was committed until now
         with self.lock:
@@ -125,7 +125,7 @@ class Replica:
         if written is None or not self.may_try():
             return False
         try:
-            needed = max(written, self.primary.oldest())
+            needed = max(written, self.primary.position_max_lag_ago())
             has_replayed = self.replayed_position(needed) >= needed
         except (DatabaseError, InterfaceError) as error:
             self.note_failure(error)

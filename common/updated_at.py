@@ -67,14 +67,14 @@ def _read_start() -> datetime:
         return cursor.fetchone()[0].astimezone(UTC)
 
 
-def start_sql() -> tuple[str, list[Any]]:
+def transaction_start_sql() -> tuple[str, list[Any]]:
     """Return SQL for the start of the transaction, with its parameters; saves a query."""
     if connection.vendor == "postgresql":
-        return start_sql_on_postgresql()
+        return transaction_start_sql_on_postgresql()
     return "%s", [datetime_param(timezone.now())]
 
 
-def start_sql_on_postgresql() -> tuple[str, list[Any]]:
+def transaction_start_sql_on_postgresql() -> tuple[str, list[Any]]:
     return "transaction_timestamp()", []
 
 
@@ -84,7 +84,7 @@ class TransactionStart(models.Expression):
     output_field = models.DateTimeField()
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, Any]:
-        return start_sql()
+        return transaction_start_sql()
 
 
 class StampedQuerySet(models.QuerySet[Row]):

@@ -84,7 +84,9 @@ def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock stands still at NOW, also that of transactions; `clock.shift(60)` moves it on."""
     monkeypatch.setattr(updated_at, "transaction_start_on_postgresql", timezone.now)
     monkeypatch.setattr(
-        updated_at, "start_sql_on_postgresql", lambda: ("%s", [datetime_param(timezone.now())])
+        updated_at,
+        "transaction_start_sql_on_postgresql",
+        lambda: ("%s", [datetime_param(timezone.now())]),
     )
     time_machine.move_to(NOW, tick=False)
     return time_machine

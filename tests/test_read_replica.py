@@ -273,6 +273,6 @@ def test_a_position_is_used_for_a_second(monkeypatch: pytest.MonkeyPatch) -> Non
     found = []
     for now in (100.0, 100.2, 100.3, 100.6, 101.0, 101.1, 101.4, 103.0):
         clock[0], position[0] = now, int(now * 10)
-        found.append(positions.oldest())
+        found.append(positions.position_max_lag_ago())
 
     assert found == [1000, 1000, 1000, 1000, 1000, 1003, 1006, 1030]

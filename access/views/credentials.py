@@ -15,7 +15,7 @@ from apps_config.models import Account, Credential
 from apps_config.services import issue_access_token, issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.prefixed_request_headers import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
@@ -57,7 +57,7 @@ class CredentialsView(CredentialScopedView):
         response=page_of(CredentialRecord),
         query={
             "search": search_of(CREDENTIAL_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}"),
-            **order_query(ORDERS),
+            **order_query_parameters(ORDERS),
         },
     )
     def get(self, request: ApiRequest) -> Response:

@@ -14,7 +14,7 @@ from holidays import country_holidays, list_supported_countries
 
 from availability.core.intervals import Intervals, normalise
 from availability.core.zones import DAY, offset_at
-from common.ical.rrule import MAX_YEARS, RecurrenceRule, read_daily_rule, rule_starts
+from common.ical.rrule import MAX_YEARS, RecurrenceRule, read_at_most_daily_rule, rule_starts
 
 MAX_DURATION = 7 * DAY
 _EPOCH = datetime(1970, 1, 1)
@@ -89,7 +89,7 @@ def _last_start(recurrence: Recurrence, zone: str) -> datetime | None:
     rule = _parse_rule(recurrence.rrule)
     if rule.count is not None:
         return _counted_starts(recurrence)[-1]
-    return rule.last_start(lambda instant: _instant_to_wall_time(instant, zone))
+    return rule.until_as_wall_time(lambda instant: _instant_to_wall_time(instant, zone))
 
 
 def _instant_to_wall_time(instant: datetime, zone: str) -> datetime:
@@ -106,19 +106,19 @@ def _counted_starts(recurrence: Recurrence) -> list[datetime]:
 
 @lru_cache(maxsize=4096)
 def _parse_rule(text: str) -> RecurrenceRule:
-    return read_daily_rule(text)
+    return read_at_most_daily_rule(text)
 
 
 @lru_cache(maxsize=4096)
 def _without_count(text: str) -> RecurrenceRule:
     """Return the rule without COUNT, which needs no counting from the first occurrence."""
     parts = [part for part in text.split(";") if not part.startswith("COUNT=")]
-    return read_daily_rule(";".join(parts))
+    return read_at_most_daily_rule(";".join(parts))
 
 
 def read_rrule(text: str) -> str:
     """Return the rule in upper case, without `RRULE:`. Raises RecurrenceRuleError."""
-    return read_daily_rule(text).text
+    return read_at_most_daily_rule(text).text
 
 
 def _reading_to_datetime(reading: int) -> datetime:

@@ -5,7 +5,13 @@ The release before writes rows without it: a trigger fills it.
 
 from django.db import migrations
 
-from common.migration_sql import VendorSQL, add_app_column, add_not_null, fixed_app, parents_app
+from common.migration_sql import (
+    VendorSQL,
+    add_app_column,
+    add_not_null,
+    fixed_app,
+    parents_app_triggers,
+)
 
 
 class Migration(migrations.Migration):
@@ -17,6 +23,6 @@ class Migration(migrations.Migration):
     operations = [
         add_app_column("calendar"),
         fixed_app("availability_resource"),
-        parents_app("availability_calendar", "availability_resource", "resource_id"),
+        parents_app_triggers("availability_calendar", "availability_resource", "resource_id"),
         VendorSQL(postgresql=[add_not_null("availability_calendar", "app_id")], sqlite=[]),
     ]

@@ -9,7 +9,7 @@ from availability.records import RESOURCE_EXAMPLE, CalendarRecord
 from availability.serializers.resources import CalendarSerializer, NewCalendarSerializer
 from availability.services import change_calendar, create_calendar, delete_calendar
 from availability.views.base_views import BY_NAME, ResourceScopedView
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.search_conditions import CALENDAR_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
@@ -25,7 +25,7 @@ class CalendarsView(ResourceScopedView):
         response=page_of(CalendarRecord),
         query={
             "search": search_of(CALENDAR_SEARCH, f"resource.id:{RESOURCE_EXAMPLE['id']}"),
-            **order_query(BY_NAME),
+            **order_query_parameters(BY_NAME),
         },
     )
     def get(self, request: ApiRequest) -> Response:

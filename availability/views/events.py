@@ -14,7 +14,7 @@ from availability.serializers.events import (
 )
 from availability.services import change_event, create_event, delete_event
 from availability.views.base_views import STAMPS, ResourceScopedView
-from common.api.ordering import BOUND, order_query
+from common.api.ordering import BOUND, order_query_parameters
 from common.api.search_conditions import EVENT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
@@ -36,7 +36,7 @@ class EventsView(ResourceScopedView):
             "start": BOUND | {"required": True, "examples": ["2026-12-01T00:00:00+01:00"]},
             "end": BOUND | {"required": True, "examples": ["2026-12-31T00:00:00+01:00"]},
             "search": search_of(EVENT_SEARCH, f"calendar.id:{EVENT_EXAMPLE['calendar_id']}"),
-            **order_query(ORDERS),
+            **order_query_parameters(ORDERS),
         },
     )
     def get(self, request: ApiRequest) -> Response:

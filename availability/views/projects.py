@@ -34,7 +34,7 @@ from availability.services import (
     set_project_resources,
 )
 from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest, found_or_404
@@ -82,7 +82,7 @@ class ProjectsView(ProjectScopedView):
         query={
             "search": search_of(PROJECT_SEARCH, "slug:check-up"),
             **PROJECT_INCLUDE,
-            **order_query(BY_NAME),
+            **order_query_parameters(BY_NAME),
         },
     )
     def get(self, request: ApiRequest) -> Response:
@@ -160,7 +160,7 @@ class ProjectResourcesView(ProjectScopedView):
         response=page_of(ResourceRecord),
         query={
             **RESOURCE_INCLUDE,
-            **order_query(BY_POSITION),
+            **order_query_parameters(BY_POSITION),
         },
     )
     def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:

@@ -17,7 +17,7 @@ from availability.resources_by_email import with_email
 from availability.serializers.resources import NewResourceSerializer, ResourceSerializer
 from availability.services import change_resource, create_resource, delete_resource
 from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE, ResourceScopedView
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
@@ -39,7 +39,7 @@ class ResourcesView(ResourceScopedView):
         query={
             "search": search_of(RESOURCE_SEARCH, "name:Dr*"),
             **RESOURCE_INCLUDE,
-            **order_query(BY_NAME),
+            **order_query_parameters(BY_NAME),
         },
     )
     def get(self, request: ApiRequest) -> Response:

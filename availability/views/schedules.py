@@ -11,7 +11,7 @@ from availability.records import ScheduleRecord
 from availability.serializers.resources import NewScheduleSerializer, ScheduleSerializer
 from availability.services import change_schedule, create_schedule, delete_schedule
 from availability.views.base_views import BY_NAME
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.search_conditions import SCHEDULE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
@@ -34,7 +34,10 @@ class SchedulesView(ScheduleScopedView):
     @describe_endpoint(
         summary="List schedules",
         response=page_of(ScheduleRecord),
-        query={"search": search_of(SCHEDULE_SEARCH, "name:Practice*"), **order_query(BY_NAME)},
+        query={
+            "search": search_of(SCHEDULE_SEARCH, "name:Practice*"),
+            **order_query_parameters(BY_NAME),
+        },
     )
     def get(self, request: ApiRequest) -> Response:
         terms = self.query.search(SCHEDULE_SEARCH)

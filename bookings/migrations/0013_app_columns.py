@@ -9,7 +9,13 @@ from importlib import import_module
 from django.db import migrations, models
 
 import common.ids
-from common.migration_sql import VendorSQL, add_app_column, add_not_null, fixed_app, parents_app
+from common.migration_sql import (
+    VendorSQL,
+    add_app_column,
+    add_not_null,
+    fixed_app,
+    parents_app_triggers,
+)
 
 LOG = import_module("bookings.migrations.0004_append_only_log")
 # The key may be filled once.
@@ -60,8 +66,8 @@ class Migration(migrations.Migration):
             ],
         ),
         fixed_app("bookings_booking"),
-        parents_app("bookings_customer", "bookings_booking", "booking_id"),
-        parents_app("bookings_statechange", "bookings_booking", "booking_id", uuid=True),
+        parents_app_triggers("bookings_customer", "bookings_booking", "booking_id"),
+        parents_app_triggers("bookings_statechange", "bookings_booking", "booking_id", uuid=True),
         VendorSQL(
             postgresql=[
                 add_not_null("bookings_customer", "app_id"),

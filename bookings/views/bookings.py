@@ -43,7 +43,7 @@ from bookings.services import (
 from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
 from common.api.filters import apply_filters
-from common.api.ordering import BOUND, order_query, read_order
+from common.api.ordering import BOUND, order_query_parameters, read_order
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
@@ -121,7 +121,7 @@ class BookingsView(BookingScopedView):
             "end": BOUND,
             "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
             **INCLUDE_QUERY,
-            **order_query(ORDERS),
+            **order_query_parameters(ORDERS),
         },
     )
     def get(self, request: ApiRequest) -> Response:

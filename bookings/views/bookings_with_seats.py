@@ -17,7 +17,7 @@ from bookings.records import (
 from bookings.services import held_seats_column
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.filters import apply_filters
-from common.api.ordering import BOUND, order_query, read_order
+from common.api.ordering import BOUND, order_query_parameters, read_order
 from common.api.search_conditions import exact_id, filter_by_search
 from common.api.views import ApiRequest, found_or_404
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
@@ -55,7 +55,7 @@ class GroupBookingsView(GroupScopedView):
                 sorted(GROUP_SEARCH), "project.id:0193a4c2-0000-7000-8000-000000000014"
             ),
             **INCLUDE_QUERY,
-            **order_query(ORDERS),
+            **order_query_parameters(ORDERS),
         },
     )
     def get(self, request: ApiRequest) -> Response:

@@ -18,7 +18,7 @@ from bookings.privacy import (
 )
 from bookings.records import ErasedRecord, PersonExportRecord, PersonRecord
 from bookings.serializers import AddressSerializer
-from common.api.ordering import order_query, read_order
+from common.api.ordering import order_query_parameters, read_order
 from common.api.pagination import Page, list_envelope
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
@@ -38,7 +38,7 @@ class CustomersView(TenantView):
         response=page_of(PersonRecord),
         query={
             "search": search_of(sorted(CUSTOMER_SEARCH), "email:*@example.com"),
-            **order_query(PEOPLE_ORDERS),
+            **order_query_parameters(PEOPLE_ORDERS),
         },
     )
     def get(self, request: ApiRequest) -> Response:

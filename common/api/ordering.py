@@ -23,7 +23,7 @@ UPDATED_SINCE: Json = BOUND | {
 Orders = Mapping[str, str]  # value of `orderBy` -> column
 
 
-def order_query(orders: Orders) -> dict[str, Json]:
+def order_query_parameters(orders: Orders) -> dict[str, Json]:
     """Return the OpenAPI parameters `orderBy`, `sortedBy` and `updated_since`."""
     return {
         "orderBy": text_response("What to sort by.", enum=list(orders)),

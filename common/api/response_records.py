@@ -141,26 +141,27 @@ SOURCES = {Id: "str({})", Stamp: "format_stamp({})", Time: "format_instant({}, z
 Write = Callable[[Any, str], Any]  # (row, zone of times) -> the value in the response
 
 
-def source_of(hint: Any, value: str, names: dict[str, Any]) -> str:
+def conversion_source(hint: Any, expression: str, names: dict[str, Any]) -> str:
     """Return Python source that converts a row's value for the response; adds its names to `names`.
 
-    Of several types the first one determines the conversion.
+    expression: the source of the row's value. Of several types the first one determines the
+    conversion.
     """
     types, is_nullable = alternatives(hint)
     if not is_nullable:
-        return _source_of_type(types[0], value, names)
+        return _conversion_source_of_type(types[0], expression, names)
     if types[0] is str:
-        return f"({value} or None)"
-    source = _source_of_type(types[0], "value", names)
-    return f"(None if (value := {value}) is None else {source})"
+        return f"({expression} or None)"
+    source = _conversion_source_of_type(types[0], "value", names)
+    return f"(None if (value := {expression}) is None else {source})"
 
 
-def _source_of_type(hint: Any, value: str, names: dict[str, Any]) -> str:
+def _conversion_source_of_type(hint: Any, expression: str, names: dict[str, Any]) -> str:
     if hint in SOURCES:
-        return SOURCES[hint].format(value)
+        return SOURCES[hint].format(expression)
     inner = first_type(get_args(hint)[0]) if get_origin(hint) is list else hint
     if not is_record(inner):
-        return value
+        return expression
     write = f"write_{inner.__name__}"
     names[write] = inner.of
     if not inner.overrides_of:
@@ -169,8 +170,8 @@ def _source_of_type(hint: Any, value: str, names: dict[str, Any]) -> str:
     else:
         one = f"{write}({{}}, zone)"
     if inner is hint:
-        return one.format(value)
-    return f"[{one.format('each')} for each in rows_of({value})]"
+        return one.format(expression)
+    return f"[{one.format('each')} for each in rows_of({expression})]"
 
 
 def rows_of(found: Any) -> Collection[Any]:
@@ -228,12 +229,12 @@ class Field(NamedTuple):
         return example_of_type(hint)
 
     def source(self, name: str, hint: Any, names: dict[str, Any]) -> str:
-        """Return the Python source of the field's value, as `source_of`."""
+        """Return the Python source of the field's value, as `conversion_source`."""
         value = f"row.{self.of or name}"
         if callable(self.of):
             names[f"read_{name}"] = self.of
             value = f"read_{name}(row)"
-        return source_of(hint, value, names)
+        return conversion_source(hint, value, names)
 
 
 def field(

@@ -31,7 +31,7 @@ def text_with_wildcards(column: str) -> Condition:
 
     def condition(term: SearchTerm) -> Q:
         if connection.vendor == "sqlite" and not term.value.isascii():
-            return Q(**{f"{column}__iregex": _pattern(term)})
+            return Q(**{f"{column}__iregex": _regex(term)})
         lookup = _LOOKUPS[term.wildcard_left, term.wildcard_right]
         return Q(**{f"{column}__{lookup}": term.value})
 
@@ -44,7 +44,7 @@ def any_list_item_with_wildcards(column: str) -> Condition:
     def condition(term: SearchTerm) -> Q:
         if connection.vendor == "sqlite":
             found = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE value REGEXP %s)"  # noqa: S608 # nosec B608
-            return Q(RawSQL(found, [f"(?i){_pattern(term)}"], BooleanField()))  # noqa: S611 # nosec B611
+            return Q(RawSQL(found, [f"(?i){_regex(term)}"], BooleanField()))  # noqa: S611 # nosec B611
         texts = f"CASE jsonb_typeof({column}) WHEN 'array' THEN {column} ELSE '[]' END"
         found = (
             f"EXISTS (SELECT 1 FROM jsonb_array_elements_text({texts}) AS item"  # noqa: S608 # nosec B608
@@ -57,7 +57,7 @@ def any_list_item_with_wildcards(column: str) -> Condition:
     return condition
 
 
-def _pattern(term: SearchTerm) -> str:
+def _regex(term: SearchTerm) -> str:
     """Return a regular expression for SQLite, whose LIKE ignores case for ASCII letters only."""
     start, end = "" if term.wildcard_left else r"\A", "" if term.wildcard_right else r"\Z"
     return f"{start}{re.escape(term.value)}{end}"

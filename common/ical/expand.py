@@ -54,7 +54,7 @@ class EventTiming:
         written = first_value(component, "DTSTART")
         self.component = component
         self.clock: Clock = _clock_of(written, written.dt, clocks)
-        self.start = _plain(written.dt)
+        self.start = _without_zone(written.dt)
         self.elapsed: timedelta | None = None
         self.end = max(self._read_end(clocks), self.start)
 
@@ -104,7 +104,7 @@ class EventTiming:
         )
 
 
-def _plain(moment: date) -> date:
+def _without_zone(moment: date) -> date:
     return moment.replace(tzinfo=None) if isinstance(moment, datetime) else moment
 
 
@@ -116,7 +116,7 @@ def _clock_of(value: Any, moment: date, clocks: ClocksByTzid) -> Clock:
 
 def _on(clock: Clock, value: Any, moment: date, clocks: ClocksByTzid) -> date:
     """Convert a property's date or time to a reading of `clock`."""
-    own, plain = _clock_of(value, moment, clocks), _plain(moment)
+    own, plain = _clock_of(value, moment, clocks), _without_zone(moment)
     if not isinstance(plain, datetime) or own == clock:
         return plain
     return clock.wall(own.instant(plain))
@@ -191,7 +191,7 @@ class _Series:
         """Yield the occurrences that overlap the span, unordered. Raises as `expand_series`."""
         starts, excluded = self._starts(), self._exdates()
         # A THISANDFUTURE override also applies to later starts, up to the next such override.
-        turns = sorted(at for at, timing in self.overrides.items() if _is_turn(timing))
+        turns = sorted(at for at, timing in self.overrides.items() if _is_this_and_future(timing))
         for start, own_length in starts.items():
             if start in self.overrides or {start, start.date()} & excluded:
                 continue
@@ -204,7 +204,7 @@ class _Series:
                 found = self.master.at(self._of_own_kind(begin), self._of_own_kind(end))
                 yield found._replace(component=timing.component)
         for replaced, timing in self.overrides.items():
-            begin = _midnight(self._start_of(timing))
+            begin = _as_datetime(self._start_on_series_clock(timing))
             if (
                 self._is_near(begin, begin + timing.length)
                 and not {replaced, replaced.date()} & excluded
@@ -226,7 +226,7 @@ class _Series:
         if self._replaced_by(self.master) is not None:
             return {}
         since, before = self.span[0] - self.reach, self.span[1] + self.reach
-        found = dict.fromkeys([_midnight(self.master.start), *self._rule_starts(since, before)])
+        found = dict.fromkeys([_as_datetime(self.master.start), *self._rule_starts(since, before)])
         for value in all_values(self.master.component, "RDATE"):
             for moment in value.dts:
                 begin, length = moment.dt if isinstance(moment.dt, tuple) else (moment.dt, None)
@@ -236,11 +236,15 @@ class _Series:
         return {start: length for start, length in found.items() if since <= start <= before}
 
     def _rule_starts(self, since: datetime, before: datetime) -> set[datetime]:
-        first = _midnight(self.master.start)
+        first = _as_datetime(self.master.start)
         found: set[datetime] = set()
         for value in all_values(self.master.component, "RRULE"):
             rule = RecurrenceRule(value_text(value))
-            until = rule.until if self.master.is_whole_days else rule.last_start(self.clock.wall)
+            until = (
+                rule.until
+                if self.master.is_whole_days
+                else rule.until_as_wall_time(self.clock.wall)
+            )
             few = rule_starts(rule, first, since=since, before=before, until=until)
             found.update(islice(few, MAX_OCCURRENCES + 1))
         if len(found) > MAX_OCCURRENCES:
@@ -265,9 +269,9 @@ class _Series:
         replaced = self._replaced_by(timing)
         if replaced is None:
             return timedelta()
-        return _midnight(self._start_of(timing)) - replaced
+        return _as_datetime(self._start_on_series_clock(timing)) - replaced
 
-    def _start_of(self, timing: EventTiming) -> date:
+    def _start_on_series_clock(self, timing: EventTiming) -> date:
         if not isinstance(timing.start, datetime) or timing.clock == self.clock:
             return timing.start
         return self.clock.wall(timing.clock.instant(timing.start))
@@ -276,7 +280,7 @@ class _Series:
         """Return a property's value on the series' clock; a date gets the master's time of day."""
         reading = _on(self.clock, value, moment, self.clocks)
         if isinstance(reading, datetime):
-            return _midnight(self._of_own_kind(reading))
+            return _as_datetime(self._of_own_kind(reading))
         own = self.master.start
         return datetime.combine(reading, own.time() if isinstance(own, datetime) else time())
 
@@ -284,9 +288,9 @@ class _Series:
         return moment.date() if self.master.is_whole_days else moment
 
 
-def _is_turn(timing: EventTiming) -> bool:
+def _is_this_and_future(timing: EventTiming) -> bool:
     return first_value(timing.component, "RECURRENCE-ID").params.get("RANGE") == "THISANDFUTURE"
 
 
-def _midnight(moment: date) -> datetime:
+def _as_datetime(moment: date) -> datetime:
     return moment if isinstance(moment, datetime) else datetime.combine(moment, time())

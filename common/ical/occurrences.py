@@ -124,7 +124,7 @@ def _read(
             is_recurring = is_recurring or repeats
             seen = window if repeats else (window[0], latest)
             for stretch in expand_series(timed, clocks, window):
-                stretch = _cut(stretch)
+                stretch = _limit_to_supported_years(stretch)
                 is_off = keyword_value(stretch.component, "STATUS") == "CANCELLED"
                 if _touches(stretch, seen) and not is_off:
                     found.append(_occurrence(uid, stretch, address))
@@ -152,7 +152,7 @@ def _uid_of(event: Component) -> str:
     return _line(first_value(event, "UID"), MAX_UID)
 
 
-def _cut(stretch: OccurrenceSpan) -> OccurrenceSpan:
+def _limit_to_supported_years(stretch: OccurrenceSpan) -> OccurrenceSpan:
     """Limit the span to the supported years."""
     start, end = max(stretch.start, FIRST), min(stretch.end, LAST)
     if (start, end) == stretch[1:3]:

@@ -128,7 +128,7 @@ class RecurrenceRule:
         if minutes * seconds > 1 if self.frequency == "HOURLY" else hours * minutes * seconds > 24:
             raise RecurrenceRuleError("The event repeats more than once an hour.")
 
-    def last_start(self, to_wall: Callable[[datetime], datetime]) -> datetime | None:
+    def until_as_wall_time(self, to_wall: Callable[[datetime], datetime]) -> datetime | None:
         """Return `until` as a wall-clock reading; `to_wall` converts an instant (aware UTC)."""
         if self.until is None or not self.until_is_utc:
             return self.until
@@ -186,7 +186,7 @@ def read_booking_rule(text: str) -> RecurrenceRule:
     return rule
 
 
-def read_daily_rule(text: str) -> RecurrenceRule:
+def read_at_most_daily_rule(text: str) -> RecurrenceRule:
     """Parse a rule that repeats at most daily, and need not end. Raises RecurrenceRuleError."""
     rule = _parse_rule(text)
     if "COUNT" in rule.parts and "UNTIL" in rule.parts:
@@ -225,7 +225,7 @@ def expand_recurrence(
     """
     first, last = (wall_time(moment, zone_name) for moment in (start, end))
     horizon = first + relativedelta(years=MAX_YEARS)
-    until = rule.last_start(lambda instant: wall_time(instant, zone_name))
+    until = rule.until_as_wall_time(lambda instant: wall_time(instant, zone_name))
     if rule.count is None and (until is None or until > horizon):
         raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
     before = horizon + timedelta(seconds=1)

@@ -158,7 +158,7 @@ def _onsets(
     yield from (_naive(each_date, ahead) for each_date in date_values(observance, "RDATE"))
     for text in all_values(observance, "RRULE"):
         rule = RecurrenceRule(value_text(text))
-        until = rule.last_start(lambda instant: _naive(instant, ahead))
+        until = rule.until_as_wall_time(lambda instant: _naive(instant, ahead))
         ends = min(since, until) if until is not None else since
         yield from rule_starts(
             rule,

@@ -209,7 +209,7 @@ class Schema(AutoSchema):
             operation["description"] = "\n\n".join(filter(None, paragraphs))
         parameters = operation.setdefault("parameters", [])
         for parameter in parameters:
-            parameter.setdefault("description", path_words(parameter["name"]))
+            parameter.setdefault("description", path_parameter_description(parameter["name"]))
         parameters.extend(self.shared_parameters())
         for status, answer in operation["responses"].items():
             answer["description"] = answer["description"] or ANSWERS[status]
@@ -222,7 +222,7 @@ class Schema(AutoSchema):
         return operation
 
     @property
-    def is_public(self) -> bool:
+    def is_public_view(self) -> bool:
         return getattr(self.view, "public", False)
 
     @property
@@ -235,7 +235,7 @@ class Schema(AutoSchema):
         return self.has_side_effects and self.method != "DELETE" and not secret
 
     def shared_parameters(self) -> list[Json]:
-        if self.is_public:
+        if self.is_public_view:
             return []
         shared = [SERVICE_APP, SERVICE_TIMEZONE]
         if self.honours_idempotency_key:
@@ -245,16 +245,16 @@ class Schema(AutoSchema):
         return shared
 
     def answer_headers(self) -> Json:
-        if self.is_public:
+        if self.is_public_view:
             return REQUEST_ID
         return ANSWER_HEADERS | (REPLAYED if self.honours_idempotency_key else {})
 
     def error_statuses(self) -> list[int]:
-        statuses = PUBLIC if self.is_public else ALWAYS
+        statuses = PUBLIC if self.is_public_view else ALWAYS
         statuses += getattr(self.view, "errors", ())
         if self.has_side_effects:
             statuses += WITH_EFFECT
-        if self.method in ("POST", "PUT") and not self.is_public:
+        if self.method in ("POST", "PUT") and not self.is_public_view:
             statuses += WITH_BODY
         return sorted(set(statuses))
 
@@ -274,7 +274,7 @@ class Schema(AutoSchema):
         return [getattr(self.view, "tag", words[0])]
 
     def get_auth(self) -> list[Json]:
-        return [] if self.is_public else [{SECURITY: []}]
+        return [] if self.is_public_view else [{SECURITY: []}]
 
     def get_request_serializer(self) -> Any:
         """Return None: a handler without `describe_endpoint` has no described body."""
@@ -336,7 +336,7 @@ def singular(noun: str) -> str:
     return re.sub("ies$", "y", noun).removesuffix("s").title()
 
 
-def path_words(name: str) -> str:
+def path_parameter_description(name: str) -> str:
     """Return "Id of the booking." for `booking_id`; "" for other names."""
     words = name.replace("_", " ")
     return f"Id of the {words.removesuffix(' id')}." if words.endswith(" id") else ""

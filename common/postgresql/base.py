@@ -26,12 +26,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         once in 30 seconds.
         """
         now = time.monotonic()
-        if now - self._checked_at < CHECKED_FOR and self._is_silent():
+        if now - self._checked_at < CHECKED_FOR and self._has_nothing_to_read():
             return True
         self._checked_at = now
         return bool(super().is_usable())
 
-    def _is_silent(self) -> bool:
+    def _has_nothing_to_read(self) -> bool:
         """Whether nothing has arrived: neither the end of the connection nor a last message."""
         if self.connection is None or self.connection.closed:
             return False

@@ -8,7 +8,13 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import common.ids
-from common.migration_sql import VendorSQL, add_app_column, add_not_null, fixed_app, parents_app
+from common.migration_sql import (
+    VendorSQL,
+    add_app_column,
+    add_not_null,
+    fixed_app,
+    parents_app_triggers,
+)
 
 REFERENCE = "REFERENCES bookings_statechange (uuid) DEFERRABLE INITIALLY DEFERRED"
 ONE_IS_MISSING = "(NEW.change_id IS NULL) <> (NEW.change_uuid IS NULL)"
@@ -134,7 +140,9 @@ class Migration(migrations.Migration):
             ],
         ),
         fixed_app("notifications_delivery"),
-        parents_app("notifications_attempt", "notifications_delivery", "delivery_id", uuid=True),
+        parents_app_triggers(
+            "notifications_attempt", "notifications_delivery", "delivery_id", uuid=True
+        ),
         VendorSQL(
             postgresql=[
                 add_not_null("notifications_attempt", "app_id"),

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
-from common.updated_at import start_sql
+from common.updated_at import transaction_start_sql
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (
@@ -125,7 +125,7 @@ tries = tries + 1, updated_at = {start} WHERE id {ids}
 
 def _lease(rows: Sequence[Delivery], token: uuid.UUID, until: datetime) -> None:
     if rows:
-        start, start_params = start_sql()
+        start, start_params = transaction_start_sql()
         ids, id_params = id_in_sql(row.id for row in rows)
         with connection.cursor() as cursor:
             cursor.execute(

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from common.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
-from common.updated_at import start_sql
+from common.updated_at import transaction_start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
     SLOW_SECONDS,
@@ -145,7 +145,7 @@ def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
     """Mark rows as delivered; return the ids of those whose lease was still held."""
     if not rows:
         return set()
-    start, start_params = start_sql()
+    start, start_params = transaction_start_sql()
     ids, id_params = id_in_sql(row.id for row in rows)
     tokens, token_params = id_in_sql({row.lease_token for row in rows if row.lease_token})
     with connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from apps_config.base_views import TenantView
 from apps_config.listing_pages import Tally, tally_of
 from apps_config.models import ListingTally
 from common.api.filters import apply_filters
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.views import ApiRequest, found_or_404
 from common.openapi.components import ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of
@@ -27,7 +27,7 @@ from notifications.webhooks.views import WebhookScopedView
 
 ORDERS = {"created_at": "id", "updated_at": "updated_at"}  # ids are in the order of creation
 FILTERS = {
-    **order_query(ORDERS),
+    **order_query_parameters(ORDERS),
     "booking": ID | {"description": "Only deliveries of this booking."},
     "webhook": ID | {"description": "Only deliveries of this webhook."},
     "type": text_response(

@@ -5,7 +5,7 @@ import uuid
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from common.api.ordering import order_query
+from common.api.ordering import order_query_parameters
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.openapi.generator import data_list, data_object, describe_endpoint
@@ -41,7 +41,7 @@ class WebhooksView(TenantView):
         summary="List webhooks",
         description="All webhooks, newest first.",
         response=data_list(WebhookRecord),
-        query=order_query(ORDERS),
+        query=order_query_parameters(ORDERS),
     )
     def get(self, request: ApiRequest) -> Response:
         rows = self.filter_and_order(Webhook.objects.for_app(self.app), ORDERS)
