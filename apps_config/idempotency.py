@@ -19,8 +19,8 @@ from django.utils import timezone
 from apps_config.models import App, Credential, IdempotencyRecord
 from common.api.renderers import render_json
 from common.batching import delete_in_batches, iterate_batches
+from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Invalid, Refusal, Unauthenticated, sqlstate_of
-from common.retry_outside_transaction import retry_outside_transaction
 from common.sql import id_param
 
 KEPT_FOR = timedelta(hours=24)
@@ -58,7 +58,7 @@ def stored_key(key: str, app_id: uuid.UUID | None) -> str:
     return f"{app_id.hex} {hashlib.sha256(key.encode()).hexdigest()}" if app_id else key
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def run_once(
     *,
     credential_id: uuid.UUID,

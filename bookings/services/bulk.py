@@ -10,8 +10,12 @@ from django.db import transaction
 
 from apps_config.models import App
 from bookings.models import Booking, Bulk
+from common.calls_outside_transaction import (
+    NeedsAnswer,
+    merge_questions,
+    with_calls_outside_transaction,
+)
 from common.errors import Refusal, is_outage, refusal_of
-from common.retry_outside_transaction import NeedsAnswer, merge_questions, retry_outside_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +70,7 @@ def run_bulk(
     return _all_or_none(changes, stop_on_first_error)
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def _all_or_none(changes: Sequence[BulkChange], stop_on_first_error: bool) -> list[BulkResult]:
     outcomes: list[BulkResult] = []
     try:
@@ -98,7 +102,7 @@ def _run_changes(
     return outcomes
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def _try(change: BulkChange, outage_fails_all: bool) -> BulkResult:
     try:
         with transaction.atomic():

@@ -13,7 +13,7 @@ from availability.live_freebusy import fetch_live_busy
 from availability.search import ExternalBusy
 from availability.search_queries import TimeSpan
 from bookings.booking_target import BookingTarget
-from common.retry_outside_transaction import resolve
+from common.calls_outside_transaction import resolve
 
 # Bookings made at once share one query over at most this many seconds from the first start: a rule
 # can reach ten years ahead, where live data seldom decides.

@@ -37,9 +37,9 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.services.transitions import check_notice, take_times, targets_of
+from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
-from common.retry_outside_transaction import retry_outside_transaction
 from common.sql import update_rows
 from common.updated_at import transaction_start
 
@@ -66,7 +66,7 @@ class _Move:
         return {*old, calendar.resource_id, *self.target.others}
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def reschedule_booking(
     *,
     app: App,
@@ -111,7 +111,7 @@ def reschedule_booking(
         raise
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def reschedule_once(
     *,
     app: App,

@@ -33,10 +33,10 @@ from bookings.services.customer_limits import check_unverified_booking
 from bookings.services.hold import NewHold, hold_time
 from bookings.services.transition_log import Actor
 from common.batching import delete_in_batches
+from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
-from common.retry_outside_transaction import retry_outside_transaction
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5
@@ -159,7 +159,7 @@ def find_unverified(app: App, row_id: uuid.UUID, *, now: datetime) -> Unverified
     return row
 
 
-@retry_outside_transaction
+@with_calls_outside_transaction
 def make_verified(
     row: UnverifiedBooking,
     make: Make,

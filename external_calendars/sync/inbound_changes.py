@@ -15,10 +15,10 @@ from bookings.formatting import first_known_zone
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import Actor, apply_action, reschedule_booking
+from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
-from common.retry_outside_transaction import retry_outside_transaction
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import ForeignObject, RemoteEvent, read_remote_event
 from external_calendars.mirror.desired import MAX_ETAG
@@ -123,7 +123,7 @@ class _InboundChange:
     def app(self) -> App:
         return self.calendar.resource.app
 
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def settle(self) -> None:
         """Apply or record the change, unless a write or the booking has changed meanwhile.
 

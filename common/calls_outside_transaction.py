@@ -10,13 +10,14 @@ So the function runs until it needs an unknown answer. Then its transaction is r
 question is asked, and the function runs again with the answer. A new question in the second run
 causes a third run.
 
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def write() -> Booking:
         with transaction.atomic():
             taken = resolve(ask, [question])  # unknown: rolls back, asks, and runs again
             ...
 
-Outside of `retry_outside_transaction`, `resolve` asks at once: its caller has no open transaction.
+Outside of `with_calls_outside_transaction`, `resolve` asks at once: its caller has no open
+transaction.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -32,7 +33,7 @@ _known: ContextVar[dict[tuple[Ask, Hashable], Any] | None] = ContextVar("known",
 
 
 class NeedsAnswer(Exception):
-    """Rolls back every transaction up to `retry_outside_transaction`; never reaches a client."""
+    """Rolls back every transaction up to `with_calls_outside_transaction`. No client sees it."""
 
     def __init__(self, ask: Ask, questions: Collection[Hashable]) -> None:
         super().__init__("to be asked outside of the transaction")
@@ -42,7 +43,7 @@ class NeedsAnswer(Exception):
 def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
     """Return question -> answer. `ask` is the function that answers a collection of questions.
 
-    Raises NeedsAnswer if `retry_outside_transaction` has to ask before it continues.
+    Raises NeedsAnswer if `with_calls_outside_transaction` has to ask before it continues.
     """
     known = _known.get()
     if known is None:
@@ -53,7 +54,7 @@ def resolve(ask: Ask, questions: Collection[Hashable]) -> Mapping[Any, Any]:
     return {question: known[ask, question] for question in questions}
 
 
-def retry_outside_transaction(run: Callable[Params, Result]) -> Callable[Params, Result]:
+def with_calls_outside_transaction(run: Callable[Params, Result]) -> Callable[Params, Result]:
     """Decorate a function to run again with the answers whenever it raises NeedsAnswer.
 
     The function opens its transactions itself, so that a NeedsAnswer rolls back all it has done.

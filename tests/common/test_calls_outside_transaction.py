@@ -7,11 +7,11 @@ import pytest
 from django.db import connection, transaction
 
 from apps_config.models import App
-from common.retry_outside_transaction import (
+from common.calls_outside_transaction import (
     NeedsAnswer,
     merge_questions,
     resolve,
-    retry_outside_transaction,
+    with_calls_outside_transaction,
 )
 
 
@@ -43,7 +43,7 @@ def test_where_nobody_asks_first_it_is_asked_on_the_spot(oracle: Oracle) -> None
 
 
 def test_what_was_written_before_is_undone_and_done_once_more(oracle: Oracle) -> None:
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def make(slug: str) -> dict[int, int]:
         with transaction.atomic():
             write(slug)
@@ -55,7 +55,7 @@ def test_what_was_written_before_is_undone_and_done_once_more(oracle: Oracle) ->
 
 
 def test_each_question_is_asked_once(oracle: Oracle) -> None:
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def make() -> list[Any]:
         with transaction.atomic():
             return [resolve(oracle, one) for one in ([1], [1, 2], [2], [3, 1])]
@@ -65,13 +65,13 @@ def test_each_question_is_asked_once(oracle: Oracle) -> None:
 
 
 def test_the_outermost_transaction_asks(oracle: Oracle) -> None:
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def inner(slug: str) -> Any:
         with transaction.atomic():
             write(slug)
             return resolve(oracle, [1])
 
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def outer() -> Any:
         with transaction.atomic():
             write("outer")
@@ -83,7 +83,7 @@ def test_the_outermost_transaction_asks(oracle: Oracle) -> None:
 
 
 def test_another_call_asks_anew(oracle: Oracle) -> None:
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def make() -> Any:
         with transaction.atomic():
             return resolve(oracle, [1])
@@ -93,7 +93,7 @@ def test_another_call_asks_anew(oracle: Oracle) -> None:
 
 
 def test_a_failure_leaves_nothing_behind(oracle: Oracle) -> None:
-    @retry_outside_transaction
+    @with_calls_outside_transaction
     def fail() -> None:
         with transaction.atomic():
             write("a")
