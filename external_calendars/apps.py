@@ -8,7 +8,7 @@ class ExternalCalendarsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing these modules registers the free/busy check and the mirroring of bookings.
-        autodiscover_modules("provider_freebusy", "personal_data")
+        autodiscover_modules("live_provider_freebusy", "personal_data")
         autodiscover_modules(
             "mirror.delivery_planning", "mirror.writer", "mirror.provider_event_include"
         )

@@ -24,7 +24,7 @@ def store_credentials(connection: Connection, access: CalendarAccess) -> None:
     connection.password = encrypt_text(access.password) if access.password else ""
 
 
-def server_address(address: str) -> str:
+def scheme_and_host(address: str) -> str:
     """`https://calendar.example.com:8443/ada/secret.ics` -> `https://calendar.example.com:8443`."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"

@@ -39,7 +39,7 @@ ESCAPES = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r":
 
 
 # --- Tokens ---------------------------------------------------------------------------------------
-def make_feed(calendar: Calendar, *, now: datetime) -> str:
+def issue_feed_token(calendar: Calendar, *, now: datetime) -> str:
     """Create a feed that replaces the calendar's old one; return its token, stored only as a hash.
 
     Raises NotFound for a calendar that was just deleted.

@@ -19,7 +19,7 @@ from availability.models import Calendar, Event, Resource
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from common.errors import AlreadyExists, Invalid, NotFound
 from common.updated_at import transaction_start
-from external_calendars.credentials import credentials_of, server_address, store_credentials
+from external_calendars.credentials import credentials_of, scheme_and_host, store_credentials
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed
 from external_calendars.providers import PROVIDERS
@@ -124,7 +124,7 @@ def connect_calendar(
             _unset_primary(resource, now)
         calendar.provider_primary = is_primary
         calendar.save(force_insert=True)
-        _start_over(connection)
+        _clear_failures_and_lease(connection)
         connection.save(force_insert=True)
         if calendar.is_writable:
             backfill(calendar, now=now)
@@ -147,7 +147,7 @@ def reconnect_calendar(
     AlreadyExists, Invalid for a calendar of the service, NotFound for one that was just deleted.
     """
     connection = connection_of(calendar)
-    if changes_host(calendar, given):
+    if sends_password_to_new_host(calendar, given):
         raise Invalid.at("password", TYPE_AGAIN)
     access = _changed_access(connection, given)
     found = find_single_calendar(calendar.provider, access)
@@ -169,7 +169,7 @@ def reconnect_calendar(
         wanted = calendar.provider_primary if is_primary is None else is_primary
         calendar.provider_primary = wanted and found.may_write
         calendar.save()
-        _start_over(connection)
+        _clear_failures_and_lease(connection)
         connection.save()
         if calendar.is_writable or was_writable:
             backfill(calendar, now=now)
@@ -231,7 +231,7 @@ def _address_of(connection: Connection) -> str:
         return ""
 
 
-def changes_host(calendar: Calendar, given: Mapping[str, Any]) -> bool:
+def sends_password_to_new_host(calendar: Calendar, given: Mapping[str, Any]) -> bool:
     """Return whether the stored password would be sent to a new server.
 
     Somebody who does not know the password must not redirect it to a server where they can read it.
@@ -241,7 +241,7 @@ def changes_host(calendar: Calendar, given: Mapping[str, Any]) -> bool:
         address
         and calendar.connection.password
         and "password" not in given
-        and server_address(address) != server_address(calendar.provider_id)
+        and scheme_and_host(address) != scheme_and_host(calendar.provider_id)
     )
 
 
@@ -264,7 +264,7 @@ def _set_found(
     calendar: Calendar, connection: Connection, found: DiscoveredCalendar, access: CalendarAccess
 ) -> None:
     is_feed = not PROVIDERS[calendar.provider].can_write
-    calendar.provider_id = server_address(found.address) if is_feed else found.address
+    calendar.provider_id = scheme_and_host(found.address) if is_feed else found.address
     calendar.provider_access = Calendar.WRITER if found.may_write else Calendar.READER
     calendar.provider_invites = found.invites
     store_credentials(connection, access._replace(address=found.address))
@@ -275,7 +275,7 @@ def _unset_primary(resource: Resource, now: datetime) -> None:
     rows.update(provider_primary=False, updated_at=transaction_start())
 
 
-def _start_over(connection: Connection) -> None:
+def _clear_failures_and_lease(connection: Connection) -> None:
     """Clear failures and the lease: the result of a running sync is dropped."""
     connection.problem, connection.problem_since, connection.failures = "", None, 0
     connection.done = connection.total = 0

@@ -30,7 +30,7 @@ from external_calendars.mirror.compose import (
     compose_event,
     has_uid,
     lowercase_addresses,
-    replace_event,
+    recompose_event,
     update_event,
 )
 from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
@@ -140,8 +140,8 @@ class CalendarWrites:
             stamp=self.now,
             start=start,
             end=end,
-            what=to_one_line(_text(booking, event, "what", is_shared=bool(guests))),
-            where=to_one_line(_text(booking, event, "where", is_shared=bool(guests))),
+            what=to_one_line(_event_text(booking, event, "what", for_customers=bool(guests))),
+            where=to_one_line(_event_text(booking, event, "where", for_customers=bool(guests))),
             description=_description(booking, event, customers, guests),
             organizer=organizer,
             guests=guests,
@@ -216,9 +216,9 @@ def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tu
     return local_date(event.start, zone), local_date(event.end, zone)
 
 
-def _text(booking: Booking, event: Event, name: str, *, is_shared: bool) -> str:
+def _event_text(booking: Booking, event: Event, name: str, *, for_customers: bool) -> str:
     """Return a text of the event: as customers read it if the event is shared with them."""
-    return customer_text(booking, name) if is_shared else getattr(event, name)
+    return customer_text(booking, name) if for_customers else getattr(event, name)
 
 
 def _description(
@@ -234,7 +234,9 @@ def _description(
         for customer in (customers if len(guests) < 2 else ())
         if not (guests and customer.booking.is_public)
     ]
-    description = clean_lines(_text(booking, event, "description", is_shared=bool(guests)))
+    description = clean_lines(
+        _event_text(booking, event, "description", for_customers=bool(guests))
+    )
     return "\n\n".join(filter(None, [description, *contacts]))
 
 
@@ -335,7 +337,7 @@ class _MirrorWrite:
     ends: float = 0.0
 
     @property
-    def deadline(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds for the next request. Raises ProviderError if no time is left."""
         left = self.ends - time.monotonic()
         if left <= 0:
@@ -362,35 +364,37 @@ class _MirrorWrite:
 
     def _create(self, entry: MirroredEvent) -> StoredObject:
         text = compose_event(entry)
-        etag = self.provider.put(self.access, self.href, text, "", deadline=self.deadline)
+        etag = self.provider.put(self.access, self.href, text, "", deadline=self.seconds_left)
         return StoredObject(self.href, etag)
 
     def _bring_up_to_date(self, entry: MirroredEvent) -> StoredObject:
-        there = self.provider.read_object(self.access, self.href, deadline=self.deadline)
+        there = self.provider.read_object(self.access, self.href, deadline=self.seconds_left)
         if there is None:
             return self._create(entry)
-        write = replace_event if self.is_afresh else update_event
+        write = recompose_event if self.is_afresh else update_event
         text = write(there.text, entry)
         if text is None:
             return StoredObject(self.href, there.etag)
-        etag = self.provider.put(self.access, self.href, text, there.etag, deadline=self.deadline)
+        etag = self.provider.put(
+            self.access, self.href, text, there.etag, deadline=self.seconds_left
+        )
         return StoredObject(self.href, etag)
 
     def remove(self) -> StoredObject:
         """Delete the object. Raises ProviderError, PreconditionFailed."""
         if self.href and self.etag:
             try:
-                self.provider.delete(self.access, self.href, self.etag, deadline=self.deadline)
+                self.provider.delete(self.access, self.href, self.etag, deadline=self.seconds_left)
                 return StoredObject()
             except PreconditionFailed:
                 pass
         href = self.href or self.provider.new_href(self.access, self.uid)
         for _ in range(ROUNDS):
-            there = self.provider.read_object(self.access, href, deadline=self.deadline)
+            there = self.provider.read_object(self.access, href, deadline=self.seconds_left)
             if there is None or not has_uid(there.text, self.uid):
                 return StoredObject()
             try:
-                self.provider.delete(self.access, href, there.etag, deadline=self.deadline)
+                self.provider.delete(self.access, href, there.etag, deadline=self.seconds_left)
                 return StoredObject()
             except PreconditionFailed:
                 continue

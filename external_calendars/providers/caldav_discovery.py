@@ -113,7 +113,11 @@ def speaks_no_dav(provider_error: ProviderError) -> bool:
 def describe_url(visit: HttpSession, url: str) -> DiscoveredUrl:
     """Return the resource at `url`, following redirects. Raises ProviderError."""
     url, answer = visit.follow(
-        "PROPFIND", url, headers=xml_request_headers(0), body=ABOUT, lead=visit.led_on_signed
+        "PROPFIND",
+        url,
+        headers=xml_request_headers(0),
+        body=ABOUT,
+        resolve=visit.resolve_link_with_password,
     )
     place = next(parse_places(url, answer), None)
     if place is None:
@@ -151,11 +155,11 @@ def calendars_around(visit: HttpSession, start: DiscoveredUrl) -> list[Discovere
         if inside:
             return inside
     if not homes and principals:
-        start = describe_url(visit, visit.led_on_signed(start.url, principals[0]))
+        start = describe_url(visit, visit.resolve_link_with_password(start.url, principals[0]))
         homes = start.member.hrefs(HOMES)
     calendars: dict[str, DiscoveredUrl] = {}
     for home in homes[:MAX_HOMES]:
-        for calendar in list_calendars(visit, visit.led_on_signed(start.url, home)):
+        for calendar in list_calendars(visit, visit.resolve_link_with_password(start.url, home)):
             calendars[calendar.url] = calendar
     return list(calendars.values())
 
@@ -172,10 +176,10 @@ def default_schedule_calendar(visit: HttpSession, start: DiscoveredUrl) -> str:
     inboxes, principals = start.member.hrefs(INBOX), start.member.hrefs(PRINCIPAL)
     with contextlib.suppress(ProviderError):
         if not inboxes and principals:
-            start = describe_url(visit, visit.led_on_signed(start.url, principals[0]))
+            start = describe_url(visit, visit.resolve_link_with_password(start.url, principals[0]))
             inboxes = start.member.hrefs(INBOX)
         if inboxes:
-            inbox = visit.led_on_signed(start.url, inboxes[0])
+            inbox = visit.resolve_link_with_password(start.url, inboxes[0])
             answer = visit.ask("PROPFIND", inbox, headers=xml_request_headers(0), body=ABOUT_INBOX)
             for place in parse_places(inbox, answer):
                 for href in place.member.hrefs(DEFAULT_CALENDAR):

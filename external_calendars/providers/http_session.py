@@ -67,21 +67,21 @@ class HttpSession:
         *,
         headers: Mapping[str, str] = {},
         body: bytes = b"",
-        lead: Callable[[str, str], str] | None = None,
+        resolve: Callable[[str, str], str] | None = None,
     ) -> tuple[str, FetchResult]:
         """Like `ask`, but follow at most MAX_REDIRECTS redirects; also return the final URL.
 
-        `lead`: `led_on`, or the stricter `led_on_signed`.
+        `resolve`: `resolve_link`, or the stricter `resolve_link_with_password`.
         """
-        lead = lead or self.led_on
+        resolve = resolve or self.resolve_link
         for _ in range(MAX_REDIRECTS + 1):
             answer = self.ask(method, url, headers=headers, body=body)
             if answer.status not in REDIRECTS or "Location" not in answer.headers:
                 return url, answer
-            url = lead(url, answer.headers["Location"])
+            url = resolve(url, answer.headers["Location"])
         raise ProviderError("bad_answer", detail="The server redirects too often.")
 
-    def led_on(self, url: str, link: str) -> str:
+    def resolve_link(self, url: str, link: str) -> str:
         """Return the URL of a link in an answer from `url`; another host gets no password."""
         there = join_url(url, link)
         here, origin = origin_of(url), origin_of(there)
@@ -89,9 +89,9 @@ class HttpSession:
             self.trusted.add(origin)
         return there
 
-    def led_on_signed(self, url: str, link: str) -> str:
-        """Like `led_on`, but https hosts get the password; raises ProviderError for others."""
-        there = self.led_on(url, link)
+    def resolve_link_with_password(self, url: str, link: str) -> str:
+        """Like `resolve_link`, but https hosts get the password; ProviderError for others."""
+        there = self.resolve_link(url, link)
         here, origin = origin_of(url), origin_of(there)
         if here in self.trusted and here[0] == origin[0] == "https":
             self.trusted.add(origin)

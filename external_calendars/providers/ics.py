@@ -66,7 +66,7 @@ class IcsFeed:
         entries = {entry.href: entry for entry in split_answer(answer)}
         seen = {href: entry.etag for href, entry in entries.items()}
         # Never empty, so that {} means "first sync" here too.
-        new_mark = {"way": "feed", **conditional_headers(answer)}
+        new_mark = {"way": "feed", **cache_validators(answer)}
         change_set = (
             compare_etags(seen, known(), new_mark) if mark else ChangeSet(seen, [], True, new_mark)
         )
@@ -127,7 +127,7 @@ def split_answer(answer: FetchResult) -> list[FeedEntry]:
         raise ProviderError("too_large", status=answer.status) from None
 
 
-def conditional_headers(answer: FetchResult) -> dict[str, str]:
+def cache_validators(answer: FetchResult) -> dict[str, str]:
     """Return the validators for a conditional request, with ETags unchanged, also weak ones."""
     validators = {
         "etag": answer.headers.get("ETag"),

@@ -228,12 +228,12 @@ class _InboundChange:
 
     def _take_removal(self, booking: Booking) -> None:
         if not self.follows:
-            self._store_removed(f"{REMOVED}. The booking is unchanged.")
+            self._mark_copy_removed(f"{REMOVED}. The booking is unchanged.")
             return
         offered = GRAPHS[booking.graph].actions(booking.state)
         action = next((ending for ending in ENDS if ending in offered), None)
         if action is None:
-            self._store_removed(f"{REMOVED}. The booking is {booking.state}.")
+            self._mark_copy_removed(f"{REMOVED}. The booking is {booking.state}.")
             return
         try:
             with transaction.atomic():
@@ -245,7 +245,9 @@ class _InboundChange:
                     now=self.now,
                 )
         except Refusal as refusal:
-            self._store_removed(f"{REMOVED}, but the booking can't be cancelled: {refusal.message}")
+            self._mark_copy_removed(
+                f"{REMOVED}, but the booking can't be cancelled: {refusal.message}"
+            )
 
     @property
     def _actor(self) -> Actor:
@@ -263,7 +265,7 @@ class _InboundChange:
             etag=self.there.etag[:MAX_ETAG] if self.there else "",
         )
 
-    def _store_removed(self, reason: str) -> None:
+    def _mark_copy_removed(self, reason: str) -> None:
         self._update(state=WrittenEvent.REMOVED_THERE, reason=reason[:300], href="", etag="")
 
     def _update(self, **values: Any) -> None:

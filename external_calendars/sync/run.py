@@ -91,7 +91,7 @@ class _SyncRun:
         self.window = sync_window(begun)
         self.provider = PROVIDERS[self.connection.calendar.provider]
         self.access = credentials_of(self.connection)
-        self._check_reader()
+        self._reset_sync_if_context_changed()
         change_set = self.provider.list_changes(
             self.access, self.connection.mark, lambda: self.known, deadline=LOOK_SECONDS
         )
@@ -119,14 +119,14 @@ class _SyncRun:
         """href -> etag of the stored objects."""
         return dict(self.connection.remote_objects.values_list("href", "etag"))
 
-    def _check_reader(self) -> None:
+    def _reset_sync_if_context_changed(self) -> None:
         """Read everything anew if the resource's zone or e-mail changed: both affect parsing."""
-        reader = reading_context(self.connection)
-        if self.connection.read_as == reader:
+        context = reading_context(self.connection)
+        if self.connection.read_as == context:
             return
         with locked_connection(self.connection):
             self.connection.remote_objects.update(etag="")
-            self.connection.mark, self.connection.read_as = {}, reader
+            self.connection.mark, self.connection.read_as = {}, context
             self.connection.save(update_fields=["mark", "read_as"])
 
     def _wanted(self, change_set: ChangeSet) -> dict[str, str]:

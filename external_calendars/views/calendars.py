@@ -40,7 +40,7 @@ CALENDAR_EXAMPLE = CalendarRecord.example()
 ACCESS = ("address", "username", "password")
 
 
-def refuse_key(request: ApiRequest) -> None:
+def refuse_idempotency_key(request: ApiRequest) -> None:
     """Refuse an Idempotency-Key.
 
     A request with a password is not stored, not even as a hash, and the transaction of a stored
@@ -75,7 +75,7 @@ class CreateOrConnectCalendarView(calendars.CalendarsView):
         provider = read_body_as(CalendarKindSerializer, request)["provider"]
         if provider == Calendar.SERVICE:
             return super().post(request)
-        refuse_key(request)
+        refuse_idempotency_key(request)
         given = read_body_as(ConnectSerializer, request)
         resource = self.readable_resources().filter(id=given["resource_id"]).first()
         if resource is None:
@@ -113,7 +113,7 @@ class ConnectableCalendarView(calendars.CalendarView):
         access = {name: given.pop(name) for name in ACCESS if name in given}
         is_primary = given.pop("provider_primary", None)
         if access:
-            refuse_key(request)
+            refuse_idempotency_key(request)
             reconnect_calendar(calendar, access, texts=given, is_primary=is_primary, now=self.now)
             return Response({"data": CalendarRecord.of(self._find(calendar_id))})
         if is_primary is not None:

@@ -21,7 +21,7 @@ from external_calendars.published_feeds import (
     feed_text,
     feed_url,
     find_feed_calendar,
-    make_feed,
+    issue_feed_token,
     revoke_feed,
 )
 from external_calendars.views.calendars import ConnectedView
@@ -41,7 +41,7 @@ class FeedView(ConnectedView):
     )
     def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
         calendar = self.find_calendar(calendar_id)
-        token = make_feed(calendar, now=self.now)
+        token = issue_feed_token(calendar, now=self.now)
         return Response({"data": {"url": feed_url(calendar, token), "token": token}}, status=201)
 
     @describe_endpoint(

@@ -26,7 +26,7 @@ from availability.services import CALENDAR_TEXTS, change_calendar, create_calend
 from common.errors import Refusal
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.published_feeds import feed_url, make_feed, revoke_feed
+from external_calendars.published_feeds import feed_url, issue_feed_token, revoke_feed
 from external_calendars.services import (
     ConnectionTest,
     choose_primary,
@@ -325,7 +325,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
                 ),
                 button=gettext("Create the URL"),
             )
-        token = make_feed(calendar, now=timezone.now())
+        token = issue_feed_token(calendar, now=timezone.now())
         self.log_change(request, calendar, "Feed created." if is_new else "Feed URL replaced.")
         return self.show_secret(
             request,

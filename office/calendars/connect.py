@@ -24,9 +24,9 @@ from external_calendars.providers.base import CalendarAccess
 from external_calendars.serializers import AccessSerializer, ConnectSerializer
 from external_calendars.services import (
     MAX_CONNECTED,
-    changes_host,
     connect_calendar,
     reconnect_calendar,
+    sends_password_to_new_host,
 )
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.model_admin import OfficeAdmin
@@ -150,7 +150,7 @@ class ReconnectForm(CredentialsForm):
         if changed.get("username") == "":
             changed["password"] = given.get("password", "")
         self.check(AccessSerializer(data=changed))
-        if changes_host(self.calendar, self.given):
+        if sends_password_to_new_host(self.calendar, self.given):
             self.add_error(
                 "password", gettext("Enter the password again: the address is on another server.")
             )

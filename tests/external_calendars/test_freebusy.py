@@ -13,10 +13,10 @@ from django.utils import timezone
 from availability import live_freebusy
 from availability.models import Calendar, Event
 from availability.search_queries import TimeSpan
-from external_calendars import provider_freebusy
+from external_calendars import live_provider_freebusy
 from external_calendars.credentials import store_credentials
+from external_calendars.live_provider_freebusy import fetch_calendar_busy
 from external_calendars.models import Connection, WrittenEvent
-from external_calendars.provider_freebusy import fetch_calendar_busy
 from external_calendars.providers.base import CalendarAccess, ProviderError, RemoteObject
 from external_calendars.sync.leases import SYNC_WAKEUP
 from notifications.outbox.wakeup import wake_up_thread
@@ -85,8 +85,8 @@ class FakeProvider:
 def provider(monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
     fake = FakeProvider()
     providers: Mapping[str, Any] = {"fake": fake}
-    monkeypatch.setattr(provider_freebusy, "PROVIDERS", providers)
-    monkeypatch.setattr(provider_freebusy, "_silent_until", {})
+    monkeypatch.setattr(live_provider_freebusy, "PROVIDERS", providers)
+    monkeypatch.setattr(live_provider_freebusy, "_silent_until", {})
     return fake
 
 
@@ -132,7 +132,7 @@ def test_what_stands_there_right_now(tenant: Tenant, provider: FakeProvider) -> 
     assert ask(ada) == {ada["id"]: [span("08:00", "09:30")]}
     window = at(f"{MONDAY} 09:00"), at(f"{MONDAY} 10:00")
     assert provider.asked == [("https://a.example.com/", "secret", *window)]
-    assert 2.5 < provider.deadlines[0] <= provider_freebusy.SECONDS
+    assert 2.5 < provider.deadlines[0] <= live_provider_freebusy.SECONDS
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_after_a_while_it_is_asked_again(
     ada = tenant.make_resource("Ada")
     connect(ada)
     provider.answers["https://a.example.com/"] = raises(ProviderError("unreachable"))
-    monkeypatch.setattr(provider_freebusy, "PAUSE", 0.0)
+    monkeypatch.setattr(live_provider_freebusy, "PAUSE", 0.0)
     ask(ada)
     says(provider, entry("0900", "1000"))
 
@@ -322,7 +322,7 @@ def test_one_that_hangs_is_left_behind(
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     connect(ada)
     connect(bob, "https://b.example.com/")
-    monkeypatch.setattr(provider_freebusy, "SECONDS", 0.2)
+    monkeypatch.setattr(live_provider_freebusy, "SECONDS", 0.2)
 
     def hang() -> Sequence[str]:
         assert release.wait(60)
@@ -339,7 +339,7 @@ def test_more_than_can_be_asked_at_once_wait_their_turn(
     tenant: Tenant, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = tenant.make_resource("Ada")
-    monkeypatch.setattr(provider_freebusy, "MAX_CONCURRENT", 2)
+    monkeypatch.setattr(live_provider_freebusy, "MAX_CONCURRENT", 2)
     under_way, most = [0], [0]
     turn = threading.Lock()
 
@@ -436,7 +436,7 @@ def test_a_booking_is_refused_and_a_late_answer_holds_up_none(
         settings={"check_external": True},
         availability={"mode": "roundrobin_prioritized"},
     )
-    monkeypatch.setattr(provider_freebusy, "SECONDS", 0.5)
+    monkeypatch.setattr(live_provider_freebusy, "SECONDS", 0.5)
     says(provider, entry("0900", "0930"))
     provider.answers["https://b.example.com/"] = lambda: [str(release.wait(60))]
     nine = times("09:00", "10:00")

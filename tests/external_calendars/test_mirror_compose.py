@@ -14,7 +14,7 @@ from external_calendars.mirror.compose import (
     compose_event,
     has_uid,
     read_remote_event,
-    replace_event,
+    recompose_event,
     update_event,
 )
 from notifications.mail.invitations import Guest
@@ -179,7 +179,7 @@ def test_renewed_nothing_is_kept() -> None:
         "END:VEVENT", f"ATTENDEE:mailto:gone@example.com\r\n{ALARM}END:VEVENT"
     )
 
-    assert replace_event(text, entry(sequence=2)) == TEXT.replace("SEQUENCE:0", "SEQUENCE:7")
+    assert recompose_event(text, entry(sequence=2)) == TEXT.replace("SEQUENCE:0", "SEQUENCE:7")
 
 
 @pytest.mark.parametrize("text", ["", "hello", "BEGIN:VCALENDAR", "BEGIN:VEVENT\r\nEND:VCALENDAR"])

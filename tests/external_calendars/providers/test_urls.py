@@ -131,8 +131,8 @@ def test_where_the_password_goes(settings, given, link, anyhow, while_finding):
     settings.WEBHOOK_PORTS = [80, 443, 8443]
 
     visit = HttpSession(CalendarAccess(given, "ada", "x"), 10)
-    there = visit.led_on(given, link)
-    onward = visit.led_on(there, there.replace("/cal/", "/dav/"))
+    there = visit.resolve_link(given, link)
+    onward = visit.resolve_link(there, there.replace("/cal/", "/dav/"))
 
     assert visit.authorization_headers(given) == {"Authorization": "Basic YWRhOng="}
     assert (
@@ -143,11 +143,11 @@ def test_where_the_password_goes(settings, given, link, anyhow, while_finding):
     visit = HttpSession(CalendarAccess(given, "ada", "x"), 10)
     if while_finding:
         assert visit.authorization_headers(
-            visit.led_on_signed(given, link)
+            visit.resolve_link_with_password(given, link)
         ) == visit.authorization_headers(given)
     else:
         with pytest.raises(ProviderError) as trouble:
-            visit.led_on_signed(given, link)
+            visit.resolve_link_with_password(given, link)
         assert trouble.value.code == "address_refused"
 
 
@@ -155,10 +155,10 @@ def test_host_that_has_no_password_can_not_pass_it_on(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     visit = HttpSession(CalendarAccess("http://example.com/", "ada", "x"), 10)
 
-    there = visit.led_on("http://example.com/", "https://example.net/")
+    there = visit.resolve_link("http://example.com/", "https://example.net/")
 
     with pytest.raises(ProviderError):
-        visit.led_on_signed(there, "https://example.org/")
+        visit.resolve_link_with_password(there, "https://example.org/")
     assert visit.authorization_headers("https://example.org/") == {}
 
 
@@ -166,4 +166,7 @@ def test_without_a_user_any_server_may_lead_on(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     visit = HttpSession(CalendarAccess("http://example.com/"), 10)
 
-    assert visit.led_on_signed("http://example.com/", "http://example.net") == "http://example.net/"
+    assert (
+        visit.resolve_link_with_password("http://example.com/", "http://example.net")
+        == "http://example.net/"
+    )

@@ -65,7 +65,7 @@ def fetch_calendar_busy(
     soon.
     """
     found = _without_own(_ask_all(list(_askable(resource_ids)), span, ignore_all_day))
-    _request_sync(found, span)
+    _request_sync_of_new_events(found, span)
     answers: dict[uuid.UUID, list[TimeSpan]] = {}
     for busy in found:
         answers.setdefault(busy.resource_id, []).append(busy.span)
@@ -181,15 +181,15 @@ def _without_own(found: Sequence[CalendarBusy]) -> list[CalendarBusy]:
     return [busy for busy in found if (busy.calendar_id, busy.uid) not in own]
 
 
-def _request_sync(found: Sequence[CalendarBusy], span: TimeSpan) -> None:
+def _request_sync_of_new_events(live_busy: Sequence[CalendarBusy], span: TimeSpan) -> None:
     """Make calendars with unknown events due, except those being synced or stopped by a problem."""
-    if not found:
+    if not live_busy:
         return
     events = Event.objects.filter(
-        calendar__in={busy.calendar_id for busy in found}, busy=True
+        calendar__in={busy.calendar_id for busy in live_busy}, busy=True
     ).overlapping(to_datetime(span.start), to_datetime(span.end))
     known = set(events.values_list("calendar_id", "provider_id"))
-    news = {busy.calendar_id for busy in found if (busy.calendar_id, busy.uid) not in known}
+    news = {busy.calendar_id for busy in live_busy if (busy.calendar_id, busy.uid) not in known}
     if news:
         # The database's clock, without a query.
         now = TransactionStart()
