@@ -15,11 +15,11 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
-from bookings.customer_facing_text import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
+from bookings.trusted_texts import trusted_text
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
@@ -211,7 +211,7 @@ def _customer_facts(transition: Transition) -> dict[str, str]:
     """Return the data that differs for customers: they read no text of a public caller, and no
     reason that another customer gave on the page of a link.
     """
-    texts = {name: customer_text(transition.booking, name) for name in ("what", "where")}
+    texts = {name: trusted_text(transition.booking, name) for name in ("what", "where")}
     change = transition.change
     is_hidden = change.source == PUBLIC_SOURCE or (change.source, change.actor) == CUSTOMERS_LINK
     return texts | ({"message": ""} if is_hidden else {})
@@ -251,7 +251,7 @@ def _repetition(company: Sequence[Transition]) -> dict[str, Any]:
         "until": format_instant(max(transition.booking.event.start for transition in company)),
         "occurrences": [
             [
-                str(booking.entry_id),
+                str(booking.calendar_entry_id),
                 format_instant(booking.event.start),
                 format_instant(booking.event.end),
                 seen[booking.id] - 1,
