@@ -50,7 +50,7 @@ from availability.services import (
     delete_resource,
     delete_schedule,
 )
-from booking_pages.pictures import picture_paths
+from booking_pages.picture_paths import picture_paths
 from common.errors import Refusal
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
