@@ -82,7 +82,7 @@ def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
         )
 
 
-def measure_shares(stage: Stage) -> Goal:
+def measure_lock_waits(stage: Stage) -> Goal:
     with sink(0) as port:
         found = stage.script("benchmarks.deliveries_in_process", "share", str(port), "20000")
     return Goal(
@@ -142,7 +142,7 @@ def measure() -> Iterator[Goal]:
         yield measure_rate(stage, 50, 3000, 0.8)
         yield measure_depth(stage)
         yield from measure_claims(stage, million())
-        yield measure_shares(stage)
+        yield measure_lock_waits(stage)
         if services.Redis.is_installed():
             redis = services.Redis()
             stack.callback(redis.stop)

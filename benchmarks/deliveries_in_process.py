@@ -206,13 +206,13 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'acti
 """
 
 
-def measure_shares(url: str, count: int) -> dict[str, float]:
+def measure_lock_waits(url: str, calls: int) -> dict[str, float]:
     """Run one dispatcher process, then PROCESSES at once, on the calls of 20 apps."""
     rates, waits = {}, {}
     for processes in (1, PROCESSES):
         clear()
         for _ in range(20):
-            fill(make_webhook(url), count // 20)
+            fill(make_webhook(url), calls // 20)
         command = [sys.executable, "-m", "benchmarks.deliveries_in_process", "run", "0"]
         began = time.perf_counter()
         running = [subprocess.Popen(command) for _ in range(processes)]
@@ -222,7 +222,7 @@ def measure_shares(url: str, count: int) -> dict[str, float]:
                 cursor.execute(WAITING)
                 samples.append(cursor.fetchone())
             time.sleep(0.02)
-        rates[processes] = count / (time.perf_counter() - began)
+        rates[processes] = calls / (time.perf_counter() - began)
         waits[processes] = sum(row[0] for row in samples) / max(1, sum(row[1] for row in samples))
         assert not Delivery.objects.open().exists()
     return {
@@ -232,7 +232,7 @@ def measure_shares(url: str, count: int) -> dict[str, float]:
     }
 
 
-def main() -> Iterator[Any]:
+def run_part() -> Iterator[Any]:
     part, port = sys.argv[1], sys.argv[2]
     url = f"http://127.0.0.1:{port}/"
     dispatcher.LINGER = 0
@@ -245,7 +245,7 @@ def main() -> Iterator[Any]:
     elif part == "claims":
         yield measure_claims(int(sys.argv[3]))
     elif part == "share":
-        yield measure_shares(url, int(sys.argv[3]))
+        yield measure_lock_waits(url, int(sys.argv[3]))
     elif part == "run":
         while dispatcher.run_dispatcher("webhook"):
             pass
@@ -258,5 +258,5 @@ def main() -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    for line in main():
+    for line in run_part():
         print(json.dumps(line))

@@ -45,7 +45,7 @@ def measure() -> Iterator[Goal]:
         few, many = (Filled(total, stack) for total in (FEW, stage.million()))
         yield from measure_bookings(many)
         yield from compare_with_few(few, many)
-        yield from compare_with_counts(many)
+        yield from compare_with_plain_counts(many)
         yield from compare_pages(many)
 
 
@@ -123,7 +123,7 @@ def compare_with_few(few: Filled, many: Filled) -> Iterator[Goal]:
     yield from slowest.values()
 
 
-def compare_with_counts(many: Filled) -> Iterator[Goal]:
+def compare_with_plain_counts(many: Filled) -> Iterator[Goal]:
     with psycopg.connect(many.url, autocommit=True) as connection:
         for request in wide_requests(many.ids):
             runs = {

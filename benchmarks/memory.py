@@ -16,7 +16,7 @@ import psutil
 
 from benchmarks.booking_creation import body_of
 from benchmarks.stage import Goal, HttpClient, is_small
-from benchmarks.startup import start_run
+from benchmarks.startup import start_and_time_run
 
 CLIENTS = 8
 SIGNS = {"web": "gunicorn", "worker": " worker ", "beat": "scheduling.beat"}
@@ -44,7 +44,7 @@ def send_mixed_requests(port: int, demo: dict[str, Any], number: int) -> None:
         resource = listed[0]["id"]
         try:
             while (position := next(numbers)) < number:
-                send_one(client, demo, resource, position)
+                send_mixed_request(client, demo, resource, position)
         except BaseException as error:
             failures.append(error)
 
@@ -57,7 +57,9 @@ def send_mixed_requests(port: int, demo: dict[str, Any], number: int) -> None:
         raise failures[0]
 
 
-def send_one(client: HttpClient, demo: dict[str, Any], resource: str, position: int) -> None:
+def send_mixed_request(
+    client: HttpClient, demo: dict[str, Any], resource: str, position: int
+) -> None:
     kind = position % 4
     if kind == 0:
         client.call("POST", "/availability", {"project_id": demo["project_id"]})
@@ -74,7 +76,7 @@ def measure() -> list[Goal]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "run.log"
         os.environ["RATE_LIMIT_PER_MINUTE"] = "0"
-        run, _ = start_run(folder, log)
+        run, _ = start_and_time_run(folder, log)
         try:
             while b"Ready: " not in log.read_bytes():
                 time.sleep(0.1)

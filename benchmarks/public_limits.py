@@ -21,7 +21,7 @@ COUNTERS = (
 NO_LIMIT, NEVER_REACHED = 0, 1_000_000
 
 
-def make_bookings(stage: Stage, slug: str, limit: int) -> Callable[[], bytes]:
+def make_booker(stage: Stage, slug: str, limit: int) -> Callable[[], bytes]:
     """Make an app with these limits; the function makes the public booking of its next slot."""
     key = stage.script("benchmarks.fill", slug)["key"]
     client = stage.client(key)
@@ -62,7 +62,7 @@ def measure_database(url: str, folder: Path, name: str) -> Goal:
     stage = Stage(url, folder)
     try:
         stage.start()
-        make = partial(make_bookings, stage)
+        make = partial(make_booker, stage)
         runs = {"without": make("unlimited", NO_LIMIT), "with": make("limited", NEVER_REACHED)}
         times = time_each(runs, rounds=15)
     finally:

@@ -31,7 +31,7 @@ def answers(port: int) -> bool:
     return True
 
 
-def start_run(folder: str, log: Path) -> tuple[subprocess.Popen, float]:
+def start_and_time_run(folder: str, log: Path) -> tuple[subprocess.Popen, float]:
     """Start `./run`; return it and the seconds until its first answer."""
     port = free_port()
     plain = {key: value for key, value in os.environ.items() if not key.endswith("_URL")}
@@ -62,7 +62,7 @@ def measure_run() -> list[Goal]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "run.log"
         for _ in ("cold", "warm"):
-            run, seconds = start_run(folder, log)
+            run, seconds = start_and_time_run(folder, log)
             try:
                 while b"Ready: " not in log.read_bytes():
                     time.sleep(0.1)

@@ -110,4 +110,6 @@ def slot_words(slot: Sequence[int], zone_name: str, *, with_end: bool) -> str:
     instants = slot[: 2 if with_end else 1]
     zone = find_zone(zone_name)
     readings = [to_datetime(instant).astimezone(zone) for instant in instants]
-    return " – ".join(clock_words(reading, exact=is_ambiguous(reading)) for reading in readings)
+    return " – ".join(
+        clock_words(reading, with_offset=is_ambiguous(reading)) for reading in readings
+    )

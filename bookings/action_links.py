@@ -26,10 +26,10 @@ class BadLink(Forbidden):
 def action_url(booking: Booking, action: str, event_end: datetime) -> str:
     """Return the absolute URL of a link that is valid until `event_end`."""
     signature = sign_link(SALT, f"{booking.id}.{action}", event_end)
-    return f"{action_address(booking, action)}?{urlencode({'signature': signature})}"
+    return f"{unsigned_action_url(booking, action)}?{urlencode({'signature': signature})}"
 
 
-def action_address(booking: Booking, action: str) -> str:
+def unsigned_action_url(booking: Booking, action: str) -> str:
     """Return the URL without signature; rescheduling has a page of its own to choose a time, the
     entry for the customer's calendar is a file.
     """

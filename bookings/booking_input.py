@@ -71,7 +71,7 @@ def parse_new_booking(
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
     check_max_length(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
-    _check_public_use(given, project, caller)
+    _check_customer_count(given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
@@ -243,7 +243,7 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         elif booking_target.mode == "mutual":
             fits = held == bookable
         else:
-            fits = set(booking_target.held_ids) <= bookable
+            fits = set(booking_target.held_resource_ids) <= bookable
     if not fits:
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another resource.")
     hold = booking_target.holds[0]
@@ -365,7 +365,7 @@ def _read_seat(
     owner = _find_group(app, caller, owner_id)
     calendar = owner.event.calendar
     if project is None:
-        _check_is_in_no_project(caller, owner)
+        _refuse_project_group(caller, owner)
     elif owner.project_id not in (None, project.id):
         raise Invalid.at(flat.path("project_id"), "Must equal the group's value.")
     if project and caller.is_widget and owner.project_id is None:
@@ -375,7 +375,7 @@ def _read_seat(
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
-    _check_public_use(given, project, caller)
+    _check_customer_count(given, project, caller)
     seat = NewSeat(
         owner_id=owner_id,
         start=given.get("start"),
@@ -392,14 +392,16 @@ def _read_seat(
     return seat, booking_target
 
 
-def _check_public_use(given: Mapping[str, Any], project: Project | None, caller: Caller) -> None:
+def _check_customer_count(
+    given: Mapping[str, Any], project: Project | None, caller: Caller
+) -> None:
     """Limit the customers of a booking by a widget key. Raises Invalid."""
     most = (project and project.settings.get("public_customers")) or 1
     if caller.is_widget and len(given.get("customers") or []) > most:
         raise Invalid.at("customers", f"Must have at most {most} item{'s' if most > 1 else ''}.")
 
 
-def _check_is_in_no_project(caller: Caller, group: Booking) -> None:
+def _refuse_project_group(caller: Caller, group: Booking) -> None:
     """Raise Forbidden if a public caller names a group of a project without the project."""
     if caller.is_widget and group.project_id:
         raise Forbidden(IN_PROJECT)

@@ -144,7 +144,7 @@ class BookingTarget:
         return self.calendar
 
     @property
-    def held_ids(self) -> list[uuid.UUID]:
+    def held_resource_ids(self) -> list[uuid.UUID]:
         """The resources to book by the hold if no calendar is named."""
         held = [row.resource_id for row in self.holds]
         return held if self.mode == "mutual" else held[:1]
@@ -186,7 +186,7 @@ class BookingTarget:
         """Whether the project wants a live check of connected calendars before time is reserved."""
         return bool(self.project and self.project.settings.get("check_external"))
 
-    def choices(self, *, enforced: bool) -> AvailabilityQuery:
+    def candidate_query(self, *, enforced: bool) -> AvailabilityQuery:
         """The candidate resources, with their rules if `enforced`."""
         return self.rules if enforced else self._query_without_rules
 
@@ -195,7 +195,7 @@ class BookingTarget:
         return without_rules(self.rules)
 
     @cached_property
-    def meanwhile(self) -> AvailabilityQuery:
+    def conflict_rules(self) -> AvailabilityQuery:
         """The rules for an existing booking that begins to block: conflicts only."""
         return conflicts_only_query(self.rules)
 

@@ -65,10 +65,10 @@ def language_of(app: App | None, *preferred: Any) -> str:
 def languages_of(booking: Booking, customer: Customer | None = None) -> list[Any]:
     """Return the languages preferred over the app's: the customer's, then the project's."""
     project = booking.project
-    return [customer_language(customer), project.settings.get("language") if project else None]
+    return [customer_meta_language(customer), project.settings.get("language") if project else None]
 
 
-def customer_language(customer: Customer | None) -> Any:
+def customer_meta_language(customer: Customer | None) -> Any:
     """Return what the customer's `meta` has as language, of any type."""
     return customer.meta.get("language") if customer else None
 
@@ -229,8 +229,8 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     """
     target = find_zone(zone_name)
     first, last = start.astimezone(target), end.astimezone(target)
-    exact = needs_offsets(first, last)
-    from_words, to_words = clock_words(first, exact=exact), clock_words(last, exact=exact)
+    with_offset = needs_offsets(first, last)
+    from_words, to_words = (clock_words(local, with_offset=with_offset) for local in (first, last))
     if first.date() != last.date():
         to_words = day_and_time(date_words(last), to_words)
     times = f"{from_words} – {to_words}"
@@ -253,8 +253,8 @@ def day_and_time(day: str, time: str) -> str:
     return gettext("{day}, {time}").format(day=day, time=time)
 
 
-def clock_words(local: datetime, *, exact: bool) -> str:
-    return f"{time_words(local)} {offset_words(local)}" if exact else time_words(local)
+def clock_words(local: datetime, *, with_offset: bool) -> str:
+    return f"{time_words(local)} {offset_words(local)}" if with_offset else time_words(local)
 
 
 def offset_words(local: datetime) -> str:

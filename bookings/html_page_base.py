@@ -20,7 +20,7 @@ from bookings.branding import branding_of
 from bookings.formatting import (
     accepted_languages,
     activate_clock_of,
-    customer_language,
+    customer_meta_language,
     language_of,
     text_language,
     to_one_line,
@@ -90,7 +90,7 @@ class PageView(ApiView, ABC):
 
     def preferred_languages(self, customer: Customer | None) -> list[Any]:
         """Return the languages that precede the project's: the customer's, then the browser's."""
-        return [customer_language(customer), *self.browser_languages()]
+        return [customer_meta_language(customer), *self.browser_languages()]
 
     def browser_languages(self) -> list[str]:
         return accepted_languages(self.request.headers.get("Accept-Language", ""))

@@ -233,7 +233,7 @@ class Booking(Owned):
         return [self.resource, *(event.resource for event in further)]
 
     @property
-    def entry_id(self) -> uuid.UUID:
+    def calendar_entry_id(self) -> uuid.UUID:
         """The id of its entry in calendars."""
         return self.calendar_uid or self.id
 

@@ -405,7 +405,7 @@ class Heartbeat(models.Model):
 
 
 class TaskRun(models.Model):
-    """When a daily or hourly task last started, and last succeeded (`periodic_task_scheduler`)."""
+    """When a daily or hourly task last started, and last succeeded (`overdue_periodic_tasks`)."""
 
     task = models.CharField(max_length=100, primary_key=True)
     started_at = models.DateTimeField(null=True, blank=True)

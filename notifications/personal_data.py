@@ -66,7 +66,8 @@ def erase_deliveries(erasure: Erasure) -> int:
 
 def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
     """Erase the data in the rows; return how many rows changed."""
-    carriers = {row.id for row in rows if _is_mail_to(row, erasure)} | _calls(rows, erasure)
+    mails = {row.id for row in rows if _is_mail_to(row, erasure)}
+    carriers = mails | _calls_with_data(rows, erasure)
     bodies = {row.id for row in rows if row.id in carriers and row.length}
     answers = {row.id for row in rows if row.id in carriers and row.was_answered}
     facts = [row for row in rows if _empty_content(row, erasure)]
@@ -93,7 +94,7 @@ def _is_mail_to(row: Delivery, erasure: Erasure) -> bool:
     return row.customer_id in erasure.customers.get(row.booking_id, ())
 
 
-def _calls(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
+def _calls_with_data(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUID]:
     """Return the ids of the calls with the person's data.
 
     These are all calls about the person's bookings, since a body names every customer, and other

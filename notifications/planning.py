@@ -15,11 +15,11 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
-from bookings.customer_facing_text import customer_text
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
+from bookings.trusted_texts import trusted_text
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
@@ -65,16 +65,16 @@ delivery_planners = Hook[
 @on_transition.register
 def plan_deliveries(transitions: Sequence[Transition]) -> None:
     """Write the deliveries of the transitions, in the order in which they are to be sent."""
-    _cancel_pending(transitions)
+    _cancel_reminders(transitions)
     calls = _WebhookCalls(transitions)
     further = [planner(transitions) for planner in delivery_planners]
-    companies = _series_batches(transitions)
+    per_mail = _transitions_per_mail(transitions)
     plans, rows = [], []
     for transition in transitions:
         event = event_of(transition)
-        company = companies.get(transition.booking.id, [transition])
+        mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
-            *_state_mails(transition, event, company),
+            *_state_mails(transition, event, mailed_together),
             *calls.of(transition, event),
             *_reminders(transition),
         ]
@@ -134,7 +134,7 @@ def _final(state: str, reason: str, now: datetime) -> dict[str, Any]:
 
 
 # --- Mails ----------------------------------------------------------------------------------------
-def _series_batches(transitions: Sequence[Transition]) -> dict[UUID, list[Transition]]:
+def _transitions_per_mail(transitions: Sequence[Transition]) -> dict[UUID, list[Transition]]:
     """Return, by booking, the transitions of a series that share one mail.
 
     The first booking has all of them, the others have an empty list and send none.
@@ -145,15 +145,15 @@ def _series_batches(transitions: Sequence[Transition]) -> dict[UUID, list[Transi
             alike.setdefault((transition.booking.series_id, event_of(transition)), []).append(
                 transition
             )
-    companies: dict[UUID, list[Transition]] = {}
-    for company in alike.values():
-        companies |= {transition.booking.id: [] for transition in company}
-        companies[company[0].booking.id] = company
-    return companies
+    per_mail: dict[UUID, list[Transition]] = {}
+    for mailed_together in alike.values():
+        per_mail |= {transition.booking.id: [] for transition in mailed_together}
+        per_mail[mailed_together[0].booking.id] = mailed_together
+    return per_mail
 
 
 def _state_mails(
-    transition: Transition, event: str, company: Sequence[Transition]
+    transition: Transition, event: str, mailed_together: Sequence[Transition]
 ) -> Iterator[Delivery]:
     graph = transition.booking.graph
     is_draft = transition.change.to_state == INITIALIZED
@@ -164,10 +164,10 @@ def _state_mails(
     recipients = [
         mail
         for mail in MAILS.get(event, ())
-        if company and mail not in transition.notified_elsewhere
+        if mailed_together and mail not in transition.notified_elsewhere
     ]
-    facts = _facts(transition, company) if recipients else {}
-    facts_of = {OWNER: facts, CUSTOMER: facts | _customer_facts(transition)}
+    facts = _facts(transition, mailed_together) if recipients else {}
+    facts_of = {OWNER: facts, CUSTOMER: facts | _facts_for_customers(transition)}
     now = transition.change.created_at
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
@@ -207,17 +207,17 @@ def _addressees(transition: Transition, recipient: str) -> list[Customer | None]
     return list(transition.customers)
 
 
-def _customer_facts(transition: Transition) -> dict[str, str]:
+def _facts_for_customers(transition: Transition) -> dict[str, str]:
     """Return the data that differs for customers: they read no text of a public caller, and no
     reason that another customer gave on the page of a link.
     """
-    texts = {name: customer_text(transition.booking, name) for name in ("what", "where")}
+    texts = {name: trusted_text(transition.booking, name) for name in ("what", "where")}
     change = transition.change
     is_hidden = change.source == PUBLIC_SOURCE or (change.source, change.actor) == CUSTOMERS_LINK
     return texts | ({"message": ""} if is_hidden else {})
 
 
-def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, Any]:
+def _facts(transition: Transition, mailed_together: Sequence[Transition]) -> dict[str, Any]:
     """Return the data of the mail as of this change."""
     event, change = transition.booking.event, transition.change
     facts = {
@@ -231,27 +231,29 @@ def _facts(transition: Transition, company: Sequence[Transition]) -> dict[str, A
     if transition.moved_from:
         old_start, old_end = transition.moved_from
         facts |= {"old_start": format_instant(old_start), "old_end": format_instant(old_end)}
-    if len(company) > 1:
-        facts |= _repetition(company)
+    if len(mailed_together) > 1:
+        facts |= _repetition(mailed_together)
     return facts
 
 
-def _repetition(company: Sequence[Transition]) -> dict[str, Any]:
+def _repetition(mailed_together: Sequence[Transition]) -> dict[str, Any]:
     """How often and until when; and those that stand in calendars, or did: entry, start, end, and
     how many changes it had seen before."""
-    graph = GRAPHS[company[0].booking.graph]
+    graph = GRAPHS[mailed_together[0].booking.graph]
     noted = [
         transition.booking
-        for transition in company
+        for transition in mailed_together
         if graph.is_live(transition.change.to_state) or graph.is_live(transition.change.from_state)
     ]
     seen = _count_changes(noted)
     return {
-        "times": len(company),
-        "until": format_instant(max(transition.booking.event.start for transition in company)),
+        "times": len(mailed_together),
+        "until": format_instant(
+            max(transition.booking.event.start for transition in mailed_together)
+        ),
         "occurrences": [
             [
-                str(booking.entry_id),
+                str(booking.calendar_entry_id),
                 format_instant(booking.event.start),
                 format_instant(booking.event.end),
                 seen[booking.id] - 1,
@@ -352,7 +354,7 @@ def _reminders(transition: Transition) -> Iterator[Delivery]:
         yield from _planned_reminders(transition)
 
 
-def _cancel_pending(transitions: Sequence[Transition]) -> None:
+def _cancel_reminders(transitions: Sequence[Transition]) -> None:
     """Cancel scheduled reminders that no longer hold; workers check those being sent."""
     reasons: dict[str, list[UUID]] = {}
     for transition in transitions:

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
-from notifications import periodic_task_scheduler
+from notifications import overdue_periodic_tasks
 from notifications.outbox import (
     archive,
     beat_heartbeat,
@@ -36,7 +36,7 @@ def mark_beat() -> None:
 # Settings and messages in queues contain the name of the task.
 @shared_task(name="notifications.tasks.start_overdue_tasks")
 def start_overdue_periodic_tasks() -> None:
-    periodic_task_scheduler.start_overdue_periodic_tasks(database_now())
+    overdue_periodic_tasks.start_overdue_periodic_tasks(database_now())
 
 
 @shared_task

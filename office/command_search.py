@@ -38,7 +38,7 @@ def find_everything(request: HttpRequest, term: str) -> list[SearchResult]:
     groups = (
         _pages(request, words),
         _settings(request, words),
-        *_people(request, term),
+        *_customers_and_bookings(request, term),
         _rows(request, Resource, gettext("Resource"), "badge", words),
         _rows(request, Project, gettext("Project"), "web", words),
     )
@@ -76,7 +76,7 @@ def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
             )
 
 
-def _people(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
+def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
     """Yield customers, then bookings: by the booking's id, or of these customers."""
     try:
         matching = Q(id=uuid.UUID(term))

@@ -91,7 +91,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     deliveries = Delivery.objects.filter(scope.rows("app"))
     calendars = Calendar.objects.filter(scope.rows("app"))
     in_need = need_attention(calendars, now)
-    without_emails = _apps_without_emails(scope)
+    without_emails = _apps_with_emails_off(scope)
     chart = cache.get_or_set(
         f"office-charts-{request.user.pk}-{local}-{get_language()}",
         lambda: _charts(scope, now, place),
@@ -160,7 +160,7 @@ def _overdue(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     return Figure(_("deliveries overdue"), number, link, number != "0")
 
 
-def _apps_without_emails(scope: Scope) -> list[App]:
+def _apps_with_emails_off(scope: Scope) -> list[App]:
     """Return the account's apps that send no e-mails; staff see those of a single app only."""
     if scope.is_staff and only_app_id(scope) is None:
         return []

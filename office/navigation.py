@@ -177,11 +177,11 @@ def stylesheet(request: HttpRequest) -> str:
     return static("office/office.css")
 
 
-def words_script(request: HttpRequest) -> str:
+def words_script_url(request: HttpRequest) -> str:
     return static("office/words.js")
 
 
-def theme_script(request: HttpRequest) -> str:
+def theme_script_url(request: HttpRequest) -> str:
     return static("office/theme.js")
 
 

@@ -67,7 +67,7 @@ class OfficeSite(UnfoldAdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Admit staff, and members of apps that are not archived."""
-        return bool(request.user.is_active and scope_of(request).is_open)
+        return bool(request.user.is_active and scope_of(request).may_enter_office)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

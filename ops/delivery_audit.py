@@ -113,7 +113,7 @@ def _open_or_ended_since(since: datetime) -> QuerySet[Delivery]:
 
 
 # --- The rules ------------------------------------------------------------------------------------
-def _miscounted(span: Span) -> QuerySet:
+def _plans_with_wrong_count(span: Span) -> QuerySet:
     there = count_column(Delivery.objects.filter(change=OuterRef("change")))
     return _plans_since(span.since).annotate(there=there).exclude(planned=F("there") + F("purged"))
 
@@ -123,12 +123,12 @@ def _planned_by_nobody(span: Span) -> QuerySet:
     return _planned_since(span.since).filter(~Exists(plan))
 
 
-def _not_ended(span: Span) -> QuerySet:
+def _final_without_end(span: Span) -> QuerySet:
     traces = Q(finished_at=None) | Q(next_at__isnull=False) | Q(lease_token__isnull=False)
     return _open_or_ended_since(span.since).filter(traces, state__in=FINAL)
 
 
-def _not_open(span: Span) -> QuerySet:
+def _open_without_next_attempt(span: Span) -> QuerySet:
     traces = Q(next_at=None) | Q(finished_at__isnull=False)
     traces |= Q(state=Delivery.SCHEDULED, lease_token__isnull=False)
     traces |= Q(state=Delivery.SENDING, lease_token=None)
@@ -141,7 +141,7 @@ def _delivered_without_success(span: Span) -> QuerySet:
     return rows.filter(~Exists(success), state=Delivery.DELIVERED)
 
 
-def _lost(span: Span) -> QuerySet:
+def _lost_while_sending(span: Span) -> QuerySet:
     return Delivery.objects.filter(state=Delivery.SENDING, next_at__lt=span.now - LOST_AFTER)
 
 
@@ -167,7 +167,7 @@ def _reminders(booking: str, version: str) -> QuerySet:
     )
 
 
-def _calls_not_once(span: Span) -> QuerySet:
+def _reminder_call_miscounts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"))
     return (
         _live_bookings()
@@ -179,7 +179,7 @@ def _calls_not_once(span: Span) -> QuerySet:
     )
 
 
-def _owner_mail_miscounts(span: Span) -> QuerySet:
+def _owner_reminder_miscounts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"), recipient=OWNER)
     there = _reminders("id", "reschedules").filter(type=Delivery.EMAIL, recipient=OWNER)
     return (
@@ -192,7 +192,7 @@ def _owner_mail_miscounts(span: Span) -> QuerySet:
     )
 
 
-def _customer_mails_not_once(span: Span) -> QuerySet:
+def _customer_reminder_miscounts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(
         booking=OuterRef("booking"), recipient=CUSTOMER, type=EventNotification.EMAIL
     )
@@ -209,23 +209,29 @@ def _customer_mails_not_once(span: Span) -> QuerySet:
 
 _STANDING = ("id", "state", "next_at", "finished_at", "lease_token")
 AUDIT_RULES = (
-    AuditRule("wrong number of deliveries", ("change", "planned", "purged", "there"), _miscounted),
+    AuditRule(
+        "wrong number of deliveries",
+        ("change", "planned", "purged", "there"),
+        _plans_with_wrong_count,
+    ),
     AuditRule("delivery of a change without a plan", ("id", "change", "state"), _planned_by_nobody),
     AuditRule("unknown state or type", ("id", "state", "type"), _with_unknown_state_or_type),
-    AuditRule("final, but without an end", _STANDING, _not_ended),
-    AuditRule("open, but without a next attempt", _STANDING, _not_open),
+    AuditRule("final, but without an end", _STANDING, _final_without_end),
+    AuditRule("open, but without a next attempt", _STANDING, _open_without_next_attempt),
     AuditRule("delivered without a successful attempt", ("id",), _delivered_without_success),
-    AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost),
+    AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost_while_sending),
     AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
-    AuditRule("calls not exactly once", ("id", "reschedules", "wanted", "there"), _calls_not_once),
+    AuditRule(
+        "calls not exactly once", ("id", "reschedules", "wanted", "there"), _reminder_call_miscounts
+    ),
     AuditRule(
         "reminders of the owner not exactly once",
         ("id", "reschedules", "wanted", "there"),
-        _owner_mail_miscounts,
+        _owner_reminder_miscounts,
     ),
     AuditRule(
         "reminders of a customer not exactly once",
         ("id", "booking", "wanted", "there"),
-        _customer_mails_not_once,
+        _customer_reminder_miscounts,
     ),
 )

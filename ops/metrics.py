@@ -105,7 +105,7 @@ def _past_deliveries(now: datetime) -> Iterator[Metric]:
     yield _gauge(
         "delivery_lag_seconds",
         "Time from due to first attempt, in the last hour (newest 5000 deliveries).",
-        _lags(now),
+        _first_attempt_lags(now),
     )
 
 
@@ -170,7 +170,7 @@ def _attempts(now: datetime) -> Iterator[Sample]:
             yield {"type": kind, "result": result}, found.get((kind, result), 0)
 
 
-def _lags(now: datetime) -> Iterator[Sample]:
+def _first_attempt_lags(now: datetime) -> Iterator[Sample]:
     """Yield quantiles of the seconds from due time to first attempt.
 
     Redelivered deliveries are left out: their new due time is later than their first attempt.

@@ -445,7 +445,7 @@ AXES_FAILURE_LIMIT = env_int("ADMIN_FAILED_LOGINS", 10) or 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_FORM_FIELD = "username"  # the form's name for it; the model's is `email`
-AXES_USERNAME_CALLABLE = "office.access.log_in.tried_address"
+AXES_USERNAME_CALLABLE = "office.access.log_in.tried_email"
 AXES_RESET_ON_SUCCESS = True
 AXES_ENABLE_ADMIN = False
 AXES_DISABLE_ACCESS_LOG = True
@@ -465,7 +465,7 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "SCRIPTS": ["office.navigation.words_script", "office.navigation.theme_script"],
+    "SCRIPTS": ["office.navigation.words_script_url", "office.navigation.theme_script_url"],
     "SHOW_LANGUAGES": "office.base.languages.has_languages",
     "LANGUAGES": {"navigation": "office.base.languages.menu_languages"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},

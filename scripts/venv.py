@@ -85,14 +85,14 @@ def run_with_progress(command: list[str], total: int) -> bool:
     return pip.returncode == 0
 
 
-def main(names: list[str]) -> None:
+def main(requirement_files: list[str]) -> None:
     venv = Path(os.environ.get("RUN_VENV") or ROOT / ".venv").absolute()
     try:
         # Two scripts started at once must not install into one environment together. The lock is
         # on the folder above, since the environment itself may be thrown away and made anew.
         fcntl.flock(os.open(venv.parent, os.O_RDONLY), fcntl.LOCK_EX)
         python = make_venv(venv)
-        for name in names:
+        for name in requirement_files:
             install(python, venv, name)
     except OSError as error:
         sys.exit(

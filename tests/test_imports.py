@@ -141,8 +141,11 @@ def test_layers_import_downwards() -> None:
         ),
         (
             "notifications.outbox.dispatcher",
-            "from access.password_reset_request import start",
-            ["notifications.outbox.dispatcher:1 imports access.password_reset_request.start"],
+            "from access.resource_password_reset_request import start",
+            [
+                "notifications.outbox.dispatcher:1 imports"
+                " access.resource_password_reset_request.start"
+            ],
         ),
         (
             "external_calendars.sync.health_queries",

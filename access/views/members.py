@@ -5,7 +5,7 @@ import uuid
 from rest_framework.response import Response
 
 from access.invitations import invite_member, revoke_invitation
-from access.members import Member, list_members, member_of
+from access.member_list import Member, list_members_and_invitations, member_of
 from access.records import MemberRecord
 from access.serializers import NewMemberSerializer
 from apps_config.models import Membership
@@ -30,7 +30,7 @@ class MembersView(AppScopedView):
         path=SLUG,
     )
     def get(self, request: ApiRequest, slug: str) -> Response:
-        rows = list_members(self.find_app(slug, Membership.OWNER))
+        rows = list_members_and_invitations(self.find_app(slug, Membership.OWNER))
         page = Page.read(request)
         records = [MemberRecord.of(Member(*row)) for row in rows[page.start : page.stop]]
         return Response(list_envelope(request, page, rows.count(), records))

@@ -5,7 +5,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from rest_framework.response import Response
 
-from access.password_reset_request import MAX_PASSWORD_MAILS, request_password_reset
+from access.resource_password_reset_request import MAX_PASSWORD_MAILS, request_password_reset
 from apps_config.base_views import TenantView
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer

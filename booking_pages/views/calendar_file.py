@@ -8,12 +8,12 @@ from django.utils.functional import Promise
 
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.action_links import CALENDAR
-from bookings.customer_facing_text import customer_text
 from bookings.formatting import activate_language_of, clean_lines, languages_of, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.services import ActionNotAllowed
-from bookings.views.email_links import LinkPageView, booking_page_path
+from bookings.trusted_texts import trusted_text
+from bookings.views.email_links import LinkPageView, project_page_path
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest
 from notifications.mail.envelope import Sender
@@ -55,21 +55,21 @@ def calendar_entry_of(booking: Booking) -> Invitation:
     start, end = event.dates if event.all_day else (event.start, event.end)
     return Invitation(
         method="PUBLISH",
-        occurrences=[InvitationEntry(booking.entry_id, booking.reschedules, start, end)],
-        what=to_one_line(customer_text(booking, "what")),
-        where=to_one_line(customer_text(booking, "where")),
-        description=clean_lines(customer_text(booking, "description")),
+        occurrences=[InvitationEntry(booking.calendar_entry_id, booking.reschedules, start, end)],
+        what=to_one_line(trusted_text(booking, "what")),
+        where=to_one_line(trusted_text(booking, "where")),
+        description=clean_lines(trusted_text(booking, "description")),
         organizer=Guest(sender.name, sender.address),
         guests=(),
         hosts=(),
-        url=web_address_of(booking),
+        url=calendar_entry_url(booking),
     )
 
 
-def web_address_of(booking: Booking) -> str:
+def calendar_entry_url(booking: Booking) -> str:
     """Return the address at which the booking takes place, else its booking page's; "" without."""
-    where = customer_text(booking, "where").strip()
+    where = trusted_text(booking, "where").strip()
     if is_web_address(where) and not NOT_IN_URL.search(where):
         return where
-    path = booking_page_path(booking)
+    path = project_page_path(booking)
     return f"{settings.PUBLIC_URL}{path}" if path else ""

@@ -28,7 +28,7 @@ from availability.search import AvailabilityQuery, SearchResource, load_project_
 from availability.slot_parameters import SlotParameters, with_parameters
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
-from booking_pages.pictures import picture_paths
+from booking_pages.picture_paths import picture_paths
 from booking_pages.slots import (
     OfferedSlots,
     find_slots_to_offer,
@@ -177,7 +177,7 @@ class BookPageView(RateLimitedPageView):
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
                 "zone": zone_name,
-                "language": chosen_language(project),
+                "language": mail_language_override(project),
                 "resource": str(person.id) if person else None,
                 "length": duration_in_words(rules.terms.length)
                 if lengths and rules.terms.length
@@ -225,7 +225,7 @@ class BookPageView(RateLimitedPageView):
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
 
 
-def chosen_language(project: Project) -> str | None:
+def mail_language_override(project: Project) -> str | None:
     """Return the page's language, for the customer's e-mails, if the browser chose another one than
     the project's.
     """
@@ -293,10 +293,10 @@ def bookable_projects(app: App) -> list[Project]:
     projects = [*rows[:MAX_LISTED]]
     for project in projects:
         project.app = app
-    return [each for each in projects if each.is_published and has_bookings(each)]
+    return [each for each in projects if each.is_published and is_bookable_project(each)]
 
 
-def has_bookings(project: Project) -> bool:
+def is_bookable_project(project: Project) -> bool:
     graph = find_graph(project)
     return graph is not None and can_be_booked(project, graph)
 
@@ -525,15 +525,15 @@ def month_values(
             }
             for slot in slots[chosen]
         ],
-        "soonest": first_free_time_values(offer, zone_name, asked, with_end=with_end),
+        "soonest": first_free_time_link(offer, zone_name, asked, with_end=with_end),
         **month_links(chosen, offer, zone_name, asked),
     }
 
 
-def first_free_time_values(
+def first_free_time_link(
     offer: OfferedSlots, zone_name: str, asked: Mapping[str, str], *, with_end: bool
 ) -> dict[str, str]:
-    """Return text and link of the first free time; {} if there may be earlier ones."""
+    """Return words and link of the first free time; {} if there may be earlier ones."""
     if offer.since > offer.earliest:
         return {}
     slot = offer.slots[0]

@@ -47,7 +47,7 @@ from bookings.views.email_links import (
     STATE_SENTENCES,
     UNREADABLE,
     booking_facts,
-    booking_page_path,
+    project_page_path,
 )
 from common.api.fields import CANONICAL_ID, EmailField, OneLineField
 from common.api.json_parser import read_body
@@ -439,7 +439,7 @@ def upcoming_values(booking: Booking, home: str, is_movable: bool) -> dict[str, 
 
 
 def past_values(booking: Booking) -> dict[str, Any]:
-    path = booking_page_path(booking)
+    path = project_page_path(booking)
     return booking_values(booking) | {"links": [(BOOK_AGAIN, path)] if path else []}
 
 

@@ -31,7 +31,7 @@ from bookings.formatting import (
 )
 from bookings.html_page_base import SOURCES
 from bookings.models import Booking
-from bookings.services import Actor, check_may_move, reschedule_once, target_of
+from bookings.services import Actor, check_may_move, reschedule_unless_done, target_of
 from bookings.views.email_links import (
     CLOSE,
     REFUSAL_TEXTS,
@@ -81,7 +81,7 @@ class ReschedulePageView(RateLimitedPageView, LinkPageView):
             check_may_move(booking, CUSTOMER, self.now)
             return self._chooser(booking, 422, notice=NOTHING_CHOSEN)
         try:
-            self.booking = reschedule_once(
+            self.booking = reschedule_unless_done(
                 app=booking.app,
                 booking_id=booking.id,
                 start=choice[0],

@@ -39,7 +39,7 @@ def search_customers(
     changes: restrict to customers of these bookings.
     """
     people = AppCustomer.objects.filter(app=app)
-    snapshots = _snapshots(app)
+    snapshots = _all_snapshots(app)
     for term in terms:
         if term.field == "email":
             people = people.filter(CUSTOMER_SEARCH[term.field](term))
@@ -57,7 +57,7 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
     if not people:
         return []
     addresses = [person.address for person in people]
-    snapshots = _snapshots(people[0].app_id).filter(shown_address__in=addresses)
+    snapshots = _all_snapshots(people[0].app_id).filter(shown_address__in=addresses)
     latest = _latest(snapshots, people)
     upcoming = _upcoming(snapshots, now)
     return [
@@ -75,7 +75,7 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
     ]
 
 
-def _snapshots(app: App | uuid.UUID) -> QuerySet:
+def _all_snapshots(app: App | uuid.UUID) -> QuerySet:
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
     # The index on the address is in upper case.
     return rows.order_by().annotate(shown_address=Upper("email"))

@@ -42,7 +42,7 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     )
     for part in personal_data_parts:
         counts[part.name] += part.erase_person(person, now) if part.erase_person else 0
-    named = dict(person.events().values_list("id", "booked"))
+    named = dict(person.events_with_address().values_list("id", "booked"))
     booking_ids = person.booking_ids() | set(named.values()) - {None}
     # Also redact first: after an interruption the emptied bookings no longer match the address.
     redact_answers(app, about=booking_ids)
@@ -51,7 +51,7 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
             counts.update(erase_bookings(ids, person.is_of, now, marks=person.marks))
     for ids in key_batches([event for event, booking in named.items() if booking is None], BATCH):
         with transaction.atomic():
-            _cut_from_events(ids, person.marks)
+            _empty_events_without_booking(ids, person.marks)
     redact_answers(app, about=booking_ids)
     return dict(counts)
 
@@ -153,7 +153,7 @@ def _emptied_event(
     return {name: value for name, value in values.items() if value != getattr(event, name)}
 
 
-def _cut_from_events(ids: Collection[uuid.UUID], marks: Redactor) -> None:
+def _empty_events_without_booking(ids: Collection[uuid.UUID], marks: Redactor) -> None:
     """Redact the texts and participants of events without a booking."""
     rows = Event.objects.select_for_update(no_key=True).filter(id__in=ids).order_by("id")
     changes = {event.id: _emptied_event(event, marks, None) for event in rows}

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from availability.records import EventRecord
-from bookings.customer_facing_text import customer_text
 from bookings.models import Booking
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
+from bookings.trusted_texts import trusted_text
 from common.api.renderers import render_json
 from common.batching import iterate_batches, key_batches
 from common.errors import NotFound
@@ -24,7 +24,7 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
     The data of other customers of shared bookings is omitted.
     """
     booking_ids = person.booking_ids()
-    events = _event_records(person, booking_ids, zone)
+    events = _other_event_records(person, booking_ids, zone)
     if not booking_ids and not _has_parts(person):
         first = next(events, None)
         if first is None:
@@ -50,7 +50,7 @@ def _own_booking_records(person: Person, zone: str) -> Iterator[Record]:
             theirs = [customer for customer in booking.customers.all() if person.is_of(customer)]
             yield {
                 **booking_record(booking, (), zone, ("start", "end")),
-                **{name: customer_text(booking, name) for name in EVENT_TEXTS},
+                **{name: trusted_text(booking, name) for name in EVENT_TEXTS},
                 "resource": booking.resource.name,
                 "customers": [CustomerRecord.of(customer) for customer in theirs],
             }
@@ -92,16 +92,16 @@ def _booking_records(
             yield record
 
 
-def _event_records(
-    person: Person, booking_ids: Collection[uuid.UUID], zone: str
+def _other_event_records(
+    person: Person, without_bookings: Collection[uuid.UUID], zone: str
 ) -> Iterator[Record]:
     """Yield the records of events with the address, except those of the person's bookings."""
     marks = person.marks
-    for found in iterate_batches(person.events().select_related("resource"), SLICE):
+    for found in iterate_batches(person.events_with_address().select_related("resource"), SLICE):
         for event in found:
             invited = [
                 participant for participant in event.participants if marks.are_in(participant)
             ]
             texts = [getattr(event, name) for name in EVENT_TEXTS]
-            if event.booked not in booking_ids and (invited or marks.are_in(texts)):
+            if event.booked not in without_bookings and (invited or marks.are_in(texts)):
                 yield EventRecord.of(event, zone) | {"participants": invited}

@@ -33,7 +33,7 @@ class Person(NamedTuple):
     def booking_ids(self) -> set[uuid.UUID]:
         return set(self.customers().values_list("booking", flat=True))
 
-    def events(self) -> QuerySet:
+    def events_with_address(self) -> QuerySet:
         """Events whose texts may contain the address, or a longer one with the same end.
 
         `booked` is the id of the booking that an event, or its main event, belongs to.

@@ -37,7 +37,7 @@ def erase_due_bookings(
     Can be interrupted after any batch and repeated; concurrent runs are safe.
     """
     size = batch or BATCH
-    while looked_at := _next_bookings(after):
+    while looked_at := _next_ids_to_check(after):
         rows = due_for_erasure(before).filter(id__in=looked_at).order_by("id")
         found = list(rows.values_list("id", flat=True)[:size])
         # A full batch may leave due bookings behind.
@@ -45,7 +45,7 @@ def erase_due_bookings(
         yield PurgedBatch(_empty(found, before), after)
 
 
-def _next_bookings(after: uuid.UUID | None) -> list[uuid.UUID]:
+def _next_ids_to_check(after: uuid.UUID | None) -> list[uuid.UUID]:
     """Return the next ids: so few that the check for due ones is fast even if none is due."""
     rows = Booking.objects.filter(id__gt=after) if after else Booking.objects.all()
     return list(rows.order_by("id").values_list("id", flat=True)[:SCAN_BATCH])

@@ -11,7 +11,7 @@ from bookings.models import Booking
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_seat import NewSeat, create_seat, held_seats_column
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
-from bookings.services.edit import change_booking
+from bookings.services.edit_fields import change_booking
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.hold import NewHold, extend_public_hold, hold_time
 from bookings.services.locks import SCOPES, THIS
@@ -20,7 +20,7 @@ from bookings.services.reschedule import (
     customer_may_move,
     movable_bookings,
     reschedule_booking,
-    reschedule_once,
+    reschedule_unless_done,
 )
 from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
 from bookings.services.transitions import (
@@ -79,7 +79,7 @@ __all__ = [
     "on_transition",
     "on_unverified_booking",
     "reschedule_booking",
-    "reschedule_once",
+    "reschedule_unless_done",
     "target_of",
     "time_out_unpaid",
 ]

@@ -76,7 +76,7 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     free for all of them, else the one with the fewest conflicts. Raises SlotTaken or NotAvailable
     with every occurrence in conflict; Invalid for a rule that can't be used.
     """
-    candidates = target.choices(enforced=new.enforce_availability)
+    candidates = target.candidate_query(enforced=new.enforce_availability)
     choices = _resource_choices(new, target, candidates)
     target.external_busy = _live_busy(choices, new, target)
     if target.external_busy:

@@ -99,7 +99,7 @@ def reschedule_booking(
                 _plan_move(booking, times, places[booking.id])
                 for booking, times in _targets(named, bookings, start, end)
             ]
-            moves = _choose_free_resources(_ask_first(moves))
+            moves = _choose_free_resources(_add_live_busy(moves))
             capacities = _lock_resources_and_calendars(moves)
             _reserve_new_times(moves, capacities, wanted)
             _check_customers(moves, now)
@@ -112,7 +112,7 @@ def reschedule_booking(
 
 
 @with_calls_outside_transaction
-def reschedule_once(
+def reschedule_unless_done(
     *,
     app: App,
     booking_id: uuid.UUID,
@@ -269,7 +269,7 @@ def _plan_move(
     return _Move(booking, target, time_request, (event.start, event.end))
 
 
-def _ask_first(moves: list[_Move]) -> list[_Move]:
+def _add_live_busy(moves: list[_Move]) -> list[_Move]:
     """Add the connected calendars' live busy times to the moves, which are of one project."""
     asked = [move for move in moves if needs_live_check(move.time_request, move.target)]
     if not asked:

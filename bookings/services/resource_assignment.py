@@ -69,8 +69,8 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
     if target.calendar:
         return [Candidate([target.calendar], target.rules if enforced else None)]
     if target.holds:
-        held = _calendars_of(target.held_ids)
-        return [Candidate(held, target.rules_of(target.held_ids) if enforced else None)]
+        held = _calendars_of(target.held_resource_ids)
+        return [Candidate(held, target.rules_of(target.held_resource_ids) if enforced else None)]
     if target.requirements:
         matched = _matched_candidates(time_request, target)
         with alternatives_on_refusal(time_request, target):
@@ -100,7 +100,7 @@ def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterat
                 yield Candidate([calendars[resource.id]], rules)
         size *= 4
     if not some_free:
-        raise find_nearest_refusal(time_request, target.choices(enforced=enforced))
+        raise find_nearest_refusal(time_request, target.candidate_query(enforced=enforced))
 
 
 MAX_MATCHES = 20

@@ -70,26 +70,30 @@ class Transition:
         self._notifications = notifications
         self._together: Sequence[Transition] = [self]
 
-    def take_with(self, transitions: Sequence["Transition"]) -> None:
+    def share_prefetches_with(self, transitions: Sequence["Transition"]) -> None:
         """Share prefetches of customers and notifications among `transitions` (seats are many)."""
         self._together = transitions
 
     @property
     def customers(self) -> Sequence[Customer]:
         if self._customers is None:
-            self._customers = list(self._read("customers").customers.all())
+            self._customers = list(self._booking_with("customers").customers.all())
         return self._customers
 
     @property
     def notifications(self) -> Sequence[BookingNotification]:
         if self._notifications is None:
-            self._notifications = list(self._read("event_notifications").event_notifications.all())
+            self._notifications = list(
+                self._booking_with("event_notifications").event_notifications.all()
+            )
         return self._notifications
 
-    def _read(self, name: str) -> Booking:
+    def _booking_with(self, relation: str) -> Booking:
         # Prefetch only if missing: else each transition would walk over all of them.
-        if name not in getattr(self.booking, "_prefetched_objects_cache", ()):
-            prefetch_related_objects([transition.booking for transition in self._together], name)
+        if relation not in getattr(self.booking, "_prefetched_objects_cache", ()):
+            prefetch_related_objects(
+                [transition.booking for transition in self._together], relation
+            )
         return self.booking
 
 
@@ -150,7 +154,7 @@ def write_transitions(transitions: Sequence[Transition]) -> None:
 
 def _notify_listeners(transitions: Sequence[Transition]) -> None:
     for transition in transitions:
-        transition.take_with(transitions)
+        transition.share_prefetches_with(transitions)
     for listener in on_transition:
         listener(transitions)
 

@@ -249,7 +249,7 @@ def _request_of(booking: Booking, target: BookingTarget) -> TimeRequest:
         booking.event.end,
         blocks=True,
         allow_double_bookings=booking.allow_double_bookings,
-        rules=target.meanwhile if booking.enforce_availability else None,
+        rules=target.conflict_rules if booking.enforce_availability else None,
         event=booking.event,
     )
 

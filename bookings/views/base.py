@@ -126,7 +126,7 @@ class BookingScopedView(TenantView):
         names = dict.fromkeys([*always, *self.query.include(known)])
         return [known[name] for name in names]
 
-    def includes_of_new(self, booking: Booking, includes: list[Include]) -> list[Include]:
+    def includes_with_series(self, booking: Booking, includes: list[Include]) -> list[Include]:
         """Return the includes for a created booking: the first of a series includes the series."""
         unasked = booking.series_id and SERIES not in includes
         return [*includes, SERIES] if unasked else includes

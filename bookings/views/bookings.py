@@ -202,12 +202,12 @@ class BookingsView(BookingScopedView):
             )
             return Response({"data": UnverifiedRecord.of(row, self.zone)}, status=202)
         booking = make_booking(new, target=target, actor=self.actor, now=self.now)
-        return self.answer_booking(booking, self.includes_of_new(booking, includes), 201)
+        return self.answer_booking(booking, self.includes_with_series(booking, includes), 201)
 
 
-def _holds(body: Mapping[str, Any], name: str) -> bool:
+def _has_nested_include(body: Mapping[str, Any], include: str) -> bool:
     """Return whether the body has the inner part of a nested include: `resource.calendars`."""
-    outer, _, inner = name.partition(".")
+    outer, _, inner = include.partition(".")
     return isinstance(body[outer], Mapping) and inner in body[outer]
 
 
@@ -247,7 +247,9 @@ class BookingView(BookingScopedView):
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
         body = array_as_object(request.data) or {}
-        self._check_others(booking_id, body.keys() - BookingChangeSerializer().fields, body)
+        self._check_read_only_unchanged(
+            booking_id, body.keys() - BookingChangeSerializer().fields, body
+        )
         booking = change_booking(
             app=self.app,
             booking_id=booking_id,
@@ -257,14 +259,14 @@ class BookingView(BookingScopedView):
         )
         return self.answer_booking(booking, includes, 200)
 
-    def _check_others(
+    def _check_read_only_unchanged(
         self, booking_id: uuid.UUID, names: Collection[str], body: Mapping[str, Any]
     ) -> None:
         """Raise Invalid if read-only keys differ from what GET returns. Raises NotFound."""
         includes = [
             include
             for name, include in self.known_includes().items()
-            if include.key in names and ("." not in name or _holds(body, name))
+            if include.key in names and ("." not in name or _has_nested_include(body, name))
         ]
         booking = self.find_booking(booking_id, includes)
         shown = booking_record(booking, includes, self.zone, WRITTEN)

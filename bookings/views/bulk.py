@@ -162,7 +162,7 @@ class BulkView(BookingScopedView):
     def _answer(self, outcomes: list[BulkResult], includes: list, status: int) -> Response:
         made = {outcome.booking.id: outcome.booking for outcome in outcomes if outcome.booking}
         shown = {
-            key: self.includes_of_new(booking, includes) if status == 201 else includes
+            key: self.includes_with_series(booking, includes) if status == 201 else includes
             for key, booking in made.items()
         }
         needed = max(shown.values(), key=len, default=includes)

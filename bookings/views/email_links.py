@@ -20,7 +20,6 @@ from drf_spectacular.utils import OpenApiResponse
 from availability.event_reservations import NotAvailable
 from availability.models import Event
 from bookings.action_links import BadLink, own_bookings_path, read_expiry
-from bookings.customer_facing_text import customer_text
 from bookings.formatting import (
     days_words,
     first_known_zone,
@@ -33,6 +32,7 @@ from bookings.graphs import GRAPHS
 from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
 from bookings.models import Booking, Customer
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
+from bookings.trusted_texts import trusted_text
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
 from common.api.json_parser import read_body
 from common.api.views import ApiRequest
@@ -386,7 +386,7 @@ class ExternalActionView(LinkPageView):
         """Return the path of the booking page; "" on an owner's page, or if there is none."""
         if booking is None or LINK_ACTIONS[self.link_action].actor != "customer":
             return ""
-        return booking_page_path(booking)
+        return project_page_path(booking)
 
     def _book_again(self, booking: Booking | None) -> str:
         """Return the path of the booking page for a customer whose booking has ended."""
@@ -405,7 +405,7 @@ def read_reason(request: ApiRequest) -> str:
     return REASON_FIELD.run_validation(text)
 
 
-def booking_page_path(booking: Booking) -> str:
+def project_page_path(booking: Booking) -> str:
     """Return the path of the project's booking page; "" if it has none."""
     project = booking.project
     if project is None or project.deleted_at or not project.is_published:
@@ -433,7 +433,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
     event, customers = booking.event, list(booking.customers.all())
     is_customers = reader == "customer"
     what, where = (
-        customer_text(booking, name) if is_customers else getattr(event, name)
+        trusted_text(booking, name) if is_customers else getattr(event, name)
         for name in ("what", "where")
     )
     zone_name = (
@@ -474,12 +474,12 @@ def allowed_redirect(booking: Booking, address: str) -> str:
     if not is_web_address(address) or NOT_IN_URL.search(address):
         return ""
     places = {
-        website_of(allowed_address)
+        without_query(allowed_address)
         for allowed_address in allowed
         if isinstance(allowed_address, str)
     }
-    return address if website_of(address) in places else ""
+    return address if without_query(address) in places else ""
 
 
-def website_of(address: str) -> str:
+def without_query(address: str) -> str:
     return QUERY_OR_FRAGMENT.split(address, maxsplit=1)[0]

@@ -18,9 +18,9 @@ from django.db.models import Count
 from apps_config.models import App
 from availability.destination_calendar import DestinationCalendars
 from availability.models import Calendar, Event
-from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
+from bookings.trusted_texts import customer_name, trusted_text
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
@@ -218,7 +218,7 @@ def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tu
 
 def _event_text(booking: Booking, event: Event, name: str, *, for_customers: bool) -> str:
     """Return a text of the event: as customers read it if the event is shared with them."""
-    return customer_text(booking, name) if for_customers else getattr(event, name)
+    return trusted_text(booking, name) if for_customers else getattr(event, name)
 
 
 def _description(

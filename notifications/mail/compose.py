@@ -31,7 +31,6 @@ from bookings.branding import (
     readable_on_dark,
     readable_on_light,
 )
-from bookings.customer_facing_text import customer_name, customer_text
 from bookings.formatting import (
     activate_language_of,
     clean_lines,
@@ -47,7 +46,8 @@ from bookings.formatting import (
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
-from bookings.views.email_links import booking_page_path
+from bookings.trusted_texts import customer_name, trusted_text
+from bookings.views.email_links import project_page_path
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url
@@ -193,7 +193,7 @@ class Letter:
         if value is not None:
             return str(value)
         if self.recipient == CUSTOMER:
-            return customer_text(self.booking, name)
+            return trusted_text(self.booking, name)
         return getattr(self.booking.event, name)
 
     def span(self, start: datetime, end: datetime) -> str:
@@ -458,7 +458,7 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
     where = to_one_line(letter.fact("where"))
     if letter.slug in CHOICES and where and not is_web_address(where):
         places.append((_("Show on a map"), map_url(where)))
-    again = booking_page_path(letter.booking) if letter.slug in ENDS else ""
+    again = project_page_path(letter.booking) if letter.slug in ENDS else ""
     if again:
         places.append((_("Book again"), f"{settings.PUBLIC_URL}{again}"))
     project = letter.booking.project
@@ -579,11 +579,11 @@ def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
         organizer=Guest(sender.name, sender.address),
         guests=guests if entry_of(booking, letter.recipient) == booking.id else (),
         hosts=hosts if letter.recipient == OWNER else (),
-        url=_web_address_of(letter),
+        url=_calendar_entry_url(letter),
     )
 
 
-def _web_address_of(letter: Letter) -> str:
+def _calendar_entry_url(letter: Letter) -> str:
     """Return the address at which the booking takes place, else the project's booking page for a
     customer; "" without either.
     """
@@ -618,4 +618,4 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
             sequence = booking.reschedules + (method == "CANCEL")
         is_owners = entry_of(booking, letter.recipient) != booking.id
         shown = booking.owner_booking if is_owners and booking.owner_booking else booking
-        yield occurrence(shown.entry_id, int(sequence), letter.starts_at, letter.ends_at)
+        yield occurrence(shown.calendar_entry_id, int(sequence), letter.starts_at, letter.ends_at)

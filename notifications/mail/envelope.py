@@ -71,7 +71,7 @@ def ascii_address(address: str) -> str:
     return f"{local}{at}{punycode(domain)}"
 
 
-def header_text(text: str) -> str:
+def without_encoded_words(text: str) -> str:
     """Return the text for a header.
 
     Readers would decode a text that looks like an encoded word: a zero-width space prevents that.
@@ -90,9 +90,9 @@ def new_message(
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged
     message = EmailMultiAlternatives(
-        subject=header_text(words.subject),
+        subject=without_encoded_words(words.subject),
         body=words.text,
-        from_email=formataddr((header_text(sender.name), sender.address)),
+        from_email=formataddr((without_encoded_words(sender.name), sender.address)),
         to=list(to),
         reply_to=[sender.reply_to] if sender.reply_to else None,
         headers={

@@ -100,7 +100,7 @@ def _alarm(text: str) -> Alarm:
 
 
 def entry_uid(entry_id: uuid.UUID) -> str:
-    """Return the UID of a booking's entry (`Booking.entry_id`), the same in every calendar."""
+    """Return the UID of a booking by its `calendar_entry_id`, the same in every calendar."""
     return f"{entry_id}@{service_host()}"
 
 

@@ -29,7 +29,7 @@ from notifications.mail.html_layout import (
     links_html,
     mail_page,
 )
-from notifications.webhooks.reasons import ANSWERED_GONE, NEVER_SUCCEEDED
+from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 
 
 def compose_webhook_notice(

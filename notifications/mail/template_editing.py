@@ -7,7 +7,7 @@ from typing import Any
 
 from apps_config.models import App
 from availability.models import Event, Resource
-from bookings.action_links import action_address
+from bookings.action_links import unsigned_action_url
 from bookings.formatting import activate_language_of, first_known_zone
 from bookings.models import Booking, Customer
 from common.instants import format_stamp, local_date, wall_to_utc_or_gap_end
@@ -73,7 +73,7 @@ def preview_mail(
 
 
 def _preview_link(booking: Booking, action: str, event_end: datetime) -> str:
-    return f"{action_address(booking, action)}?signature=preview"
+    return f"{unsigned_action_url(booking, action)}?signature=preview"
 
 
 def letter_for_booking(booking: Booking, slug: str, template: EmailTemplate) -> Letter:

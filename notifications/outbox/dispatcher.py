@@ -86,7 +86,7 @@ class Dispatcher:
         try:
             self._run_until_dry()
         finally:
-            self._dismiss()
+            self._join_threads()
         return self.sent
 
     def _run_until_dry(self) -> None:
@@ -141,13 +141,13 @@ class Dispatcher:
         sends, verdicts = prepare_batch(rows, now=timezone.now())
         if verdicts:
             end_unsent(verdicts)
-        self._hire()
+        self._start_threads()
         for row, send in sends:
             self.in_hand += 1
             self.jobs.put(DispatchJob(row, send, lease_ends))
         return len(rows)
 
-    def _hire(self) -> None:
+    def _start_threads(self) -> None:
         """Start the threads at the first job: most runs find nothing due."""
         if not self.workers:
             self.workers = [
@@ -157,7 +157,7 @@ class Dispatcher:
             for worker in self.workers:
                 worker.start()
 
-    def _dismiss(self) -> None:
+    def _join_threads(self) -> None:
         """Let the threads finish their jobs, and join them."""
         for _ in self.workers:
             self.jobs.put(None)
@@ -166,9 +166,9 @@ class Dispatcher:
 
     def _work(self) -> None:
         while job := self.jobs.get():
-            self._carry_out(job)
+            self._send_job(job)
 
-    def _carry_out(self, job: DispatchJob) -> None:
+    def _send_job(self, job: DispatchJob) -> None:
         """Send one job. Runs in a thread: no database."""
         if self.stopping() or job.lease_ends - time.monotonic() < SEND_NEEDS:
             self.done.put((job, None))

@@ -55,7 +55,7 @@ def take_lanes(kind: str, limit: int, now: datetime) -> list[LaneCheck]:
     for check in due[: min(limit, MAX_LANES)]:
         if lanes.setdefault((check.app_id, check.endpoint), check) is not check:
             others.append(check)
-    taken = {key: lanes[key] for key in _with_turn(kind, lanes)}
+    taken = {key: lanes[key] for key in _try_lock_lanes(kind, lanes)}
     # Before the deliveries are read: a check that is written later is kept.
     merged = [check.pk for check in others if (check.app_id, check.endpoint) in taken]
     if merged:
@@ -69,8 +69,10 @@ WHERE pg_try_advisory_xact_lock(hashtextextended(key, 7301))
 """
 
 
-def _with_turn(kind: str, lanes: Iterable[tuple[UUID, str]]) -> list[tuple[UUID, str]]:
-    """Return, in order, the lanes whose app and server no other claim has; on SQLite all lanes."""
+def _try_lock_lanes(kind: str, lanes: Iterable[tuple[UUID, str]]) -> list[tuple[UUID, str]]:
+    """Lock and return, in order, the lanes whose app and server no other claim has; on SQLite all
+    lanes.
+    """
     wanted = list(lanes)
     if connection.vendor != "postgresql" or not wanted:
         return wanted
@@ -94,7 +96,7 @@ class _IdArray(Subquery):
 
 def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list[UUID]]:
     """Return, by check, the ids of the first `quota` rows of `due` in its lane."""
-    ids = in_lane(due).order_by("next_at", "id").values("id")[:quota]
+    ids = in_lane_of_outer_query(due).order_by("next_at", "id").values("id")[:quota]
     array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
     rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
     return {
@@ -127,10 +129,10 @@ def read_states(
         type=lanes[0].type, app=OuterRef("app"), endpoint=OuterRef("endpoint")
     ).exclude(pk=OuterRef("pk"))
     rows = _rows_of(lanes).annotate(
-        waiting=Subquery(_first_of(in_lane(waiting))),
-        free=Subquery(_first_of(in_lane(free))),
-        later=Subquery(_first_of(in_lane(later))),
-        other=Subquery(_first_of(others)),
+        waiting=Subquery(_earliest_next_at(in_lane_of_outer_query(waiting))),
+        free=Subquery(_earliest_next_at(in_lane_of_outer_query(free))),
+        later=Subquery(_earliest_next_at(in_lane_of_outer_query(later))),
+        other=Subquery(_earliest_next_at(others)),
     )
     by_pk = {row[0]: row[1:] for row in rows.values_list("pk", "waiting", "free", "later", "other")}
     for check in lanes:
@@ -141,7 +143,7 @@ def _rows_of(lanes: Sequence[LaneCheck]) -> QuerySet[LaneCheck]:
     return LaneCheck.objects.filter(pk__in=[check.pk for check in lanes]).order_by()
 
 
-def _first_of(rows: Any) -> Any:
+def _earliest_next_at(rows: Any) -> Any:
     return rows.order_by("next_at", "id").values("next_at")[:1]
 
 
@@ -157,7 +159,7 @@ def write_checks(lanes: Sequence[LaneCheck], ended: Collection[LaneCheck]) -> No
 def recheck_lanes(rows: Sequence[Delivery], now: datetime) -> None:
     """Make lanes with waiting deliveries due, after results of `rows` have freed capacity."""
     if rows:
-        _waiting(
+        _waiting_checks_not_due(
             now,
             Q(type=rows[0].type, app__in={row.app_id for row in rows})
             & Q(endpoint__in={row.endpoint for row in rows}),
@@ -166,10 +168,10 @@ def recheck_lanes(rows: Sequence[Delivery], now: datetime) -> None:
 
 def recheck_server(endpoint: str, now: datetime) -> None:
     """Make due, for all apps, the lanes with deliveries that wait for this server."""
-    _waiting(now, Q(endpoint=endpoint)).update(next_at=now)
+    _waiting_checks_not_due(now, Q(endpoint=endpoint)).update(next_at=now)
 
 
-def _waiting(now: datetime, lanes: Q) -> QuerySet[LaneCheck]:
+def _waiting_checks_not_due(now: datetime, lanes: Q) -> QuerySet[LaneCheck]:
     return LaneCheck.objects.filter(lanes, waiting_since__isnull=False, next_at__gt=now)
 
 
@@ -187,6 +189,6 @@ def waiting_lanes(kind: str, now: datetime) -> QuerySet[LaneCheck]:
     return LaneCheck.objects.filter(is_waiting, type=kind, is_held=False).order_by()
 
 
-def in_lane(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
+def in_lane_of_outer_query(rows: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Return the deliveries in the lane of an outer query over LaneCheck."""
     return rows.filter(app=OuterRef("app"), endpoint=OuterRef("endpoint"))

@@ -139,10 +139,10 @@ class MailsAndCalls:
         self.addressees = Recipients(mailed)
         events = [booking.event for booking in self.bookings.values() if booking.app_id in mailed]
         self.targets = DestinationCalendars(events)
-        self.resources = self._read_resources(rows)
+        self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
         self.invitations = self._read_invitations(rows)
-        self.suppressions = Suppressions(mailed, self._known_addresses(mailed))
+        self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
 
@@ -155,7 +155,7 @@ class MailsAndCalls:
         found = _if_any(whole.select_related("app", "owner_booking"), ids)
         return {booking.id: booking for booking in found}
 
-    def _read_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
+    def _read_reset_mail_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
         """Return the resources that get a password link, by id, if they can still log in."""
         ids = {row.content.get("resource_id") for row in rows if row.kind == RESET_MAIL} - {None}
         found = Resource.objects.filter(id__in=ids, deleted_at=None).exclude(email=None)
@@ -175,7 +175,7 @@ class MailsAndCalls:
         found = Invitation.objects.open().filter(id__in=ids)
         return {str(invitation.id): invitation for invitation in _if_any(found, ids)}
 
-    def _known_addresses(self, app_ids: Collection[UUID]) -> set[str]:
+    def _possible_recipients(self, app_ids: Collection[UUID]) -> set[str]:
         """Return all addresses that the batch's e-mails can go to."""
         found = {row.email for row in self.unverified.values()}
         found |= {resource.email or "" for resource in self.resources.values()}

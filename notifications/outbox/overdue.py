@@ -6,7 +6,7 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint
-from notifications.outbox.lanes import in_lane, waiting_lanes
+from notifications.outbox.lanes import in_lane_of_outer_query, waiting_lanes
 from notifications.outbox.leases import waits_for_earlier_mail, writes_held_by_order
 
 # After a breaker's pause one call probes the server and may take this long.
@@ -31,7 +31,7 @@ def overdue_deliveries(now: datetime) -> QuerySet[Delivery]:
 
 def oldest_overdue(kind: str, now: datetime) -> datetime | None:
     """Return since when the oldest overdue delivery of the type is due; None: none is overdue."""
-    rows = in_lane(overdue_deliveries(now).filter(type=kind))
+    rows = in_lane_of_outer_query(overdue_deliveries(now).filter(type=kind))
     since = Subquery(rows.values("next_at")[:1])
     return waiting_lanes(kind, now).aggregate(oldest=Min(since))["oldest"]
 

@@ -43,9 +43,9 @@ class Poll(NamedTuple):
 polls = Hook[Poll]()
 
 
-def poll_deliveries(kinds: list[str]) -> None:
+def send_neglected_deliveries(delivery_types: list[str]) -> None:
     """Send overdue deliveries of these types. Logs all errors: there is no other fallback."""
-    for kind in kinds:
+    for kind in delivery_types:
         _attempt(partial(_send_neglected, kind), f"{kind} deliveries")
 
 
@@ -81,8 +81,8 @@ _poll_threads: list[threading.Thread] = []
 def _start_polling(sender: Any, **_: Any) -> None:
     """Start polling for the types whose queues this worker consumes."""
     queues = {queue.name for queue in sender.task_consumer.queues}
-    kinds = [kind for kind in Delivery.TYPES if kind in queues]
-    works: list[Work] = [partial(poll_deliveries, kinds)]
+    delivery_types = [kind for kind in Delivery.TYPES if kind in queues]
+    works: list[Work] = [partial(send_neglected_deliveries, delivery_types)]
     works += [
         partial(_attempt, poll.work, f"what {poll.queue} has to do")
         for poll in polls

@@ -63,7 +63,7 @@ def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
         locked = rows.select_for_update(of=("self",), skip_locked=True)
         found = [_Deleted(*row) for row in locked.values_list("id", "change", "finished_at")]
         if found:
-            _count_in_plans(Counter(row.change_id for row in found if row.change_id))
+            _add_purged_to_plans(Counter(row.change_id for row in found if row.change_id))
             _delete([row.id for row in found])
         return found
 
@@ -82,7 +82,7 @@ def _delete(ids: Sequence[UUID]) -> None:
             cursor.execute(f"DELETE FROM {column} {condition}", params)  # noqa: S608 # nosec B608
 
 
-def _count_in_plans(purged: Counter[UUID]) -> None:
+def _add_purged_to_plans(purged: Counter[UUID]) -> None:
     """Run one statement for all plans with the same count, under locks in order of key."""
     plans = Plan.objects.filter(change__in=purged).order_by("change")
     list(plans.select_for_update().values_list("change"))

@@ -28,7 +28,7 @@ from notifications.outbox.circuit_breaker import (
 )
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.planning import render_bodies
-from notifications.webhooks.reasons import ANSWERED_GONE, NEVER_SUCCEEDED
+from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from notifications.webhooks.signing import new_secret
 
 MAX_WEBHOOKS = 100  # per app
@@ -63,12 +63,12 @@ def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]
         App.objects.select_for_update(no_key=True).get(id=app.id)
         if Webhook.objects.for_app(app).count() >= MAX_WEBHOOKS:
             raise Invalid.at("body", f"An app has at most {MAX_WEBHOOKS} webhooks.")
-        _check_server(app, given)
+        _check_failing_servers(app, given)
         webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
     return webhook, secret
 
 
-def _check_server(app: App, given: Mapping[str, Any]) -> None:
+def _check_failing_servers(app: App, given: Mapping[str, Any]) -> None:
     """Raise TooManyFailingServers for a URL on a server that no webhook of the app calls yet."""
     if "url" not in given or not has_max_failing_servers(app.id):
         return
@@ -93,7 +93,7 @@ def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
     """
     with transaction.atomic():
         webhook = _lock(webhook)
-        _check_server(webhook.app, given)
+        _check_failing_servers(webhook.app, given)
         for name, value in given.items():
             setattr(webhook, name, value)
         if given.get("active"):

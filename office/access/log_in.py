@@ -17,7 +17,7 @@ from office.base.scope import load_account_scope
 class LogInForm(AuthenticationForm):
     def confirm_login_allowed(self, user: Account) -> None:
         """Raises ValidationError unless the account is staff or a member of an open app."""
-        if not load_account_scope(user).is_open:
+        if not load_account_scope(user).may_enter_office:
             raise ValidationError(
                 self.error_messages["invalid_login"],
                 code="invalid_login",
@@ -34,9 +34,9 @@ class LogInView(LoginView):
         return perform_login(self.request, form.get_user(), redirect_url=self.get_success_url())
 
 
-def tried_address(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
-    """Return the normalised address whose password is tried: counted in lower case, as accounts are
-    found.
+def tried_email(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """Return the normalised e-mail address whose password is tried: counted in lower case, as
+    accounts are found.
     """
     given = (
         (credentials or {}).get("username")

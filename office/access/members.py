@@ -26,7 +26,7 @@ from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row, is_confirmed
 from office.base.scope import account_of, forget_values, scope_of
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 from office.notifications.mail_file_viewer import mails_are_files
 
 ROLE_WORDS = {
@@ -183,7 +183,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
                 words = self._change(request, app)
             messages.success(request, words)
         except Refusal as refusal:
-            messages.error(request, sentence_words(refusal.message))
+            messages.error(request, translate_sentence(refusal.message))
         forget_values(request)  # the caller's own role may have changed
         return None
 

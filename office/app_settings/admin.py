@@ -519,7 +519,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     sortable_by = ("name", "created_at")
     list_filter = (ArchivedFilter, "mode")
     search_fields = ("slug", "name")
-    readonly_fields = ("id", "created_at", "updated_at", "archived_at", "others")
+    readonly_fields = ("id", "created_at", "updated_at", "archived_at", "custom_settings")
     inlines = (AppReminderInline,)
     change_form_outer_before_template = "office/app_links.html"
     change_form_outer_after_template = "office/branding_preview.html"
@@ -539,7 +539,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
             _("Advanced"),
             {
                 "classes": ("collapse",),
-                "fields": ("others", "id", "created_at", "updated_at", "archived_at"),
+                "fields": ("custom_settings", "id", "created_at", "updated_at", "archived_at"),
             },
         ),
     )
@@ -576,7 +576,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         )
 
     @admin.display(description=_("Custom settings (API)"))
-    def others(self, app: App) -> str:
+    def custom_settings(self, app: App) -> str:
         text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
         return format_html('<pre class="office-code">{}</pre>', text)
 
@@ -602,7 +602,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         settings = dict(form.given)
         if is_new:
             app = create_app(slug=row.slug, name=row.name, mode=row.mode, settings=settings)
-            self._take_first_steps(request, app, form.cleaned_data)
+            self._invite_member_and_issue_key(request, app, form.cleaned_data)
             return app
         given: dict[str, Any] = {"settings": settings}
         if "name" in form.changed_data:
@@ -610,7 +610,9 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         app = change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
         return save_logo(app, form.cleaned_data)
 
-    def _take_first_steps(self, request: HttpRequest, app: App, given: Mapping[str, Any]) -> None:
+    def _invite_member_and_issue_key(
+        self, request: HttpRequest, app: App, given: Mapping[str, Any]
+    ) -> None:
         """Invite the first member of a new app, and issue its first key, as the form says."""
         if email := given.get("invited_email"):
             role = given.get("invited_role") or Membership.VIEWER

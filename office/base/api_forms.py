@@ -12,7 +12,7 @@ from apps_config.models import App
 from common.api.json_parser import parse_body
 from common.errors import Refusal
 from office.base.lazy_text import LazyText
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 
 class JsonField(forms.JSONField):
@@ -64,7 +64,7 @@ class CheckedForm(forms.BaseForm):
 
     def sentences(self, faults: Any) -> list[str]:
         """Return the error texts of one field, without their paths within the value."""
-        return [sentence_words(fault) for fault in _leaves(faults)]
+        return [translate_sentence(fault) for fault in _leaves(faults)]
 
 
 class ChangesForm(CheckedForm, forms.ModelForm):
@@ -118,7 +118,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
             del self.fields[name]
         if self.only_app:
             self.instance.app = self.only_app
-        for name, path in self._sent_paths().items():
+        for name, path in self._paths_by_field().items():
             # A new row has no stored values, and without an app no id to read related rows by.
             is_read = name in self.paths and not self.is_new
             stored = read_path(self.instance, path) if is_read else None
@@ -142,7 +142,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
         super().clean()
         values = self.cleaned_data
         body: dict[str, Any] = {}
-        for name, path in self._sent_paths().items():
+        for name, path in self._paths_by_field().items():
             if name in values and self._is_sent(name, values[name]):
                 write_path(body, path, self.api_value(name, values[name]))
         shown = self._changed_documents(values, body)
@@ -168,7 +168,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
             return False
         return value not in ("", None) if self.is_new else name in self.changed_data
 
-    def _sent_paths(self) -> dict[str, str]:
+    def _paths_by_field(self) -> dict[str, str]:
         """Return the path of each form field that is one value of the body."""
         known = self.serializer_class().fields
         parts = {name for names in self.documents.values() for name in names}
@@ -197,7 +197,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
 
     def _add_paths(self, errors: Mapping[str, Any]) -> None:
         """Add the serializer's errors to the fields of the longest matching paths."""
-        fields = {path: name for name, path in self._sent_paths().items()}
+        fields = {path: name for name, path in self._paths_by_field().items()}
         fields |= {document: names[0] for document, names in self.documents.items()}
         for path, faults in flatten_faults(errors):
             steps = path.split(".")
@@ -223,7 +223,7 @@ def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]
         if isinstance(faults, Mapping):
             yield from flatten_faults(faults, f"{at}.")
         else:
-            yield at, [sentence_words(str(fault)) for fault in faults]
+            yield at, [translate_sentence(str(fault)) for fault in faults]
 
 
 def read_path(row: Any, path: str) -> Any:

@@ -44,7 +44,7 @@ def local_span(start: datetime, end: datetime, zone_name: str) -> LocalSpan:
 def local_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
     """Split a span (epoch seconds) at offset changes, so that each piece has its true length."""
     return [
-        LocalSpan(seconds_text(since + offset), seconds_text(until + offset))
+        LocalSpan(local_seconds_text(since + offset), local_seconds_text(until + offset))
         for since, until, offset in offset_segments(zone_name, start, end)
     ]
 
@@ -53,14 +53,14 @@ def skipped_pieces(start: int, end: int, zone_name: str) -> list[LocalSpan]:
     """Return the local times in the range (epoch seconds) that the clock skips in spring."""
     segments = offset_segments(zone_name, start, end)
     return [
-        LocalSpan(seconds_text(at + before), seconds_text(at + after))
+        LocalSpan(local_seconds_text(at + before), local_seconds_text(at + after))
         for (_, at, before), (_, _, after) in pairwise(segments)
         if after > before
     ]
 
 
-def seconds_text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+def local_seconds_text(local_seconds: int) -> str:
+    return datetime.fromtimestamp(local_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def time_text(instant: datetime, zone_name: str) -> str:

@@ -38,7 +38,7 @@ from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row, TitledRow
 from office.base.scope import reader_of, scope_of
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
     from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
@@ -160,12 +160,12 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Leave out the app if the account has only one, and `deleted` without deleted rows."""
+        """Leave out the app if the account has only one, `deletion_time` without deleted rows."""
         scope = scope_of(request)
         is_one = not scope.is_staff and len(scope.roles) == 1
         unneeded = {
             *(["app"] if is_one else []),
-            *([] if request.GET.get(DeletedFilter.parameter_name) else ["deleted"]),
+            *([] if request.GET.get(DeletedFilter.parameter_name) else ["deletion_time"]),
         }
         return [name for name in super().get_list_display(request) if name not in unneeded]
 
@@ -313,7 +313,7 @@ def refusal_words(refusal: Refusal) -> str:
     """Return the text of a refusal; for invalid values without the API's field paths."""
     faults = refusal.fields.get("errors", {}).values()
     sentences = [fault for at_path in faults for fault in at_path] or [refusal.message]
-    return " ".join(map(sentence_words, sentences))
+    return " ".join(map(translate_sentence, sentences))
 
 
 class ServiceBackedAdmin(OfficeAdmin[Row]):

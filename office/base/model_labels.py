@@ -76,14 +76,17 @@ def _names_on_pages(page: Any) -> set[str]:
     """Return the names in the list, the filters and the form."""
     fieldsets = flatten_fieldsets(page.fieldsets) if page.fieldsets else flatten(page.fields or ())
     editable = [column.name for column in page.model._meta.fields if column.editable]
-    filters = [each[0] if isinstance(each, tuple) else each for each in _of(page, "list_filter")]
+    filters = [
+        each[0] if isinstance(each, tuple) else each
+        for each in _attribute_items(page, "list_filter")
+    ]
     return {
         *(name for name in filters if isinstance(name, str)),
-        *(name for name in _of(page, "list_display") if isinstance(name, str)),
+        *(name for name in _attribute_items(page, "list_display") if isinstance(name, str)),
         *(fieldsets or page.form.base_fields or editable),
         *page.readonly_fields,
     }
 
 
-def _of(page: Any, name: str) -> Iterator[Any]:
+def _attribute_items(page: Any, name: str) -> Iterator[Any]:
     return iter(getattr(page, name, ()))

@@ -22,7 +22,7 @@ from bookings.services import Actor
 from common.api.json_parser import parse_body
 from common.errors import Malformed, Refusal, json_error, log_refusal, refusal_of
 from office.base.scope import account_of, is_allowed, scope_of
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 MAX_SIDE_BY_SIDE = 10
 
@@ -124,7 +124,7 @@ def show_page(request: HttpRequest, template: str, **values: Any) -> HttpRespons
 
 def _reason_in_words(reason: Reason) -> dict[str, Any]:
     record = reason_record(reason)
-    return record | {"text": sentence_words(record["text"])}
+    return record | {"text": translate_sentence(record["text"])}
 
 
 def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
@@ -145,7 +145,7 @@ def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
                         _reason_in_words(reason) for reason in error.reasons
                     ]
                 log_refusal(error, refusal, request)
-                refusal.message = sentence_words(refusal.message)
+                refusal.message = translate_sentence(refusal.message)
                 return json_error(request, refusal)
 
         return answer

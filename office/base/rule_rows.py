@@ -28,7 +28,7 @@ from common.durations import elapsed_seconds
 from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import DaySpan, clock, read_spans
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 RuleRow = dict[str, str]
 
@@ -270,7 +270,7 @@ def _add_faults(
         kind = rows[position]["kind"]
         column = _COLUMN_OF.get(kind, {}).get(param, "label" if param == "name" else param)
         is_date = column == "date" and not rows[position].get("date")
-        messages = [str(NO_DATE)] if is_date else list(map(sentence_words, messages))
+        messages = [str(NO_DATE)] if is_date else list(map(translate_sentence, messages))
         at_row = errors.setdefault(position, {})
         at_row[column] = list(dict.fromkeys([*at_row.get(column, ()), *messages]))
 
@@ -389,7 +389,7 @@ def rule_text(rule: Mapping[str, Any]) -> str:
     row = row_of_rule(rule)
     kind = KINDS[row["kind"]]
     if row["kind"] in WEEKLY_KINDS and kind.columns:
-        return _weekly_text(row, kind)
+        return _weekly_rule_text(row, kind)
     texts = [_column_text(row, column) for column in kind.columns]
     if row["kind"] == "replace_day" and not row["hours"]:
         texts.append(gettext("closed"))
@@ -399,7 +399,7 @@ def rule_text(rule: Mapping[str, Any]) -> str:
     return gettext("%(rule)s: %(values)s") % {"rule": kind.words, "values": given}
 
 
-def _weekly_text(row: RuleRow, kind: Kind) -> str:
+def _weekly_rule_text(row: RuleRow, kind: Kind) -> str:
     is_open = kind.constraint.startswith("allow_")
     hours = "-".join(clock(_minutes(row[column])) for column in _TIMES if column in kind.columns)
     when = " ".join(filter(None, (weekday_words(row["day"]), hours)))

@@ -30,7 +30,7 @@ class Scope:
     roles: Mapping[uuid.UUID, str]
 
     @property
-    def is_open(self) -> bool:
+    def may_enter_office(self) -> bool:
         return self.is_staff or bool(self.roles)
 
     def ids(self, least: str = Membership.VIEWER) -> list[uuid.UUID]:

@@ -19,12 +19,12 @@ def search_customers(term: str) -> QuerySet[Customer]:
         return customers.filter(email__istartswith=term)
     if re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
         # As typed, or by its last digits: people write numbers in many ways.
-        return customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits(term)))
+        return customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits_pattern(term)))
     for word in term.split():
         customers = customers.filter(Q(name__icontains=word) | Q(email__icontains=word))
     return customers
 
 
-def _digits(term: str) -> str:
+def _digits_pattern(term: str) -> str:
     """Return a pattern of the number's digits with any separators."""
     return r"\D*".join(re.sub(r"\D", "", term)[-12:])

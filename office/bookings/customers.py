@@ -116,14 +116,14 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     app_paths = ("app",)
     list_display = (
         *("name", "email", "bookings", "last", "next", "no_shows", "mail_problem"),
-        *("booked", "app"),
+        *("last_booked", "app"),
     )
     list_display_links = ("name", "email")
     list_filter = (("app", AppFilter),)
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
     search_help_text = _("Name, e-mail or phone number")
-    sortable_by = ("email", "booked")
+    sortable_by = ("email", "last_booked")
     actions = None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
@@ -167,7 +167,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
 
     # Translators: column with the time at which a customer last made a booking.
     @display(description=_("last booked"), ordering="last_booking_at")
-    def booked(self, person: AppCustomer) -> str:
+    def last_booked(self, person: AppCustomer) -> str:
         return moment_words(person.last_booking_at)
 
     # --- The page of a person ---------------------------------------------------------------------

@@ -37,7 +37,7 @@ from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 from office.bookings.action_email_list import mail_lines
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
@@ -233,7 +233,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             noted = _("Outcome noted: %(outcome)s.") % {"outcome": state_words(outcome)}
             messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
-            messages.error(request, sentence_words(refusal.message))
+            messages.error(request, translate_sentence(refusal.message))
         return self.redirect_to_row(booking)
 
     @method_decorator(require_POST)
@@ -267,7 +267,8 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             return self.redirect_to_row(booking)
         except ValueError as error:
             messages.error(
-                request, _("Invalid time: %(problem)s") % {"problem": sentence_words(str(error))}
+                request,
+                _("Invalid time: %(problem)s") % {"problem": translate_sentence(str(error))},
             )
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
@@ -345,7 +346,7 @@ def show_refusal(
     place = first_known_zone(booking.resource.timezone)
     reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
     sentences = [refusal.message, *dict.fromkeys(reasons)]
-    sentence = " ".join(map(sentence_words, sentences))
+    sentence = " ".join(map(translate_sentence, sentences))
     spans = [
         (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC"))
         for span in refusal.fields.get("alternatives", ())
@@ -369,7 +370,7 @@ def show_refusal(
 def action_refusal_words(refusal: Refusal, action: str) -> str:
     """Return why the action was refused: `Confirm: not possible, the booking is cancelled.`"""
     if not isinstance(refusal, ActionNotAllowed):
-        return sentence_words(refusal.message)
+        return translate_sentence(refusal.message)
     words = ACTION_WORDS.get(action, state_words(action).capitalize())
     # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
     sentence = _("%(action)s: not possible, the booking is %(state)s.")

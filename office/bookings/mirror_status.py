@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
 from office.base.dates import moment_words
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 # Translators: a calendar's name, with what was changed there: "In Work: The event was deleted."
 _IN = _("In {calendar}")
@@ -53,6 +53,8 @@ def _in_words(row: WrittenEvent) -> MirrorStatus:
     if row.reason:
         # Translators: the state of a calendar entry, with its reason: "Written to Work: …".
         sentence = format_html(
-            gettext("{sentence}: {reason}"), sentence=sentence, reason=sentence_words(row.reason)
+            gettext("{sentence}: {reason}"),
+            sentence=sentence,
+            reason=translate_sentence(row.reason),
         )
     return MirrorStatus(sentence, bool(row.reason))

@@ -82,7 +82,7 @@ class SourceFilter(ChoiceFilter):
 
 @admin.register(StateChange)
 class StateChangeAdmin(BookingPartAdmin[StateChange]):
-    list_display = ("created", "shown_booking", "change", "shown_source")
+    list_display = ("creation_time", "shown_booking", "change", "shown_source")
     list_filter = (SourceFilter,)
     search_fields = ("booking__id",)
     sortable_by = ()
@@ -94,7 +94,7 @@ class StateChangeAdmin(BookingPartAdmin[StateChange]):
     }
 
     @display(description=_("time"))
-    def created(self, row: StateChange) -> str:
+    def creation_time(self, row: StateChange) -> str:
         return moment_words(row.created_at)
 
     # Translators: column with the change of a booking's state: "pending → confirmed".
@@ -123,13 +123,13 @@ class SeriesAdmin(ReadOnlyAdmin[Series]):
 @admin.register(Bulk)
 class BulkAdmin(ReadOnlyAdmin[Bulk]):
     app_paths = ("app",)
-    list_display = ("created", "app")
+    list_display = ("creation_time", "app")
     list_select_related = ("app",)
     search_fields = ("id", "app__slug")
     sortable_by = ()
 
     @display(description=_("created"))
-    def created(self, row: Bulk) -> str:
+    def creation_time(self, row: Bulk) -> str:
         return moment_words(row.created_at)
 
     def row_title(self, row: Bulk) -> str:

@@ -25,7 +25,7 @@ from office.base.labels import (
     state_words,
 )
 from office.base.lazy_text import LazyText
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 from office.notifications.deliveries import refusal_to_send
 
 # action -> what was done.
@@ -171,12 +171,12 @@ def _delivery_lines(delivery: Delivery) -> Iterator[str]:
     if delivery.customer and delivery.customer.email:
         yield delivery.customer.email
     if delivery.reason:
-        yield sentence_words(delivery.reason)
+        yield translate_sentence(delivery.reason)
     for attempt in delivery.attempts.all():
         given = {
             "when": moment_words(attempt.at),
             # Translators: an attempt to send a message succeeded.
-            "outcome": sentence_words(attempt.error) or gettext("sent"),
+            "outcome": translate_sentence(attempt.error) or gettext("sent"),
             "code": attempt.response_code,
             "seconds": number_format(f"{attempt.seconds:.1f}"),
         }

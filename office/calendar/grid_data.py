@@ -34,7 +34,7 @@ from office.base.local_time import (
     span_text,
     validate_zone_name,
 )
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 MAX_DAYS = 42  # the weeks of a month
 MAX_ROWS = 2000
@@ -103,7 +103,7 @@ def read_calendar_data(
     records = [
         _event_record(event, bookings, seats, taken, by_id[event.resource_id], shown, may_move)
         for event in events
-        if not _is_hidden(event, bookings)
+        if not _has_deleted_booking(event, bookings)
     ]
     records += [_hold_record(hold, by_id[hold.resource_id], shown) for hold in holds]
     # Computed by the core of /availability/explain.
@@ -112,7 +112,7 @@ def read_calendar_data(
         events=records,
         background=_background(explained, by_id, shown),
         closed_days=_closed_days(explained, by_id, shown),
-        late=_late(explained),
+        late=_stale_calendars(explained),
         cut=len(events) >= MAX_ROWS,
     )
 
@@ -185,7 +185,7 @@ def _read_holds(
     )[:MAX_ROWS]
 
 
-def _is_hidden(event: Event, bookings: dict[uuid.UUID, Booking]) -> bool:
+def _has_deleted_booking(event: Event, bookings: dict[uuid.UUID, Booking]) -> bool:
     """Return whether the event's booking is deleted."""
     booking = bookings.get(event.main_id or event.id)
     return booking is not None and booking.deleted_at is not None
@@ -334,14 +334,14 @@ def _is_covered(day: TimeSpan, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start <= day.start and day.end <= end for start, end in spans)
 
 
-def _late(explained: Iterable[Explanation]) -> list[dict[str, str]]:
+def _stale_calendars(explanations: Iterable[Explanation]) -> list[dict[str, str]]:
     return [
         {
             "resource": explanation.resource.name,
-            "text": sentence_words(reason.text),
+            "text": translate_sentence(reason.text),
             "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
         }
-        for explanation in explained
+        for explanation in explanations
         # Such reasons apply to the whole range: the first segment has all of them.
         for reason in explanation.segments[0].reasons
         if reason.type == "calendar"

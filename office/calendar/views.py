@@ -120,12 +120,12 @@ def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) 
         "mayMove": _may(request, app, MOVE),
         "view": request.GET.get("view", ""),
         "date": request.GET.get("date", ""),
-        "nextWeek": _next_week(chosen, timezone.now()),
+        "nextWeek": _monday_if_week_is_over(chosen, timezone.now()),
         "zone": request.GET.get("zone", ""),
     }
 
 
-def _next_week(resources: list[Resource], now: datetime) -> str:
+def _monday_if_week_is_over(resources: list[Resource], now: datetime) -> str:
     """Return the coming Monday if today is a Sunday and no booking remains today, else ""."""
     if not resources:
         return ""

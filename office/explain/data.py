@@ -28,7 +28,7 @@ from common.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
 from office.base.rule_rows import rule_words
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 # The first type among a span's reasons, most specific first, sets its colour.
 KINDS = {
@@ -237,7 +237,7 @@ class ReasonLinks:
         name = self.names.get(source)
         return ExplainedReason(
             kind=reason.type,
-            text=sentence_words(reason.text),
+            text=translate_sentence(reason.text),
             source=NAMED_SOURCES[source] % {"name": name}
             if name
             else str(SOURCES.get(source, source)),

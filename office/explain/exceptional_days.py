@@ -170,13 +170,13 @@ def _notes_by_day(
             for holiday in holidays_between(rule.details, lo, hi):
                 found.setdefault(_date_of_reading(holiday.day), []).append(holiday.name)
         elif rule.label:
-            for start, end in _readings(rule, zone, lo, hi):
+            for start, end in _local_spans_of_rule(rule, zone, lo, hi):
                 for reading in range(max(start, lo) // DAY * DAY, min(end, hi), DAY):
                     found.setdefault(_date_of_reading(reading), []).append(rule.label)
     return found
 
 
-def _readings(rule: ConstraintRule, zone: str, lo: int, hi: int) -> Sequence[Span]:
+def _local_spans_of_rule(rule: ConstraintRule, zone: str, lo: int, hi: int) -> Sequence[Span]:
     if isinstance(rule.details, Recurrence):
         return recurring_readings((rule.details,), zone, lo, hi)
     if isinstance(rule.details, DayHours):

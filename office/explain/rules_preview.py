@@ -51,7 +51,7 @@ from office.base.permissions import (
     visible_schedules,
 )
 from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 from office.explain.exceptional_days import find_exceptional_days
 
@@ -109,7 +109,7 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     try:
         answer["days"] = _draw(request, edited, rules, now)
     except Refusal as refusal:
-        answer["problem"] = sentence_words(refusal.message)
+        answer["problem"] = translate_sentence(refusal.message)
     answer["year"] = find_exceptional_days(rules, edited.zone, today_in(edited.zone, now))
     return answer | {"outside": _say_outside(edited, rules, now)}
 
@@ -175,7 +175,8 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     for path, messages in error.errors.items():
         position, *steps = path.split(".")
         field = steps[1] if len(steps) > 1 else "name"
-        found.setdefault(position, {}).setdefault(field, []).extend(map(sentence_words, messages))
+        sentences = map(translate_sentence, messages)
+        found.setdefault(position, {}).setdefault(field, []).extend(sentences)
     return found
 
 
@@ -274,7 +275,7 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
             "start": format_instant(to_datetime(piece.start), zone),
             "end": format_instant(to_datetime(piece.end), zone),
             "available": piece.available,
-            "reasons": [sentence_words(reason.text) for reason in piece.reasons],
+            "reasons": [translate_sentence(reason.text) for reason in piece.reasons],
             "kind": kind_of(piece.reasons),
             "word": str(WORDS[kind_of(piece.reasons)]),
             "begins": (piece.start - begin) // 60,

@@ -21,7 +21,7 @@ from office.base.permissions import (
     visible_projects,
     visible_resources,
 )
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 from office.calendar.views import last_used_resources, remember_resources
 from office.explain.data import WORDS, explain_days, explain_week
 
@@ -77,7 +77,7 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
         )
         days = explain_days(query, resource, project, moment=moment)
     except Refusal as refusal:
-        error = sentence_words(refusal.message)
+        error = translate_sentence(refusal.message)
     projects = visible_projects(request).filter(app_id=resource.app_id, resources=resource)
     return show_page(
         request,

@@ -51,7 +51,7 @@ from office.base.model_admin_pages import (
     is_confirmed,
 )
 from office.base.scope import is_allowed, scope_of
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
@@ -248,7 +248,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
 
     @display(description=_("reason"))
     def shown_reason(self, delivery: Delivery) -> str:
-        return sentence_words(delivery.reason)
+        return translate_sentence(delivery.reason)
 
     @display(description=_("state"), label=DELIVERY_COLOURS)
     def shown_state(self, delivery: Delivery) -> LabelledWords:
@@ -272,7 +272,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
                 sentence = gettext("%(name)s: you may only view it.")
                 messages.error(request, sentence % {"name": delivery.id})
                 continue
-            show_sent_again(request, delivery)
+            redeliver_and_show_result(request, delivery)
         return None
 
     def _ask_to_send_again(
@@ -341,7 +341,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             attempts=list(delivery.attempts.all()),
             payload=indented_json(delivery.body),
             facts=delivery_facts(delivery),
-            further=further_content(delivery),
+            further=further_content_json(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
             may_send=self.may_send(request, delivery),
             outdated=refusal_to_send(delivery),
@@ -353,7 +353,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         if not self.may_send(request, delivery):
             raise PermissionDenied
         if request.method == "POST":
-            show_sent_again(request, delivery)
+            redeliver_and_show_result(request, delivery)
             return self.redirect_to_row(delivery)
         if reason := refusal_to_send(delivery):
             sentence = gettext("It can't be sent again. %(reason)s")
@@ -388,10 +388,10 @@ def refusal_to_send(delivery: Delivery) -> str:
         return ""
     if delivery.type == Delivery.EMAIL and delivery.booking_id and not sends_emails(delivery.app):
         return str(EMAILS_OFF)
-    return sentence_words(outdated_reason(delivery))
+    return translate_sentence(outdated_reason(delivery))
 
 
-def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
+def redeliver_and_show_result(request: HttpRequest, delivery: Delivery) -> None:
     name = named_delivery(delivery)
     if reason := refusal_to_send(delivery):
         messages.error(request, f"{name}: {reason}")
@@ -402,7 +402,7 @@ def show_sent_again(request: HttpRequest, delivery: Delivery) -> None:
         messages.error(request, gettext("%(delivery)s: deleted.") % {"delivery": name})
         return
     except Outdated as refusal:
-        messages.error(request, f"{name}: {sentence_words(refusal.message)}")
+        messages.error(request, f"{name}: {translate_sentence(refusal.message)}")
         return
     is_sending = delivery.state == Delivery.SENDING
     now, later = gettext("%(delivery)s is being sent."), gettext("%(delivery)s will be sent again.")
@@ -443,7 +443,7 @@ def delivery_facts(delivery: Delivery) -> list[tuple[str, str]]:
     return [(str(label), words) for label, words in facts if words]
 
 
-def further_content(delivery: Delivery) -> str:
+def further_content_json(delivery: Delivery) -> str:
     """Return the ids and other data of the content as indented JSON; "" if there are none."""
     further = {name: value for name, value in delivery.content.items() if name not in FACTS}
     return json.dumps(further, indent=2, ensure_ascii=False) if further else ""

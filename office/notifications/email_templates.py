@@ -170,7 +170,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
                 for name in PLACEHOLDERS
             ],
             may_change=self._may_change(request, app),
-            history_of=self._last_row(app, slug),
+            history_of=self._latest_template_id(app, slug),
             preview_url=reverse("admin:notifications_emailtemplate_preview", args=[app.pk, slug]),
         )
 
@@ -183,7 +183,7 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             name, str(LABELS[name]), value, record[name], list(map(str, faults.get(name, ())))
         )
 
-    def _last_row(self, app: App, slug: str) -> int | None:
+    def _latest_template_id(self, app: App, slug: str) -> int | None:
         """Return the latest row id, whose history covers this kind, also after a reset."""
         rows = EmailTemplate.history.filter(app=app, slug=slug).order_by("-history_id")
         return rows.values_list("id", flat=True).first()
@@ -196,8 +196,9 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             return {}
         given = {}
         for name in PARTS:
-            value = _plain(request.POST.get(name, ""))
-            if name in request.POST and value != _plain(request.POST.get(f"shown-{name}", "")):
+            value = _normalise_line_breaks(request.POST.get(name, ""))
+            shown = _normalise_line_breaks(request.POST.get(f"shown-{name}", ""))
+            if name in request.POST and value != shown:
                 given[name] = value
         serializer = TemplateSerializer(data=given)
         if not serializer.is_valid():
@@ -244,6 +245,6 @@ def _records(app: App) -> list[dict[str, Any]]:
     ]
 
 
-def _plain(text: str) -> str:
+def _normalise_line_breaks(text: str) -> str:
     """Normalise line breaks: forms send CRLF."""
     return text.replace("\r\n", "\n")

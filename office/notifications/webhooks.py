@@ -55,7 +55,7 @@ from office.base.model_admin import (
 )
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 LATEST = 20
 COUNTED = 1000
@@ -184,7 +184,7 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
             return LabelledWords("on", gettext("enabled"))
         if not webhook.disabled_reason:
             return LabelledWords("off", gettext("disabled"))
-        reason = sentence_words(webhook.disabled_reason)
+        reason = translate_sentence(webhook.disabled_reason)
         return LabelledWords("off", gettext("disabled: %(reason)s") % {"reason": reason})
 
     # --- Permissions ------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ from availability.services import (
     delete_resource,
     delete_schedule,
 )
-from booking_pages.pictures import picture_paths
+from booking_pages.picture_paths import picture_paths
 from common.errors import Refusal
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
@@ -182,11 +182,11 @@ class AppOwnedAdmin(
         )
 
     @display(description=_("created"), ordering="created_at")
-    def created(self, row: Any) -> str:
+    def creation_time(self, row: Any) -> str:
         return moment_words(row.created_at)
 
     @display(description=_("deleted"))
-    def deleted(self, row: Any) -> str:
+    def deletion_time(self, row: Any) -> str:
         return moment_words(row.deleted_at)
 
     def formfield_for_foreignkey(
@@ -221,10 +221,10 @@ class AppOwnedAdmin(
         """Open the page of the new row."""
         if "_addanother" in request.POST or "_popup" in request.POST:
             return super().response_add(request, obj, post_url_continue)
-        messages.success(request, self.created_words(obj))
+        messages.success(request, self.added_message(obj))
         return redirect(self.url_of(obj))
 
-    def created_words(self, row: Row) -> str:
+    def added_message(self, row: Row) -> str:
         raise NotImplementedError
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -298,10 +298,10 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     add_form = NewResourceForm
     list_display = (
         *("name", "app", "opening_hours", "shown_timezone"),
-        *("shown_tags", "email", "created", "deleted"),
+        *("shown_tags", "email", "creation_time", "deletion_time"),
     )
     list_filter = (DeletedFilter, ("app", AppFilter))
-    sortable_by = ("name", "created")
+    sortable_by = ("name", "creation_time")
     list_select_related = ("app", "schedule")
     search_fields = ("name", "email", "id")
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
@@ -411,7 +411,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     def delete_row(self, row: Resource) -> None:
         delete_resource(row, now=timezone.now())
 
-    def created_words(self, row: Resource) -> SafeString:
+    def added_message(self, row: Resource) -> SafeString:
         return format_html(
             gettext(
                 '{name} was added. Next: <a href="{link}">create a project</a> that customers can'
@@ -432,9 +432,9 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     )
     form = ScheduleForm
     add_form = NewScheduleForm
-    list_display = ("name", "app", "shown_rules", "created")
+    list_display = ("name", "app", "shown_rules", "creation_time")
     list_filter = (("app", AppFilter),)
-    sortable_by = ("name", "created")
+    sortable_by = ("name", "creation_time")
     list_select_related = ("app",)
     search_fields = ("name", "id")
     readonly_fields = ("used_by", "id", "created_at", "updated_at")
@@ -476,7 +476,7 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     def delete_row(self, row: Schedule) -> None:
         delete_schedule(row)
 
-    def created_words(self, row: Schedule) -> SafeString:
+    def added_message(self, row: Schedule) -> SafeString:
         sentence = gettext("{name} was added. Select it on the pages of resources.")
         return format_html(sentence, name=row.name)
 
@@ -556,9 +556,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     )
     form = ProjectForm
     add_form = NewProjectForm
-    list_display = ("name", "kind", "booking_page", "app", "created", "deleted")
+    list_display = ("name", "kind", "booking_page", "app", "creation_time", "deletion_time")
     list_filter = (DeletedFilter, ("app", AppFilter))
-    sortable_by = ("name", "created")
+    sortable_by = ("name", "creation_time")
     list_select_related = ("app",)
     search_fields = ("name", "slug", "id")
     readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
@@ -789,7 +789,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         if given:
             change_project(form.instance, given)
 
-    def created_words(self, row: Project) -> SafeString:
+    def added_message(self, row: Project) -> SafeString:
         if not row.is_published:
             sentence = gettext("{name} was created. Its booking page is not published.")
             return format_html(sentence, name=row.name)

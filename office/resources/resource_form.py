@@ -25,7 +25,7 @@ from availability.serializers.resources import (
     ScheduleSerializer,
 )
 from availability.services import store_picture
-from booking_pages.pictures import picture_paths
+from booking_pages.picture_paths import picture_paths
 from common.errors import Invalid
 from common.images import square_picture
 from office.base.api_forms import ApiForm, choice_field

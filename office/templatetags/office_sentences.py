@@ -1,13 +1,9 @@
-"""Sentences of services on pages of the back office."""
+"""Sentences of services on pages of the back office, in the language of the page."""
 
 from django import template
 
-from office.base.service_sentences import sentence_words
+from office.base.service_sentence_translations import translate_sentence
 
 register = template.Library()
 
-
-@register.filter
-def sentence(text: str) -> str:
-    """Return the sentence in the language of the page."""
-    return sentence_words(text)
+register.filter(translate_sentence)

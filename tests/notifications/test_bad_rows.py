@@ -219,7 +219,7 @@ def test_a_sweep_outlives_whatever_happens(
 
     monkeypatch.setattr(poller, "next_check", read_one)
     Delivery.objects.filter(type="webhook").update(next_at=timezone.now() - poller.NEGLECTED * 2)
-    poller.poll_deliveries(["email", "webhook"])
+    poller.send_neglected_deliveries(["email", "webhook"])
 
     assert [row.state for row in Delivery.objects.filter(type="webhook")] == ["delivered"]
 
@@ -245,7 +245,7 @@ def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
     found: list[str] = []
     monkeypatch.setattr(poller, "database_now", lambda: now)
     monkeypatch.setattr(poller, "run_dispatcher", lambda kind, stopping: found.append(kind))
-    poller.poll_deliveries(["webhook"])
+    poller.send_neglected_deliveries(["webhook"])
 
     assert found == pumped
 

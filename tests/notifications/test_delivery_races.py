@@ -323,7 +323,7 @@ def test_two_claims_at_once_keep_to_the_cap(
         hook(tenant, hooks, f"/{number}")
     book(tenant)
     if not in_turn:
-        monkeypatch.setattr(lanes, "_with_turn", lambda kind, wanted: list(wanted))
+        monkeypatch.setattr(lanes, "_try_lock_lanes", lambda kind, wanted: list(wanted))
     found: list[Delivery] = []
     with transaction.atomic():
         first = claim_due("webhook", 2)

@@ -18,7 +18,7 @@ from notifications.mail import (
     compose_password_mail,
     compose_webhook_notice,
 )
-from notifications.webhooks.reasons import ANSWERED_GONE, NEVER_SUCCEEDED
+from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from tests.booking_pages.test_languages_browser import ENGLISH_DATE, LETTER, same_in
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
 from tests.world import at

@@ -10,13 +10,9 @@ from celery import current_app
 from django.conf import settings as django_settings
 from django.db import connection
 
-from notifications import periodic_task_scheduler
+from notifications import overdue_periodic_tasks
 from notifications.models import TaskRun
-from notifications.periodic_task_scheduler import (
-    RETRY_AFTER,
-    due_time,
-    start_overdue_periodic_tasks,
-)
+from notifications.overdue_periodic_tasks import RETRY_AFTER, due_time, start_overdue_periodic_tasks
 from scheduling.celery import app
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -165,14 +161,14 @@ def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> Barrier:
         barrier.wait()
         return claim(*args)
 
-    monkeypatch.setattr(periodic_task_scheduler, "_claim", claim_together)
+    monkeypatch.setattr(overdue_periodic_tasks, "_claim", claim_together)
     return barrier
 
 
 def test_two_beats_at_once_start_each_task_once(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    barrier = meet_before_claims(monkeypatch, periodic_task_scheduler._claim)
+    barrier = meet_before_claims(monkeypatch, overdue_periodic_tasks._claim)
 
     start_twice_at_once(barrier)
 

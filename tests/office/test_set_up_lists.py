@@ -54,7 +54,7 @@ def test_deleted_rows_are_behind_a_filter(tenant: Tenant, kind: str) -> None:
         )
         listed = page.context["cl"]
         assert page.context["title"] == f"{kind.title()}s"
-        return {row.pk for row in listed.result_list}, "deleted" in listed.list_display
+        return {row.pk for row in listed.result_list}, "deletion_time" in listed.list_display
 
     is_shown = kind != "webhook"  # whose state says it
     assert found() == ({kept.pk}, False)

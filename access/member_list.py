@@ -11,7 +11,7 @@ ACTIVE, INVITED = "active", "invited"
 
 
 class Member(NamedTuple):
-    """A row of `list_members`. `expires_at`: of an invitation."""
+    """A row of `list_members_and_invitations`. `expires_at`: of an invitation."""
 
     id: UUID
     email: str
@@ -20,7 +20,7 @@ class Member(NamedTuple):
     expires_at: Any
 
 
-def list_members(app: App) -> QuerySet[Any, Any]:
+def list_members_and_invitations(app: App) -> QuerySet[Any, Any]:
     """Return rows with the columns of `Member`, in the order of addresses: a union, which takes
     slices and counts, but no further filters.
     """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.utils import translation
 
-from office.base.service_sentences import PLACEHOLDER, SENTENCES, sentence_words
+from office.base.service_sentence_translations import PLACEHOLDER, SENTENCES, translate_sentence
 from tests.services import ROOT
 
 PACKAGES = (
@@ -46,7 +46,7 @@ def test_services_still_write_the_sentences() -> None:
     ],
 )
 def test_english_stays(text: str) -> None:
-    assert sentence_words(text) == text
+    assert translate_sentence(text) == text
 
 
 def test_parts_are_translated_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +57,6 @@ def test_parts_are_translated_too(monkeypatch: pytest.MonkeyPatch) -> None:
     active = translation._trans  # type: ignore[attr-defined]
     monkeypatch.setattr(active, "gettext", lambda text: words.get(text, text))
 
-    sentence = sentence_words("Blocked by the resource's rule: 12:00 to 13:00 every day.")
+    sentence = translate_sentence("Blocked by the resource's rule: 12:00 to 13:00 every day.")
 
     assert sentence == "Durch die Regel täglich 12:00 bis 13:00 gesperrt."

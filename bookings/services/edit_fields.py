@@ -36,9 +36,9 @@ def change_booking(
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
         edit = _Edit(booking)
-        edit.customers(changes.get("customers", ()), path=changes.get("customers_path", ""))
-        edit.event({name: changes[name] for name in EVENT_WORDS if name in changes})
-        edit.own(changes, now)
+        edit.change_customers(changes.get("customers", ()), path=changes.get("customers_path", ""))
+        edit.change_event_texts({name: changes[name] for name in EVENT_WORDS if name in changes})
+        edit.change_meta_and_outcome(changes, now)
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
@@ -86,7 +86,7 @@ class _Edit:
     readdressed: set[uuid.UUID] = field(default_factory=set)
     former_addresses: list[str] = field(default_factory=list)
 
-    def customers(self, given: Sequence[Mapping[str, Any]], *, path: str) -> None:
+    def change_customers(self, given: Sequence[Mapping[str, Any]], *, path: str) -> None:
         rows = list(self.booking.customers.all()) if given else []
         by_id = {row.id: row for row in rows}
         seen: set[uuid.UUID] = set()
@@ -101,9 +101,9 @@ class _Edit:
             if row.id in seen:
                 raise Invalid.at(target, "This customer appears twice.")
             seen.add(row.id)
-            self._customer(row, values, target)
+            self._change_customer(row, values, target)
 
-    def _customer(self, row: Customer, values: Mapping[str, Any], target: str) -> None:
+    def _change_customer(self, row: Customer, values: Mapping[str, Any], target: str) -> None:
         wanted = {name: values[name] for name in CUSTOMER_VALUES if name in values}
         if "meta" in values:
             wanted["meta"] = merge_free(row.meta, values["meta"], path=f"{target}.meta")
@@ -118,7 +118,7 @@ class _Edit:
         row.save(update_fields=list(changed))
         self.names |= {f"customer {name}" for name in changed}
 
-    def event(self, given: Mapping[str, str]) -> None:
+    def change_event_texts(self, given: Mapping[str, str]) -> None:
         event = self.booking.event
         words = {name: value for name, value in given.items() if value != getattr(event, name)}
         if words and self.booking.owner_booking_id:
@@ -134,7 +134,7 @@ class _Edit:
             # Feeds and mirrored events contain customers too.
             update_event_details(event, words)
 
-    def own(self, changes: Mapping[str, Any], now: datetime) -> None:
+    def change_meta_and_outcome(self, changes: Mapping[str, Any], now: datetime) -> None:
         booking = self.booking
         meta = merge_free(booking.meta, changes.get("meta", {}), path="meta")
         outcome = changes.get("outcome", booking.outcome)

@@ -12,7 +12,7 @@ from common.link_detection import looks_like_link
 MAX_NAME = 60
 
 
-def customer_text(booking: Booking, name: str) -> str:
+def trusted_text(booking: Booking, name: str) -> str:
     """Return `what`, `where` or `description` of the booking's event as customers read it.
 
     If a public caller wrote the text, it is empty; `what` is then the name of the project or app.

@@ -165,11 +165,11 @@ SENTENCES: tuple[str, ...] = (
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
-def sentence_words(text: str) -> str:
+def translate_sentence(text: str) -> str:
     """Return a sentence of a service in the active language; unknown ones unchanged."""
     for pattern, sentence in _patterns():
         if matched := pattern.fullmatch(text):
-            parts = {name: sentence_words(part) for name, part in matched.groupdict().items()}
+            parts = {name: translate_sentence(part) for name, part in matched.groupdict().items()}
             return gettext(sentence) % parts if parts else gettext(sentence)
     return text
 
