@@ -89,6 +89,8 @@ PAGE: Mapping[str, str | Promise] = {
     "length": _("Length"),
     "seats": _("Seats"),
     "services": _("Choose a service"),
+    "more": _("Show more"),
+    "less": _("Show less"),
     "clock": _("Time format"),
     "clock_12": _("12 h"),
     "clock_24": _("24 h"),

@@ -873,6 +873,59 @@ def test_the_first_time_stands_there_with_everything_above_it(
     assert 0 < bottom < 640
 
 
+LONG_TEXT = "Welcome to the harbour. Please come ten minutes early.\n\n" + "Bring your card. " * 55
+TALL_OF = {390: 844, 1280: 800}
+COVER = "document.querySelector('.cover p')"
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_cover_text_is_short_until_it_is_opened(
+    browser: Browser, live_service: Service, axe: str, width: int, language: str
+) -> None:
+    """The first time stays on the first screen; the text is opened with a key."""
+    app = LiveApp(live_service)
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"cover_text": LONG_TEXT}})
+    shop = Shop(app)
+    page = shop.open(browser, width, height=TALL_OF[width], language=language)
+    first = "#soonest button" if width < 820 else "#times button"
+    page.wait_for(f"!!document.querySelector('{first}')")
+    label = "document.querySelector('.cover summary').innerText"
+
+    bottom = page.evaluate(f"document.querySelector('{first}').getBoundingClientRect().bottom")
+    closed = page.evaluate(f"{COVER}.offsetHeight"), page.evaluate(label)
+    keep(page, f"book-long-cover-{width}-{language}")
+    check_access(page, axe, width)
+    page.evaluate("document.querySelector('.cover summary').focus()")
+    page.press("Enter")
+    page.wait_for("document.querySelector('.cover details').open")
+    whole = page.evaluate(f"{COVER}.offsetHeight === {COVER}.scrollHeight"), page.evaluate(label)
+    keep(page, f"book-long-cover-opened-{width}-{language}")
+    check_access(page, axe, width)
+
+    more, less = {"en": ("Show more", "Show less"), "ar": ("عرض المزيد", "عرض أقل")}[language]
+    assert 0 < bottom < TALL_OF[width]
+    assert (closed, whole) == ((48, more), (True, less))
+    assert page.evaluate(f"{COVER}.textContent") == LONG_TEXT.strip()
+
+
+def test_a_cover_text_that_fits_is_shown_whole(browser: Browser, live_service: Service) -> None:
+    """Four lines of a phone are one of a wide screen."""
+    app = LiveApp(live_service)
+    text = "Please come ten minutes early, and bring your card. " * 3
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"cover_text": text}})
+    shop = Shop(app)
+
+    shown = {}
+    for width in (390, 1280):
+        page = shop.open(browser, width)
+        is_cut = f"{COVER}.offsetHeight < {COVER}.scrollHeight"
+        has_button = "document.querySelector('.cover summary').checkVisibility()"
+        shown[width] = page.evaluate(f"[{is_cut}, {has_button}]")
+
+    assert shown == {390: [True, True], 1280: [False, False]}
+
+
 NINE_TO_NOON_OF_TWO_DAYS = [
     {"allow_period": {"start": "2031-03-03 09:00:00", "end": "2031-03-03 12:00:00"}},
     {"allow_period": {"start": "2031-08-04 09:00:00", "end": "2031-08-04 12:00:00"}},
