@@ -44,7 +44,8 @@ from common.openapi.generator import data_object, describe_endpoint, include_of,
 
 PROJECT_INCLUDE = {
     "include": include_of(
-        PROJECT_INCLUDES, note="payment_key needs a server key or an owner's access token, else 403."
+        PROJECT_INCLUDES,
+        note="payment_key needs a server key or an owner's access token, else 403.",
     )
 }
 

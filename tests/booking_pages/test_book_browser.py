@@ -642,13 +642,13 @@ def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> Non
     page.send("Page.reload")
     page.wait_for(f"{IS_READY} && document.querySelector('#times button')")
 
-    assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00 am", ["12 h"]))
-    assert page.texts("#times li")[0] == "9:00 am"
+    assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00\u00a0am", ["12 h"]))
+    assert page.texts("#times li")[0] == "9:00\u00a0am"
 
 
 @pytest.mark.parametrize(
     ("language", "words", "clock"),
-    [("en-US", "9:00 am", "h12"), ("en-GB", "09:00", "h23"), ("de-DE", "09:00", "h23")],
+    [("en-US", "9:00\u00a0am", "h12"), ("en-GB", "09:00", "h23"), ("de-DE", "09:00", "h23")],
 )
 def test_the_clock_is_that_of_the_visitors_region(
     browser: Browser, app: LiveApp, language: str, words: str, clock: str
