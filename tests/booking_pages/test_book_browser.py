@@ -926,6 +926,17 @@ def test_a_cover_text_that_fits_is_shown_whole(browser: Browser, live_service: S
     assert shown == {390: [True, True], 1280: [False, False]}
 
 
+def test_dates_begin_headings_with_a_capital_letter(browser: Browser, app: LiveApp) -> None:
+    """In languages that write months and weekdays small, too."""
+    page = Shop(app).open(browser, language="it")
+
+    words = page.evaluate("['month', 'day'].map(id => document.getElementById(id).textContent)")
+    first = "getComputedStyle(document.getElementById(id), '::first-letter').textTransform"
+
+    assert words == ["marzo 2031", "lunedì 3 marzo 2031"]
+    assert page.evaluate(f"['month', 'day'].map(id => {first})") == ["uppercase", "uppercase"]
+
+
 NINE_TO_NOON_OF_TWO_DAYS = [
     {"allow_period": {"start": "2031-03-03 09:00:00", "end": "2031-03-03 12:00:00"}},
     {"allow_period": {"start": "2031-08-04 09:00:00", "end": "2031-08-04 12:00:00"}},

@@ -230,6 +230,20 @@ def test_lists_and_forms_from_right_to_left(
     assert form.evaluate(turned) == ["matrix(-1, 0, 0, 1, 0, 0)"] * 2
 
 
+def test_buttons_of_hours_are_one_line_in_longer_languages(
+    visit: Callable[..., Visit], owner: Account, booking: Any, office: Tenant
+) -> None:
+    resource = f"/admin/availability/resource/{office.app.resources.get().pk}/change/"
+    page = visit(owner, resource, language="de").page
+    chips = "[...document.querySelectorAll('[data-copy-day]')].filter(chip => chip.offsetParent)"
+
+    words = page.evaluate(f"{chips}.map(chip => chip.firstChild.textContent.trim())")
+    lines = page.evaluate(f"{chips}.map(chip => Math.round(chip.clientHeight / 24))")
+
+    assert words == ["Auf Mo.–Fr. kopieren"] * 5 + ["Auf das Wochenende kopieren"] * 2
+    assert lines == [1] * 7
+
+
 def test_a_filter_is_saved_by_keyboard(
     visit: Callable[..., Visit], owner: Account, booking: Any
 ) -> None:
