@@ -262,6 +262,13 @@ class TenantView(ApiView):
         """
         return bool(self.app) and _RANKS[self.caller.role] >= _RANKS[least]
 
+    @property
+    def acts_as_owner(self) -> bool:
+        """Whether the request has a server key or an owner's access token."""
+        if self.caller.kind == Credential.SERVER:
+            return True
+        return self.caller.kind == Credential.ACCESS and self._has_role(Membership.OWNER)
+
     def _least_role(self, method: str) -> str:
         if method in self.owner_methods:
             return Membership.OWNER

@@ -520,7 +520,8 @@ class ProjectRecord(Record):
     created_at: Stamp
     updated_at: Stamp
     payment_key: str = field(
-        "With include=payment_key: the key in base64 that signs payment links.",
+        "With include=payment_key, for server keys and owners only: the key in base64 that signs"
+        " payment links.",
         optional=True,
         of=payment_key,
     )

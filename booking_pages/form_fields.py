@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from availability.serializers.projects import MAX_POSITION
@@ -29,7 +29,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
 # Required for every booking, whatever the project says.
 NEEDED: Mapping[str, Any] = {"name": {"required": True}, "email": {"required": True}}
 TITLES: Mapping[str, str | Promise] = {
-    "name": _("Name"),
+    "name": pgettext_lazy("of a person", "Name"),
     "email": _("E-mail"),
     "phone": _("Phone"),
 }

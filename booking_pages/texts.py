@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from bookings.graphs import INITIALIZED, Graph
 from bookings.views.email_links import LINK_ACTIONS, REFUSAL_TEXTS
@@ -87,8 +88,10 @@ PAGE: Mapping[str, str | Promise] = {
     "own_bookings": _("Your bookings"),
     "person": _("With"),
     "length": _("Length"),
-    "seats": _("Seats"),
+    "seats": pgettext_lazy("how many", "Seats"),
     "services": _("Choose a service"),
+    "more": _("Show more"),
+    "less": _("Show less"),
     "clock": _("Time format"),
     "clock_12": _("12 h"),
     "clock_24": _("24 h"),

@@ -2,6 +2,7 @@
 
 import re
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 from django.conf import settings
 
@@ -17,6 +18,11 @@ STEP = 0.04  # of the way to black or white
 LIGHT_GROUNDS = ("#ffffff", "#f2f4f7", "#e9f0fb", "#e2f6e8")
 DARK_GROUNDS = ("#1c222a", "#12161b", "#24344d", "#17392a", "#0c1c33")
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
+
+# Lines of a cover text that booking pages show without shortening it, and how many letters fit in a
+# line on a phone and on a wide screen.
+MAX_COVER_LINES = 3
+PHONE_LINE, WIDE_LINE = 46, 110
 
 Rgb = tuple[int, int, int]
 
@@ -34,6 +40,14 @@ class Branding(NamedTuple):
     @property
     def lines(self) -> list[str]:
         return self.address.splitlines()
+
+    @property
+    def cover_is_long(self) -> bool:
+        return _count_lines(self.cover, PHONE_LINE) > MAX_COVER_LINES
+
+    @property
+    def cover_is_long_when_wide(self) -> bool:
+        return _count_lines(self.cover, WIDE_LINE) > MAX_COVER_LINES
 
     @property
     def has_footer(self) -> bool:
@@ -58,6 +72,19 @@ def branding_of(app: App) -> Branding:
         privacy=privacy,
         logo=f"/book/logos/{app.slug}/{digest}" if DIGEST.fullmatch(digest) else "",
     )
+
+
+def _count_lines(text: str, letters: int) -> int:
+    """Return how many lines of so many letters the text takes; a wide letter counts twice.
+
+    >>> _count_lines("abc\n\nabcd", 3), _count_lines("予約", 3)
+    (4, 2)
+    """
+    widths = [
+        sum(2 if east_asian_width(each) in "WF" else 1 for each in line)
+        for line in text.splitlines()
+    ]
+    return sum(max(1, -(-width // letters)) for width in widths)
 
 
 def absolute_url(path: str) -> str:

@@ -32,6 +32,7 @@ CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 LINE_ENDS = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 CUT = "…"
+NO_BREAK_SPACE = "\u00a0"
 
 
 def to_one_line(text: str, most: int = 200) -> str:
@@ -151,13 +152,15 @@ def short_day_words(day: date) -> str:
 
 def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
     """Format as `09:00` or `09:00:00`, in the active language; as `9:00 am` in English with 12
-    hours, never with seconds.
+    hours, never with seconds. Spaces are no-break spaces.
     """
     if locale := _active_locale():
         length = "medium" if with_seconds else "short"
-        return cldr_dates.format_time(moment.replace(tzinfo=None), length, locale=locale)
+        words = cldr_dates.format_time(moment.replace(tzinfo=None), length, locale=locale)
+        return words.replace(" ", NO_BREAK_SPACE)
     if _has_twelve_hours.get():  # as the page's script does
-        return f"{moment.hour % 12 or 12}:{moment:%M} {'am' if moment.hour < 12 else 'pm'}"
+        half = "am" if moment.hour < 12 else "pm"
+        return f"{moment.hour % 12 or 12}:{moment:%M}{NO_BREAK_SPACE}{half}"
     return format_date(moment, "H:i:s" if with_seconds else "H:i")
 
 

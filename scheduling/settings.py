@@ -167,6 +167,12 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
     "unfold.contrib.filters",
     "unfold.contrib.simple_history",
+    # Before other packages that have translations: Django takes a text from the first one.
+    "bookings",
+    "notifications",
+    "access",
+    "booking_pages",
+    "office",
     "office.apps.SiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -184,12 +190,7 @@ INSTALLED_APPS = [
     "common",
     "apps_config",
     "availability",
-    "bookings",
-    "notifications",
     "external_calendars",
-    "access",
-    "booking_pages",
-    "office",
     "ops",
     # After `office`, whose templates replace theirs.
     "allauth",

@@ -38,10 +38,16 @@ from common.api.ordering import order_query_parameters
 from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest, found_or_404
+from common.errors import Forbidden
 from common.openapi.components import ID
 from common.openapi.generator import data_object, describe_endpoint, include_of, page_of, search_of
 
-PROJECT_INCLUDE = {"include": include_of(PROJECT_INCLUDES)}
+PROJECT_INCLUDE = {
+    "include": include_of(
+        PROJECT_INCLUDES,
+        note="payment_key needs a server key or an owner's access token, else 403.",
+    )
+}
 
 
 _IDS = {"type": "array", "maxItems": MAX_RESOURCES, "items": ID}
@@ -61,8 +67,14 @@ class ProjectScopedView(TenantView):
         return found_or_404(self.projects().filter(id=project_id).first(), "Project")
 
     def includes(self) -> tuple[str, ...]:
-        """Read it before anything is written, so that a refused request changes nothing."""
-        return self.query.include(PROJECT_INCLUDES)
+        """Read it before anything is written, so that a refused request changes nothing.
+
+        Raises Forbidden if the request may not read what it includes.
+        """
+        includes = self.query.include(PROJECT_INCLUDES)
+        if "payment_key" in includes and not self.acts_as_owner:
+            raise Forbidden("Only server keys and owners can read the key of payment links.")
+        return includes
 
     def answer_project(
         self, project_id: uuid.UUID, includes: Collection[str] = (), status: int = 200

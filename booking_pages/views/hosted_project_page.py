@@ -15,7 +15,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.templatetags.static import static
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, pgettext
 
 from apps_config.base_views import add_test_mode_header
 from apps_config.models import App
@@ -475,7 +475,7 @@ def seat_words(count: int) -> str:
 
 def submit_text(graph: Graph) -> str:
     """Return the text of the button: a booking that needs an approval is requested."""
-    return gettext("Request") if needs_approval(graph) else gettext("Book")
+    return pgettext("button", "Request") if needs_approval(graph) else gettext("Book")
 
 
 def read_day_parameter(asked: Mapping[str, str]) -> date | None:

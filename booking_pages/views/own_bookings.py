@@ -12,6 +12,7 @@ from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 from rest_framework.serializers import ValidationError
 
 from apps_config.base_views import add_test_mode_header
@@ -81,7 +82,7 @@ BAD_LINK = (
 NEW_LINK = _("Request a new link")
 TOO_MANY = _("Nothing was changed. Please try again later.")
 CORRECT = _("Correct name or phone")
-NAME = _("Name")
+NAME = pgettext_lazy("of a person", "Name")
 PHONE = _("Phone")
 EMAIL = _("E-mail")
 SAVE = _("Save")

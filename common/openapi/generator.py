@@ -137,12 +137,13 @@ def parameters_of(
         )
 
 
-def include_of(names: Iterable[str]) -> Json:
+def include_of(names: Iterable[str], *, note: str = "") -> Json:
+    """Return the schema of an `include` with these names; note: a sentence for the description."""
     known = list(names)
     choice = "|".join(map(re.escape, known))
     return {
         "type": "string",
-        "description": f"What to add, separated by commas: {', '.join(known)}.",
+        "description": f"What to add, separated by commas: {', '.join(known)}. {note}".rstrip(),
         "pattern": f"^ *(({choice}) *)?(, *(({choice}) *)?)*$",
         "examples": [known[0]],
     }

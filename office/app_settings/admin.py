@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import format_lazy
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from unfold.widgets import (
@@ -498,7 +498,7 @@ class ArchivedFilter(ChoiceFilter):
     title = _("archived")
     parameter_name = "archived"
     all_option = ("", _("Not archived"))
-    options = (("only", _("Archived")), ("all", _("All")))
+    options = (("only", _("Archived")), ("all", pgettext_lazy("apps", "All")))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet[App]:
         if self.value() == "all":

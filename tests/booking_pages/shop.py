@@ -58,7 +58,7 @@ class Shop:
         found = f"/v2/bookings?search=project.id:{self.project['id']}&include=event,customers"
         return self.app.get(found).data[::-1]
 
-    def open(self, browser: Browser, width: int = 1280, **visitor: str) -> Page:
+    def open(self, browser: Browser, width: int = 1280, **visitor: Any) -> Page:
         visitor = {"zone": "Europe/Berlin", **visitor}
         page = browser.open(self.url, width=width, **visitor)
         page.wait_for(IS_READY)

@@ -642,13 +642,13 @@ def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> Non
     page.send("Page.reload")
     page.wait_for(f"{IS_READY} && document.querySelector('#times button')")
 
-    assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00 am", ["12 h"]))
-    assert page.texts("#times li")[0] == "9:00 am"
+    assert (usual, chosen) == (("09:00", ["24 h"]), ("9:00\u00a0am", ["12 h"]))
+    assert page.texts("#times li")[0] == "9:00\u00a0am"
 
 
 @pytest.mark.parametrize(
     ("language", "words", "clock"),
-    [("en-US", "9:00 am", "h12"), ("en-GB", "09:00", "h23"), ("de-DE", "09:00", "h23")],
+    [("en-US", "9:00\u00a0am", "h12"), ("en-GB", "09:00", "h23"), ("de-DE", "09:00", "h23")],
 )
 def test_the_clock_is_that_of_the_visitors_region(
     browser: Browser, app: LiveApp, language: str, words: str, clock: str
@@ -871,6 +871,70 @@ def test_the_first_time_stands_there_with_everything_above_it(
     keep(page, "book-everything-390")
 
     assert 0 < bottom < 640
+
+
+LONG_TEXT = "Welcome to the harbour. Please come ten minutes early.\n\n" + "Bring your card. " * 55
+TALL_OF = {390: 844, 1280: 800}
+COVER = "document.querySelector('.cover p')"
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_cover_text_is_short_until_it_is_opened(
+    browser: Browser, live_service: Service, axe: str, width: int, language: str
+) -> None:
+    """The first time stays on the first screen; the text is opened with a key."""
+    app = LiveApp(live_service)
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"cover_text": LONG_TEXT}})
+    shop = Shop(app)
+    page = shop.open(browser, width, height=TALL_OF[width], language=language)
+    first = "#soonest button" if width < 820 else "#times button"
+    page.wait_for(f"!!document.querySelector('{first}')")
+    label = "document.querySelector('.cover summary').innerText"
+
+    bottom = page.evaluate(f"document.querySelector('{first}').getBoundingClientRect().bottom")
+    closed = page.evaluate(f"{COVER}.offsetHeight"), page.evaluate(label)
+    keep(page, f"book-long-cover-{width}-{language}")
+    check_access(page, axe, width)
+    page.evaluate("document.querySelector('.cover summary').focus()")
+    page.press("Enter")
+    page.wait_for("document.querySelector('.cover details').open")
+    whole = page.evaluate(f"{COVER}.offsetHeight === {COVER}.scrollHeight"), page.evaluate(label)
+    keep(page, f"book-long-cover-opened-{width}-{language}")
+    check_access(page, axe, width)
+
+    more, less = {"en": ("Show more", "Show less"), "ar": ("عرض المزيد", "عرض أقل")}[language]
+    assert 0 < bottom < TALL_OF[width]
+    assert (closed, whole) == ((48, more), (True, less))
+    assert page.evaluate(f"{COVER}.textContent") == LONG_TEXT.strip()
+
+
+def test_a_cover_text_that_fits_is_shown_whole(browser: Browser, live_service: Service) -> None:
+    """Four lines of a phone are one of a wide screen."""
+    app = LiveApp(live_service)
+    text = "Please come ten minutes early, and bring your card. " * 3
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"cover_text": text}})
+    shop = Shop(app)
+
+    shown = {}
+    for width in (390, 1280):
+        page = shop.open(browser, width)
+        is_cut = f"{COVER}.offsetHeight < {COVER}.scrollHeight"
+        has_button = "document.querySelector('.cover summary').checkVisibility()"
+        shown[width] = page.evaluate(f"[{is_cut}, {has_button}]")
+
+    assert shown == {390: [True, True], 1280: [False, False]}
+
+
+def test_dates_begin_headings_with_a_capital_letter(browser: Browser, app: LiveApp) -> None:
+    """In languages that write months and weekdays small, too."""
+    page = Shop(app).open(browser, language="it")
+
+    words = page.evaluate("['month', 'day'].map(id => document.getElementById(id).textContent)")
+    first = "getComputedStyle(document.getElementById(id), '::first-letter').textTransform"
+
+    assert words == ["marzo 2031", "lunedì 3 marzo 2031"]
+    assert page.evaluate(f"['month', 'day'].map(id => {first})") == ["uppercase", "uppercase"]
 
 
 NINE_TO_NOON_OF_TWO_DAYS = [

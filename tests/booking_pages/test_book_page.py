@@ -356,7 +356,12 @@ def test_a_project_that_bypassed_the_services_is_unavailable(
 
 @pytest.mark.parametrize(
     ("accepted", "first"),
-    [("en-US,en;q=0.9", "9:00 am"), ("en-GB", "09:00"), ("", "09:00"), ("en-US,de", "9:00 am")],
+    [
+        ("en-US,en;q=0.9", "9:00 am"),
+        ("en-GB", "09:00"),
+        ("", "09:00"),
+        ("en-US,de", "9:00 am"),
+    ],
 )
 def test_times_have_the_clock_of_the_browsers_region(
     tenant: Tenant, accepted: str, first: str

@@ -39,7 +39,7 @@ def test_the_look_is_on_every_page(tenant: Tenant) -> None:
     assert saved.data["settings"]["accent_color"] == "#ffff00"
     assert "<footer>" not in plain.html and "looks/" not in plain.html
     for page in (project, app):
-        assert page.words("p", "cover") == ["Welcome <b> to us"]
+        assert page.words("p", "lines") == ["Welcome <b> to us"]
         assert page.words("address") == ["Harbour DentalQuay 5"]
         assert re.findall(r"<footer>.*?</footer>", page.html, re.S)[0].count("<a ") == 2
         assert f'src="/book/logos/{tenant.app.slug}/{digest}"' in page.html
@@ -47,6 +47,30 @@ def test_the_look_is_on_every_page(tenant: Tenant) -> None:
         headers = page.response.headers
         parts = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
         assert parts == POLICY
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("Welcome " * 17, "cover"),
+        ("Welcome " * 18, "cover long"),
+        ("Welcome " * 41, "cover long"),
+        ("Welcome " * 42, "cover long long-when-wide"),
+        ("予約" * 34, "cover"),
+        ("予約" * 35, "cover long"),
+        ("a\nb\nc\nd", "cover long long-when-wide"),
+    ],
+)
+def test_a_long_text_at_the_top_can_be_shortened(tenant: Tenant, text: str, classes: str) -> None:
+    path = make_page(tenant)
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"cover_text": text}})
+
+    pages = [Shown(path), Shown(f"/book/{tenant.app.slug}")]
+
+    for page in pages:
+        assert re.findall(r'<div class="(cover[^"]*)">', page.html) == [classes]
+        assert page.words("summary") == ([] if classes == "cover" else ["Show moreShow less"])
+        assert page.words("p", "lines") == [" ".join(text.split())]
 
 
 def test_the_colour_is_as_readable_as_it_is(db: None) -> None:

@@ -2,13 +2,13 @@
 
 import json
 import re
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pytest
 from django.utils import translation
 
-from bookings.formatting import date_words, length_words, month_words
+from bookings.formatting import date_words, length_words, month_words, time_words
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from ops.translation_catalogues import read_catalogue
 from tests.accessibility import load_axe
@@ -64,6 +64,7 @@ class Visit:
         self.lines: dict[str, list[str]] = {}
         self.shown: set[tuple[str, str]] = set()
         self.mails: list[Any] = []
+        self.first_time = ""
 
     def open(self, url: str, is_ready: str = "!!document.querySelector('h1')") -> Page:
         page = self.browser.open(url, **self.window)
@@ -86,6 +87,7 @@ class Visit:
         self.read(page, "month")
         page.click("[data-date='2031-03-03']")
         self.read(page, "times")
+        self.first_time = page.texts("#times li")[0]
         page.evaluate("document.querySelector('#times button').click()")
         page.wait_for("!!document.querySelector('#held').innerText")
         page.click("#submit")
@@ -230,7 +232,10 @@ def test_a_customer_books_moves_and_cancels_in_each_language(
     assert [step for step, text in texts.items() if OTHER_DIGITS.search(text)] == []
     with translation.override(language):
         first, second, month = date_words(MONDAY), date_words(TUESDAY), month_words(MONDAY)
+        nine = time_words(datetime(2031, 3, 3, 9))
     assert month in texts["month"]
+    assert found.first_time == nine
+    assert [step for step in ("done", "moved", "mail confirmed") if nine not in texts[step]] == []
     for words, steps in [
         (first, ("times", "form", "done", "mail confirmed", "mail rescheduled")),
         (
@@ -263,13 +268,29 @@ def test_pages_from_right_to_left(
     focused = page.evaluate("document.activeElement.dataset.date")
     page.press("Enter")
     keep(page, f"ar-choice-{width}-{scheme}")
+    services = browser.open(f"{app.url}/book/{app.slug}", **window)
+    services.wait_for(
+        "document.readyState == 'complete' && !!document.querySelector('.service span')"
+    )
 
     assert found.shown == {("ar", "rtl")}
     assert earlier > later
     assert focused == "2031-04-02"
     assert page.evaluate(HEIGHTS) == [48]
+    assert len({*services.evaluate(STARTS)}) == 1
     check_quiet(page, app)
 
 
+# The right edges of a service's name and description, in whole pixels.
+STARTS = """
+(() => {
+  const card = document.querySelector(".service:has(span)");
+  return ["strong", "span"].map(name => {
+    const range = document.createRange();
+    range.selectNodeContents(card.querySelector(name));
+    return Math.round(range.getBoundingClientRect().right);
+  });
+})()
+"""
 # Of the buttons with a time: a time that wraps is higher.
 HEIGHTS = "[...new Set([...document.querySelectorAll('#times button')].map(b => b.offsetHeight))]"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps_config.models import Membership
 from availability.models import Project
 from bookings.models import Booking
 from notifications.mail import compose_mail
@@ -103,6 +104,43 @@ def test_the_key_is_the_projects_and_told_when_asked_for(tenant: Tenant) -> None
     assert (keys[0] == keys[1], keys[0] == keys[2]) == (False, True)
     assert len(base64.b64decode(keys[0])) == 32
     assert "payment_key" not in first
+
+
+@pytest.mark.parametrize("role", [Membership.VIEWER, Membership.EDITOR])
+def test_only_owners_and_server_keys_read_the_key(tenant: Tenant, role: str) -> None:
+    project = tenant.make_project(name="A")
+    owner, other = tenant.member("owner@example.com"), tenant.member("x@example.com", role)
+    at = f"/projects/{project['id']}"
+    refused = (
+        403,
+        {
+            "error": "Only server keys and owners can read the key of payment links.",
+            "code": "forbidden",
+        },
+    )
+
+    key = tenant.get(f"{at}?include=payment_key").data["payment_key"]
+    answers = [other.get(f"{path}?include=resources,payment_key") for path in ("/projects", at)]
+
+    assert [(answer.status, answer.error) for answer in answers] == [refused, refused]
+    assert other.get(f"{at}?include=resources").status == 200
+    assert owner.get(f"{at}?include=payment_key").data["payment_key"] == key
+
+
+def test_a_refused_key_changes_nothing(tenant: Tenant) -> None:
+    project = tenant.make_project(name="A")
+    editor = tenant.member("editor@example.com", Membership.EDITOR)
+    at = f"/projects/{project['id']}"
+
+    answers = [
+        editor.post("/projects?include=payment_key", {"name": "B"}),
+        editor.put(f"{at}?include=payment_key", {"name": "B"}),
+        editor.put(f"{at}/resources?include=payment_key", []),
+        editor.post(f"{at}/resources?include=payment_key", {"resource_id": project["id"]}),
+    ]
+
+    assert [answer.status for answer in answers] == [403] * 4
+    assert [each["name"] for each in tenant.get("/projects").data] == ["A"]
 
 
 # --- Where it stands ------------------------------------------------------------------------------

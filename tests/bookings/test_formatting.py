@@ -66,6 +66,11 @@ def test_words_in_each_language(language: str) -> None:
     assert words_in(language) == WORDS[language]
 
 
+def test_a_line_does_not_end_within_a_time() -> None:
+    with translation.override("ar"):
+        assert time_words(datetime(2031, 3, 3, 15, 5)) == "3:05\u00a0م"
+
+
 @pytest.mark.parametrize("languages", list(permutations(["ar", "ja", "pl"])))
 def test_one_language_leaves_the_others_as_they_are(
     languages: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -128,8 +133,11 @@ def test_accepted_languages(header: str, languages: list[str]) -> None:
 @pytest.mark.parametrize(
     ("accepted", "words"),
     [
-        (["en-us"], ["12:05 am", "9:05 am", "12:05 pm", "3:05 pm"]),
-        (["de", "en-AU", "en-gb"], ["12:05 am", "9:05 am", "12:05 pm", "3:05 pm"]),
+        (["en-us"], ["12:05\u00a0am", "9:05\u00a0am", "12:05\u00a0pm", "3:05\u00a0pm"]),
+        (
+            ["de", "en-AU", "en-gb"],
+            ["12:05\u00a0am", "9:05\u00a0am", "12:05\u00a0pm", "3:05\u00a0pm"],
+        ),
         (["en-gb", "en-us"], ["00:05", "09:05", "12:05", "15:05"]),
         (["en-xx"], ["00:05", "09:05", "12:05", "15:05"]),
         (["en--"], ["00:05", "09:05", "12:05", "15:05"]),

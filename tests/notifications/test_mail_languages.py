@@ -65,7 +65,7 @@ def test_english_is_the_language_of_the_sentences() -> None:
 
 
 # --- Catalogues -----------------------------------------------------------------------------------
-MARKS = ("_", "gettext", "pgettext")
+MARKS = ("_", "gettext", "pgettext", "pgettext_lazy")
 
 
 def sentences_in(folder: Path) -> set[str]:

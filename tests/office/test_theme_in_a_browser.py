@@ -179,6 +179,71 @@ def test_a_phone_shows_whole_headings_and_short_rows(
     assert height < 130
 
 
+def test_a_phone_shows_whole_headings_in_longer_languages(
+    visit: Callable[..., Visit], owner: Account, booking: Any
+) -> None:
+    window = {"width": 390, "language": "it"}
+    lists = visit(owner, BOOKINGS, **window), visit(owner, "/admin/bookings/appcustomer/", **window)
+    cut = "(({scrollWidth: all, clientWidth: seen}) => all > seen)(document.querySelector('h1 a'))"
+    names = (
+        "[...document.querySelectorAll('#result_list tr.data-row td')].map(td => td.dataset.label)"
+    )
+
+    shown = "[...document.querySelectorAll('h1 a')].filter(a => a.checkVisibility())"
+    headings = [
+        (each.page.evaluate(f"{shown}.map(a => a.innerText)"), each.page.evaluate(cut))
+        for each in lists
+    ]
+
+    assert headings == [(["Prenotazioni"], False), (["Clienti"], False)]
+    assert lists[1].page.evaluate(names) == [
+        *("E-mail", "Prenotazioni", "Ultima", "Prossima", "Mancate presentazioni"),
+        *("Problema e-mail", "Ultima prenotazione"),
+    ]
+    look = "getComputedStyle(document.querySelector('#result_list td'), '::before').textTransform"
+    assert lists[1].page.evaluate(look) == "none"
+
+
+def test_lists_and_forms_from_right_to_left(
+    visit: Callable[..., Visit], owner: Account, booking: Any, office: Tenant
+) -> None:
+    resource = f"/admin/availability/resource/{office.app.resources.get().pk}/change/"
+    row, form = (
+        visit(owner, path, width=width, language="ar").page
+        for path, width in ((BOOKINGS, 390), (resource, 1280))
+    )
+    buttons = (
+        "[...document.querySelectorAll('#submit-row :is(a, button)')].filter(b => b.offsetParent)"
+    )
+    order = f"{buttons}.sort((a, b) => b.getBoundingClientRect().x - a.getBoundingClientRect().x)"
+    icons = "[...document.querySelectorAll(':is(h1, a[title]) > .material-symbols-outlined')]"
+
+    checkbox, state = (
+        row.box(f"#result_list tr.data-row > {cell}")
+        for cell in (".action-checkbox", ".field-shown_state")
+    )
+
+    assert checkbox["x"] > state["x"] + state["width"]
+    assert form.evaluate(f"{order}.map(b => b.innerText)")[0] == "حذف"
+    is_arrow = "/arrow_back|chevron_right/.test(i.textContent) && i.checkVisibility()"
+    turned = f"{icons}.filter(i => {is_arrow}).map(i => getComputedStyle(i).transform)"
+    assert form.evaluate(turned) == ["matrix(-1, 0, 0, 1, 0, 0)"] * 2
+
+
+def test_buttons_of_hours_are_one_line_in_longer_languages(
+    visit: Callable[..., Visit], owner: Account, booking: Any, office: Tenant
+) -> None:
+    resource = f"/admin/availability/resource/{office.app.resources.get().pk}/change/"
+    page = visit(owner, resource, language="de").page
+    chips = "[...document.querySelectorAll('[data-copy-day]')].filter(chip => chip.offsetParent)"
+
+    words = page.evaluate(f"{chips}.map(chip => chip.firstChild.textContent.trim())")
+    lines = page.evaluate(f"{chips}.map(chip => Math.round(chip.clientHeight / 24))")
+
+    assert words == ["Auf Mo.–Fr. kopieren"] * 5 + ["Auf das Wochenende kopieren"] * 2
+    assert lines == [1] * 7
+
+
 def test_a_filter_is_saved_by_keyboard(
     visit: Callable[..., Visit], owner: Account, booking: Any
 ) -> None:

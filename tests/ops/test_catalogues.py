@@ -1,8 +1,9 @@
 """Translations: complete, and compiled as they are committed."""
 
-import gettext
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from gettext import GNUTranslations
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import allauth
 import pytest
 from babel.messages.catalog import Catalog, Message
 from django.core.management import call_command
+from django.utils import translation
+from django.utils.translation import gettext, pgettext, to_locale
 
 from common.shipped_languages import (
     SOURCE_LANGUAGE,
@@ -166,6 +169,26 @@ def test_no_text_of_the_office_is_reworded() -> None:
 
 
 # --- The checks and the command -------------------------------------------------------------------
+@pytest.mark.parametrize("language", shipped_languages()[1:])
+def test_texts_of_other_packages_do_not_replace_ours(language: str) -> None:
+    """Django's admin has "Save" and "History", too, in other words. And none of our packages has
+    another translation than the others: Django would take one of them for all.
+    """
+    files = [
+        catalogue_folder(name) / to_locale(language) / "LC_MESSAGES" / "django.po"
+        for name in TRANSLATED_PACKAGES
+    ]
+    ours: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for message in (message for file in files for message in read_catalogue(file)):
+        if isinstance(message.id, str) and message.id:
+            ours[message.id, message.context].add(str(message.string))
+
+    with translation.override(language):
+        shown = {key: pgettext(key[1], key[0]) if key[1] else gettext(key[0]) for key in ours}
+
+    assert {key: text for key, text in shown.items() if {text} != ours[key]} == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "faults"),
     [
@@ -210,7 +233,7 @@ def test_command_compiles_what_django_reads(tmp_path: Path, settings: Any) -> No
     (tmp_path / "access" / "locale" / "pt_BR" / "LC_MESSAGES" / "django.mo").unlink()
 
     compiled = tmp_path / "bookings" / "locale" / "de" / "LC_MESSAGES" / "django.mo"
-    read = gettext.GNUTranslations(BytesIO(compiled.read_bytes()))
+    read = GNUTranslations(BytesIO(compiled.read_bytes()))
     assert read.gettext("Hello {{ name }}") == "Guten Tag {{ name }}"
     assert read.pgettext("whole days", "all day") == "ganztägig"
     assert read.ngettext("%(count)s seat", "%(count)s seats", 2) == "%(count)s Plätze"

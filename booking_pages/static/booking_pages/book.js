@@ -79,8 +79,10 @@ function isAmbiguous(instant, place) {
 }
 
 function clockWords(instant, place) {
-  const hour = clock === "h12" ? "numeric" : "2-digit";
-  const reading = format(instant, place, { hour, minute: "2-digit", hourCycle: clock });
+  const usual = { timeStyle: "short" }; // 9:00 or 09:00, as in e-mails
+  const shape = clock === "h12" ? { hour: "numeric", minute: "2-digit" } : usual;
+  const given = format(instant, place, { ...shape, hourCycle: clock });
+  const reading = given.replace(/\s/g, "\u00a0"); // no line ends between the time and am or pm
   return isAmbiguous(instant, place) ? `${reading} ${offsetWords(instant, place)}` : reading;
 }
 

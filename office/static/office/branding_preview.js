@@ -37,11 +37,13 @@ addEventListener("DOMContentLoaded", () => {
 
   function showTexts(page) {
     const main = page.querySelector("main");
-    const place = (cover) => {
-      cover.className = "cover lines";
+    page.querySelector(".cover")?.remove(); // a shortened one: what is typed is shown whole
+    const place = (text) => {
+      const cover = Object.assign(page.createElement("div"), { className: "cover" });
+      cover.append(Object.assign(text, { className: "lines" }));
       main.before(cover);
     };
-    showText(page, ".cover", valueOf("cover_text"), { tag: "p", place });
+    showText(page, ".cover p", valueOf("cover_text"), { tag: "p", place });
     const footer = page.querySelector("footer") ?? page.createElement("footer");
     if (!footer.isConnected) main.after(footer);
     const address = showText(page, "footer address", valueOf("address"), {

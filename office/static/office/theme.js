@@ -76,6 +76,12 @@ addEventListener("DOMContentLoaded", () => {
     if (isShortcut && !event.target.matches?.("input, textarea")) focusSearch(300);
   });
 
+  // Names of columns that stand in each row on a phone. The theme's capital letters are those of
+  // English headings.
+  for (const cell of document.querySelectorAll("#result_list td[data-label]")) {
+    const [first = "", ...others] = cell.dataset.label.trim();
+    cell.dataset.label = first.toLocaleUpperCase(document.documentElement.lang) + others.join("");
+  }
   improve();
   new MutationObserver(improve).observe(document.body, { childList: true, subtree: true });
 });
