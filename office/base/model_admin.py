@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import RelatedFieldListFilter, ShowFacets
 from django.contrib.admin.options import BaseModelAdmin, InlineModelAdmin
+from django.contrib.admin.views.main import ORDER_VAR
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
@@ -26,10 +27,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
+from unfold.views import ChangeList
 
 from apps_config.models import Membership
 from bookings.models import Booking
 from common.errors import Refusal
+from common.indexed_values import in_values
 from common.read_replica import read_on_replica
 from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
@@ -138,9 +141,37 @@ class CappedPaginator(Paginator):
         return rows.order_by()[: self.MOST].count()
 
 
+class OfficeChangeList(ChangeList):
+    """Sorts by a column without an index only the rows that the list shows: the newest ones."""
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: list[str] | None = None
+    ) -> models.QuerySet:
+        rows = super().get_queryset(request, exclude_parameters)
+        if ORDER_VAR not in self.params:
+            return rows
+        places = self.get_ordering_field_columns()
+        sorted_by = {self.list_display[place] for place in places if place < len(self.list_display)}
+        if sorted_by <= {*self.model_admin.get_index_sorted(request)}:
+            return rows
+        order = self.model_admin.get_ordering(request) or self._get_default_ordering()
+        newest = rows.order_by(*order)[: CappedPaginator.MOST]
+        shown = self.root_queryset.filter(in_values("pk", newest.values("pk")))
+        return self.apply_select_related(shown).order_by(*rows.query.order_by)
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Sort by the name of a related row, which the list shows."""
+        columns = {column.name: column.related_model for column in self.lookup_opts.concrete_fields}
+        related = columns.get(field_name)
+        if related and any(column.name == "name" for column in related._meta.concrete_fields):
+            return f"{field_name}__name"
+        return super().get_ordering_field(field_name)
+
+
 class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     """List and form of one model. `fixed_fields`: read-only once the row exists.
 
+    index_sorted: the columns by which an index sorts all rows of the list.
     Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
     text) in words; the method `shown_x` shows the column `x`.
     """
@@ -154,6 +185,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     compressed_fields = True
     warn_unsaved_form = True
     fixed_fields: ClassVar[tuple[str, ...]] = ()
+    index_sorted: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
@@ -168,6 +200,12 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
             *([] if request.GET.get(DeletedFilter.parameter_name) else ["deleted"]),
         }
         return [name for name in super().get_list_display(request) if name not in unneeded]
+
+    def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
+        return self.index_sorted
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[OfficeChangeList]:
+        return OfficeChangeList
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Field, ForeignKey, Model, QuerySet
+from django.db.models import Exists, Field, ForeignKey, Model, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -51,7 +52,9 @@ from availability.services import (
     delete_schedule,
 )
 from booking_pages.pictures import picture_paths
+from bookings.models import Booking
 from common.errors import Refusal
+from common.indexed_values import in_values
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.dates import moment_words, office_zone
@@ -68,6 +71,7 @@ from office.base.model_admin import (
     ALL_EDITS,
     AppChoiceAdmin,
     AppFilter,
+    CappedPaginator,
     ChoiceFilter,
     DaysFilter,
     DeletedFilter,
@@ -481,23 +485,51 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         return format_html(sentence, name=row.name)
 
 
+class DeletedEventFilter(DeletedFilter):
+    """Leaves out the events of deleted bookings, calendars and resources."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
+        if self.value() == "all":
+            return queryset
+        deleted = Booking.objects.filter(owner_booking=None).exclude(deleted_at=None)
+        if self.value() == "only":
+            bookings = deleted.order_by("-deleted_at").values("event")[: CappedPaginator.MOST]
+            calendars, resources = (
+                model._default_manager.exclude(deleted_at=None).order_by().values("pk")
+                for model in (Calendar, Resource)
+            )
+            return queryset.filter(
+                Q(in_values("pk", bookings))
+                | Q(in_values("main", bookings))
+                | Q(in_values("calendar", calendars))
+                | Q(in_values("resource", resources))
+            )
+        # The other events of a booking have its own event as `main`.
+        own = Coalesce(OuterRef("main"), OuterRef("pk"))
+        is_current = Q(resource__deleted_at=None, calendar__deleted_at=None)
+        return queryset.filter(is_current, ~Exists(deleted.filter(event=own).order_by()))
+
+
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin[Event]):
     """Other events are changed through the API, bookings' events through the booking."""
 
     app_paths = ("resource__app",)
     list_display = ("what", "resource", "starts", "ends", "busy", "all_day")
-    list_filter = ("busy", "all_day", ("start", DaysFilter), ("resource", ScopedChoiceFilter))
+    list_filter = (
+        *("busy", "all_day", ("start", DaysFilter)),
+        *(("resource", ScopedChoiceFilter), DeletedEventFilter),
+    )
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
     ordering = ("-id",)  # by creation: ids are time-ordered
-    sortable_by = ()
+    index_sorted = ("starts",)
 
-    @display(description=_("start"))
+    @display(description=_("start"), ordering="start")
     def starts(self, event: Event) -> str:
         return moment_words(event.start)
 
-    @display(description=_("end"))
+    @display(description=_("end"), ordering="end")
     def ends(self, event: Event) -> str:
         return moment_words(event.end)
 
@@ -510,7 +542,6 @@ class HoldAdmin(ReadOnlyAdmin[Hold]):
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
     search_fields = ("resource__name", "id", "client_address")
-    sortable_by = ()
 
     def row_title(self, row: Hold) -> str:
         words = gettext("%(resource)s until %(moment)s")
