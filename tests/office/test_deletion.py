@@ -1,5 +1,6 @@
 """Resources, projects and schedules are deleted from their pages, after a confirmation."""
 
+import re
 from typing import Any
 
 import pytest
@@ -57,6 +58,21 @@ def test_an_editor_deletes_a_row(tenant: Tenant, rows: Any, kind: str) -> None:
     assert said(answer) == [f"{row['name']} was deleted."]
     assert not is_there(tenant, kind, row)
     assert client.get(page(kind, row)).status_code == (404 if kind == "schedule" else 403)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Delete"), ("de", "Löschen")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_button_to_delete_is_one_word(
+    tenant: Tenant, rows: Any, kind: str, language: str, words: str
+) -> None:
+    """Languages such as German put the name of the kind first."""
+    address = page(kind, rows[kind], "change")
+    shown = member(tenant.app, "editor").get(address, headers={"accept-language": language})
+
+    link = re.search(
+        rf'href="{page(kind, rows[kind])}[^>]*>(.*?)</a>', shown.content.decode(), re.S
+    )
+    assert link and link[1].split() == [words]
 
 
 @pytest.mark.parametrize("kind", KINDS)
