@@ -159,6 +159,11 @@ class OfficeChangeList(ChangeList):
         shown = self.root_queryset.filter(in_values("pk", newest.values("pk")))
         return self.apply_select_related(shown).order_by(*rows.query.order_by)
 
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count  # no link to show all rows
+
     def get_ordering_field(self, field_name: Any) -> Any:
         """Sort by the name of a related row, which the list shows."""
         columns = {column.name: column.related_model for column in self.lookup_opts.concrete_fields}
@@ -200,6 +205,12 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
             *([] if request.GET.get(DeletedFilter.parameter_name) else ["deleted"]),
         }
         return [name for name in super().get_list_display(request) if name not in unneeded]
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Leave out Django's deletion of several rows, which no service does."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
 
     def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
         return self.index_sorted
@@ -377,6 +388,47 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
         saved = self.save_row(request, obj, form, is_new=not change)
         obj.__dict__.update(saved.__dict__)
+
+
+class DeletableAdmin(ServiceBackedAdmin[Row]):
+    """Admin whose rows a service deletes, after a confirmation.
+
+    deletion_effect: what the deletion of a row changes.
+    """
+
+    deletion_effect: ClassVar[LazyText]
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask for confirmation; a POST deletes the row, and shows a refusal on the row's page."""
+        row = self.find(request, object_id)
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        name = self.row_title(row)
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                row,
+                title=gettext("Delete %(name)s?") % {"name": name},
+                sentence=str(self.deletion_effect),
+                button=gettext("Delete"),
+            )
+        try:
+            self.delete_row(row)
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.redirect_to_row(row)
+        self.log_change(request, row, "Deleted.")
+        messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
+        return HttpResponseRedirect(self.list_url())
+
+    def delete_row(self, row: Row) -> None:
+        """Delete the row through its service. Raises Refusal."""
+        raise NotImplementedError
 
 
 def part_id(title: LazyText) -> str:

@@ -354,7 +354,7 @@ def _booking_lines(bookings: Iterable[Booking]) -> list[dict[str, Any]]:
             "who": row.event.what,
             "resource": row.resource.name,
             "state": state_words(row.outcome or row.state),
-            "colour": STATE_COLOURS.get(row.state, "info"),
+            "colour": STATE_COLOURS.get(row.outcome or row.state, "info"),
         }
         for row in bookings
     ]

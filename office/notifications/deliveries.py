@@ -229,8 +229,9 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     # Translators: column: the address to which a message is sent.
     @display(description=_("to"), ordering=Concat("recipient", "endpoint"))
     def receiver(self, delivery: Delivery) -> str:
-        words = CHOICE_WORDS["recipient"]
-        return str(words.get(delivery.recipient, delivery.recipient)) or delivery.endpoint
+        if not delivery.recipient:
+            return delivery.endpoint
+        return str(CHOICE_WORDS["recipient"].get(delivery.recipient, delivery.recipient))
 
     @display(description=_("attempts"), ordering="tries")
     def attempts_made(self, delivery: Delivery) -> int:

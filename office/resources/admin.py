@@ -8,9 +8,8 @@ from urllib.parse import quote
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Exists, Field, ForeignKey, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Field, ForeignKey, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -53,7 +52,6 @@ from availability.services import (
 )
 from booking_pages.pictures import picture_paths
 from bookings.models import Booking
-from common.errors import Refusal
 from common.indexed_values import in_values
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
@@ -66,7 +64,6 @@ from office.base.event_notification_forms import (
 from office.base.event_notification_words import event_notification_words
 from office.base.form_fields import LinesField, value_words
 from office.base.labels import GRAPH_WORDS, RULE_WORDS
-from office.base.lazy_text import LazyText
 from office.base.model_admin import (
     ALL_EDITS,
     AppChoiceAdmin,
@@ -74,6 +71,7 @@ from office.base.model_admin import (
     CappedPaginator,
     ChoiceFilter,
     DaysFilter,
+    DeletableAdmin,
     DeletedFilter,
     FormPartsAdmin,
     HistoryAdmin,
@@ -81,8 +79,6 @@ from office.base.model_admin import (
     OfficeInline,
     ReadOnlyAdmin,
     ScopedChoiceFilter,
-    ServiceBackedAdmin,
-    refusal_words,
     without_field,
 )
 from office.base.model_admin_pages import Row
@@ -166,7 +162,7 @@ def only_app(request: HttpRequest) -> App | None:
 
 
 class AppOwnedAdmin(
-    ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
+    DeletableAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
 ):
     """Rows with a fixed app, chosen among the apps that the account may edit.
 
@@ -174,8 +170,6 @@ class AppOwnedAdmin(
     """
 
     fixed_fields = ("app",)
-    # What the deletion of a row changes, for its confirmation.
-    deletion_effect: ClassVar[LazyText]
     add_form: ClassVar[type[ApiForm]]
 
     class Media:
@@ -219,6 +213,14 @@ class AppOwnedAdmin(
     def get_inlines(self, request: HttpRequest, obj: Row | None) -> Any:
         return self.inlines if obj else ()
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A new row's page opens after saving: no second button says so."""
+        if not context.get("original"):
+            context["show_save_and_continue"] = False
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
     ) -> HttpResponse:
@@ -229,44 +231,6 @@ class AppOwnedAdmin(
         return redirect(self.url_of(obj))
 
     def created_words(self, row: Row) -> str:
-        raise NotImplementedError
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
-
-    def get_actions(self, request: HttpRequest) -> Any:
-        """Leave out Django's deletion of several rows, which no service does."""
-        found = super().get_actions(request)
-        found.pop("delete_selected", None)
-        return found
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Ask for confirmation; a POST deletes the row, and shows a refusal on the row's page."""
-        row = self.find(request, object_id)
-        if not self.has_delete_permission(request, row):
-            raise PermissionDenied
-        name = self.row_title(row)
-        if request.method != "POST":
-            return self.ask_confirmation(
-                request,
-                row,
-                title=gettext("Delete %(name)s?") % {"name": name},
-                sentence=str(self.deletion_effect),
-                button=gettext("Delete"),
-            )
-        try:
-            self.delete_row(row)
-        except Refusal as refusal:
-            messages.error(request, refusal_words(refusal))
-            return self.redirect_to_row(row)
-        self.log_change(request, row, "Deleted.")
-        messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
-        return redirect(self.list_url())
-
-    def delete_row(self, row: Row) -> None:
-        """Delete the row through its service. Raises Refusal."""
         raise NotImplementedError
 
 

@@ -160,6 +160,19 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert "Erase data" not in page.content.decode()
 
 
+def test_a_no_show_has_the_colour_of_a_fault(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    for day, outcome in (("2026-11-02", "attended"), ("2026-11-03", "no_show")):
+        past = book(tenant, ada, day)
+        Booking.objects.filter(pk=past["id"]).update(outcome=outcome)
+
+    history = enter(tenant).get(page_of(person(tenant))).context["history"]
+
+    assert [(line["state"], line["colour"]) for line in history] == [
+        ("no show", "danger"),
+        ("attended", "success"),
+    ]
+
+
 def test_export_is_that_of_the_api(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-12-01")
 

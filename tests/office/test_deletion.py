@@ -7,6 +7,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
 
+from apps_config.models import Account
 from tests.office.staff import member, superuser
 from tests.world import Tenant
 
@@ -108,6 +109,24 @@ def test_others_delete_nothing(tenant: Tenant, rows: Any, kind: str) -> None:
     assert page(kind, row) not in shown
     assert answers == [403, 404]
     assert is_there(tenant, kind, row)
+
+
+def test_an_account_leaves_its_teams_before_it_is_deleted(tenant: Tenant) -> None:
+    staff, ann = superuser(), member(tenant.app, "viewer", "ann@example.com").account  # type: ignore[attr-defined]
+    address = reverse("admin:apps_config_account_delete", args=[ann.pk])
+
+    refused = staff.post(address)
+    ann.memberships.all().delete()
+    question = staff.get(address).context["title"]
+    is_there = Account.objects.filter(pk=ann.pk).exists()
+    answer = staff.post(address)
+
+    assert said(refused) == [
+        f"ann@example.com is a member of: {tenant.app.name}. Remove the account there first."
+    ]
+    assert (question, is_there) == ("Delete ann@example.com?", True)
+    assert said(answer) == ["ann@example.com was deleted."]
+    assert not Account.objects.filter(pk=ann.pk).exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -110,6 +110,26 @@ def test_a_column_without_an_index_sorts_the_newest_rows(
     assert [row.what for row in of_filter] == ["Cleo"]
 
 
+def test_a_list_has_a_link_to_all_rows_if_a_filter_hides_some(booked: Tenant, enter: Enter) -> None:
+    client = enter(booked)
+
+    pages = [client.get(EVENTS, query).content.decode() for query in ({}, {"q": "Cleo"})]
+
+    assert ["Show all" in page for page in pages] == [False, True]
+    assert ["3 results" in pages[0], "1 result" in pages[1]] == [True, True]
+
+
+def test_a_call_is_listed_with_its_address(booked: Tenant, enter: Enter) -> None:
+    booked.post("/webhooks", {"url": "https://example.com/hook"})
+    times = {"start": "2026-12-07 09:00:00", "end": "2026-12-07 10:00:00"}
+    booked.book(resource_id=str(Resource.objects.get(name="Bob").pk), **times)
+
+    page = enter(booked).get(DELIVERIES, {"type": "webhook"}).content.decode()
+
+    assert "https://example.com" in page
+    assert "---------" not in page.partition('id="result_list"')[2].partition("</table>")[0]
+
+
 def test_the_export_has_all_rows_of_a_sorted_list(
     booked: Tenant, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
