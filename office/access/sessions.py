@@ -1,7 +1,5 @@
 """Log-ins of all accounts that have not ended. For platform staff."""
 
-from typing import Any
-
 from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -27,13 +25,6 @@ class SessionAdmin(ReadOnlyAdmin[UserSession]):
     ordering = ("-created_at", "-id")
     sortable_by = ()
     actions = ("end_selected",)
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(
-            request, {"title": gettext("Sessions")} | (extra_context or {})
-        )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[UserSession]:
         return super().get_queryset(request) & open_sessions()
