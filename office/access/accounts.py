@@ -46,6 +46,7 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "office/account_links.html"
     actions = ("remove_second_factors",)
+    filter_horizontal = ()  # two lists side by side are wider than the page
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
 
     def delete_view(

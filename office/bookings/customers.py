@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Upper
@@ -166,6 +167,10 @@ class CustomerList(OfficeChangeList):
     """Reads the facts of the page's rows."""
 
     result_list: Any
+
+    def get_ordering_field_columns(self) -> dict[int, str]:
+        """The order without a click is no one column's."""
+        return super().get_ordering_field_columns() if ORDER_VAR in self.params else {}
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)

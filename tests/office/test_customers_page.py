@@ -160,6 +160,19 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert "Erase data" not in page.content.decode()
 
 
+def test_no_column_is_marked_as_sorted_without_a_click(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    book(tenant, ada, "2026-11-02")
+    client = enter(tenant)
+
+    marked = [
+        "sortremove" in client.get(LIST, query).content.decode() for query in ({}, {"o": "1"})
+    ]
+
+    assert marked == [False, True]
+
+
 def test_a_no_show_has_the_colour_of_a_fault(tenant: Tenant, ada: Any, enter: Enter) -> None:
     for day, outcome in (("2026-11-02", "attended"), ("2026-11-03", "no_show")):
         past = book(tenant, ada, day)
