@@ -324,7 +324,8 @@ def test_resources_are_dragged_into_order(
     visit: Callable[..., Visit], office: Tenant, ada: Any, bob: Any, editor: Account
 ) -> None:
     """The API assigns the first free resource in this order."""
-    project = office.make_project(ada["id"], bob["id"], resource_mode="roundrobin_prioritized")
+    in_order = {"mode": "roundrobin_prioritized"}
+    project = office.make_project(ada["id"], bob["id"], availability=in_order)
     opened = visit(editor, f"{PROJECTS}{project['id']}/change/")
     person, page = Person(opened), opened.page
     rows = "#project_resources-group tbody.form-group:not(.empty-form)"
