@@ -212,6 +212,12 @@ class Booking(Owned):
                 condition=models.Q(outcome__isnull=False, deleted_at=None),
                 name="booking_outcome",
             ),
+            # The list of events leaves out those of deleted bookings.
+            models.Index(
+                fields=["event"],
+                condition=models.Q(owner_booking=None, deleted_at__isnull=False),
+                name="booking_deleted",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -345,6 +351,8 @@ class AppCustomer(models.Model):
             models.Index(
                 fields=["app", "-last_booking_at", "address"], name="app_customer_listing"
             ),
+            # Platform staff see the customers of all apps.
+            models.Index(fields=["-last_booking_at", "address"], name="app_customer_latest"),
         ]
 
     def __str__(self) -> str:

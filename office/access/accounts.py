@@ -1,11 +1,14 @@
 """The admin of accounts, for platform staff."""
 
+from typing import Any
+
 from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
@@ -43,7 +46,34 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "office/account_links.html"
     actions = ("remove_second_factors",)
+    filter_horizontal = ()  # two lists side by side are wider than the page
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask for confirmation; a POST deletes the account. Members of apps have to leave first."""
+        account = self.find(request, object_id)
+        if not self.has_delete_permission(request, account):
+            raise PermissionDenied
+        if names := account.memberships.order_by("app__name").values_list("app__name", flat=True):
+            sentence = gettext(
+                "%(account)s is a member of: %(apps)s. Remove the account there first."
+            )
+            messages.error(request, sentence % {"account": account, "apps": ", ".join(names)})
+            return self.redirect_to_row(account)
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                account,
+                title=gettext("Delete %(name)s?") % {"name": account},
+                sentence=gettext("The account can no longer log in. This can't be undone."),
+                button=gettext("Delete"),
+            )
+        self.log_deletions(request, Account.objects.filter(pk=account.pk))
+        self.delete_model(request, account)
+        messages.success(request, gettext("%(name)s was deleted.") % {"name": account})
+        return HttpResponseRedirect(self.list_url())
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

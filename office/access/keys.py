@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
@@ -270,7 +271,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
             key,
             title=gettext("Revoke this key?"),
             sentence=gettext("%(key)s stops working at once. This can't be undone.")
-            % {"key": self.row_title(key)},
+            % {"key": capfirst(self.row_title(key))},
             button=gettext("Revoke"),
         )
 

@@ -18,10 +18,10 @@ NAMED = 10  # sessions named on the confirmation page
 
 @admin.register(UserSession)
 class SessionAdmin(ReadOnlyAdmin[UserSession]):
-    list_display = ("user", "browser", "ip", "since")
+    list_display = ("user", "browser", "address", "since")
     list_select_related = ("user",)
     search_fields = ("user__email",)
-    fields = ("user", "browser", "ip", "since")
+    fields = ("user", "browser", "address", "since")
     ordering = ("-created_at", "-id")
     sortable_by = ()
     actions = ("end_selected",)
@@ -32,6 +32,10 @@ class SessionAdmin(ReadOnlyAdmin[UserSession]):
     @display(description=_("browser"))
     def browser(self, row: UserSession) -> str:
         return name_browser(row.user_agent)
+
+    @display(description=_("IP address"))
+    def address(self, row: UserSession) -> str:
+        return row.ip
 
     @display(description=_("logged in since"))
     def since(self, row: UserSession) -> str:

@@ -50,6 +50,8 @@ STATE_COLOURS: Mapping[str, str] = {
     "cancelled": "danger",
     "cancelled_by_customer": "danger",
     "cancelled_by_owner": "danger",
+    "attended": "success",
+    "no_show": "danger",
 }
 # States, outcomes and events; what is missing has a name in the API only.
 STATE_WORDS: Mapping[str, LazyText] = {

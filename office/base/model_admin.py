@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import RelatedFieldListFilter, ShowFacets
 from django.contrib.admin.options import BaseModelAdmin, InlineModelAdmin
+from django.contrib.admin.views.main import ORDER_VAR
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
@@ -26,10 +27,12 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
+from unfold.views import ChangeList
 
 from apps_config.models import Membership
 from bookings.models import Booking
 from common.errors import Refusal
+from common.indexed_values import in_values
 from common.read_replica import read_on_replica
 from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
@@ -138,9 +141,42 @@ class CappedPaginator(Paginator):
         return rows.order_by()[: self.MOST].count()
 
 
+class OfficeChangeList(ChangeList):
+    """Sorts by a column without an index only the rows that the list shows: the newest ones."""
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: list[str] | None = None
+    ) -> models.QuerySet:
+        rows = super().get_queryset(request, exclude_parameters)
+        if ORDER_VAR not in self.params:
+            return rows
+        places = self.get_ordering_field_columns()
+        sorted_by = {self.list_display[place] for place in places if place < len(self.list_display)}
+        if sorted_by <= {*self.model_admin.get_index_sorted(request)}:
+            return rows
+        order = self.model_admin.get_ordering(request) or self._get_default_ordering()
+        newest = rows.order_by(*order)[: CappedPaginator.MOST]
+        shown = self.root_queryset.filter(in_values("pk", newest.values("pk")))
+        return self.apply_select_related(shown).order_by(*rows.query.order_by)
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count  # no link to show all rows
+
+    def get_ordering_field(self, field_name: Any) -> Any:
+        """Sort by the name of a related row, which the list shows."""
+        columns = {column.name: column.related_model for column in self.lookup_opts.concrete_fields}
+        related = columns.get(field_name)
+        if related and any(column.name == "name" for column in related._meta.concrete_fields):
+            return f"{field_name}__name"
+        return super().get_ordering_field(field_name)
+
+
 class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     """List and form of one model. `fixed_fields`: read-only once the row exists.
 
+    index_sorted: the columns by which an index sorts all rows of the list.
     Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
     text) in words; the method `shown_x` shows the column `x`.
     """
@@ -154,6 +190,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     compressed_fields = True
     warn_unsaved_form = True
     fixed_fields: ClassVar[tuple[str, ...]] = ()
+    index_sorted: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
@@ -168,6 +205,18 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
             *([] if request.GET.get(DeletedFilter.parameter_name) else ["deletion_time"]),
         }
         return [name for name in super().get_list_display(request) if name not in unneeded]
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Leave out Django's deletion of several rows, which no service does."""
+        found = super().get_actions(request)
+        found.pop("delete_selected", None)
+        return found
+
+    def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
+        return self.index_sorted
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[OfficeChangeList]:
+        return OfficeChangeList
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -339,6 +388,47 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
     def save_model(self, request: HttpRequest, obj: Row, form: Any, change: bool) -> None:
         saved = self.save_row(request, obj, form, is_new=not change)
         obj.__dict__.update(saved.__dict__)
+
+
+class DeletableAdmin(ServiceBackedAdmin[Row]):
+    """Admin whose rows a service deletes, after a confirmation.
+
+    deletion_effect: what the deletion of a row changes.
+    """
+
+    deletion_effect: ClassVar[LazyText]
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask for confirmation; a POST deletes the row, and shows a refusal on the row's page."""
+        row = self.find(request, object_id)
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        name = self.row_title(row)
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                row,
+                title=gettext("Delete %(name)s?") % {"name": name},
+                sentence=str(self.deletion_effect),
+                button=gettext("Delete"),
+            )
+        try:
+            self.delete_row(row)
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.redirect_to_row(row)
+        self.log_change(request, row, "Deleted.")
+        messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
+        return HttpResponseRedirect(self.list_url())
+
+    def delete_row(self, row: Row) -> None:
+        """Delete the row through its service. Raises Refusal."""
+        raise NotImplementedError
 
 
 def part_id(title: LazyText) -> str:

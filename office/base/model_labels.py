@@ -22,6 +22,10 @@ PACKAGES = frozenset(
 )
 
 
+# Models of other packages: one name per thing on all pages.
+RENAMED = {"user session": "session"}
+
+
 def translate_model_labels() -> None:
     """Replace the texts of the models by lazy translations."""
     for model in apps.get_models():
@@ -31,6 +35,7 @@ def translate_model_labels() -> None:
 
 def _translate(model: type[models.Model]) -> None:
     options: Any = model._meta
+    options.verbose_name = RENAMED.get(options.verbose_name, options.verbose_name)
     if "verbose_name_plural" not in options.original_attrs:
         # Django's own plural adds an s to the name in any language.
         options.verbose_name_plural = _lazy(f"{options.verbose_name}s")

@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.main import SEARCH_VAR
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import OUTCOMES, Booking
+from bookings.models import OUTCOMES, Booking, Customer
 from bookings.services import apply_action
 from common.errors import Refusal
 from notifications.mail.owner_and_test_mode_recipients import Recipients
@@ -42,6 +42,7 @@ ORDERS = {
     PAST: ("-event__start", "-id"),
     PENDING: ("-created_at", "-id"),
 }
+FIRST_NAME = Customer.objects.filter(booking=OuterRef("pk")).values("name")[:1]
 # Each booking is changed separately: a refusal does not affect the others.
 ACTION_NAMES = {
     "confirm": _("Confirm bookings"),
@@ -199,7 +200,7 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     search_fields = ("id", "customers__name")
     search_help_text = _("A customer's name, e-mail or phone number, or a booking's id")
     ordering = ("-id",)  # by creation: ids are time-ordered
-    sortable_by = ("starts",)
+    index_sorted = ("starts",)
     actions = [offer_action(name) for name in ACTION_NAMES]
     actions_list = ("new_booking", "export")
     list_disable_select_all = False
@@ -240,17 +241,17 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     def starts(self, booking: Booking) -> str:
         return moment_words(booking.event.start)
 
-    @display(description=_("customer"))
+    @display(description=_("customer"), ordering=Subquery(FIRST_NAME))
     def customer(self, booking: Booking) -> str:
         people = booking.customers.all()
         return f"{people[0].name}{f' +{len(people) - 1}' if people[1:] else ''}" if people else "–"
 
     # Translators: column with what is booked, such as "Haircut".
-    @display(description=pgettext_lazy("booking", "what"))
+    @display(description=pgettext_lazy("booking", "what"), ordering="event__what")
     def what(self, booking: Booking) -> str:
         return booking.event.what
 
-    @display(description=_("state"), label=STATE_COLOURS)
+    @display(description=_("state"), ordering="state", label=STATE_COLOURS)
     def shown_state(self, booking: Booking) -> LabelledWords:
         return LabelledWords(booking.state, state_words(booking.state))
 

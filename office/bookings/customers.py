@@ -1,12 +1,14 @@
 """Customers as people: one row per e-mail address of an app, with their bookings."""
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Upper
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
@@ -19,16 +21,24 @@ from unfold.views import ChangeList
 
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.privacy import Person, erase_person, write_export
+from common.indexed_values import in_values
 from common.zone_names import current_zone_name
 from notifications.models import Suppression
 from office.base.dates import moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words
-from office.base.model_admin import AppFilter, ReadOnlyAdmin
+from office.base.model_admin import (
+    AppFilter,
+    CappedPaginator,
+    ChoiceFilter,
+    OfficeChangeList,
+    ReadOnlyAdmin,
+)
 from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
-from office.base.scope import is_allowed
+from office.base.scope import is_allowed, scope_of
 from office.bookings.customer_search import search_customers
 from office.bookings.tabs import CALLED_OFF
 
+APP_PARAMETER = "app__id__exact"  # of `AppFilter`
 MAX_SHOWN = 50  # past bookings on a person's page
 MAIL_PROBLEMS = {
     Suppression.BOUNCED: _("e-mails bounce"),
@@ -98,10 +108,69 @@ def _mail_problems(people: Sequence[AppCustomer]) -> dict[tuple[Any, str], str]:
     return {key: ", ".join(words) for key, words in found.items()}
 
 
-class CustomerList(ChangeList):
+def _chosen_app(request: HttpRequest) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(request.GET.get(APP_PARAMETER, ""))
+    except ValueError:
+        return None
+
+
+class AddressFilter(ChoiceFilter):
+    """Customers of the newest rows of `matching`, as many as a list shows.
+
+    app_path: lookup from these rows, which have an `email`, to their app.
+    """
+
+    app_path: ClassVar[str]
+
+    def matching(self) -> QuerySet[Any]:
+        """Return the rows of the chosen option, the newest first."""
+        raise NotImplementedError
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AppCustomer]
+    ) -> QuerySet[AppCustomer]:
+        if self.value() not in dict(self.options):
+            return queryset
+        rows = self.matching().filter(scope_of(request).rows(self.app_path))
+        if chosen := _chosen_app(request):
+            rows = rows.filter(**{self.app_path: chosen})
+        # For each row one step of the index; a join reads all customers.
+        person = AppCustomer.objects.filter(
+            app=OuterRef(self.app_path), address=Upper(OuterRef("email"))
+        ).order_by()
+        people = rows.annotate(person=Subquery(person.values("pk"))).values("person")
+        return queryset.filter(in_values("pk", people[: CappedPaginator.MOST]))
+
+
+class NoShowFilter(AddressFilter):
+    title, parameter_name = _("no-shows"), "no_shows"
+    options = (("yes", _("with no-shows")),)
+    app_path = "booking__app"
+
+    def matching(self) -> QuerySet[Customer]:
+        rows = Customer.objects.filter(booking__outcome="no_show", booking__deleted_at=None)
+        return rows.order_by("-booking__created_at", "-booking_id")
+
+
+class MailProblemFilter(AddressFilter):
+    title, parameter_name = _("mail problem"), "mail_problem"
+    options = (("yes", _("any problem")), *MAIL_PROBLEMS.items())
+    app_path = "app"
+
+    def matching(self) -> QuerySet[Suppression]:
+        rows = Suppression.objects.order_by("-id")
+        return rows.filter(reason=self.value()) if self.value() in MAIL_PROBLEMS else rows
+
+
+class CustomerList(OfficeChangeList):
     """Reads the facts of the page's rows."""
 
     result_list: Any
+
+    def get_ordering_field_columns(self) -> dict[int, str]:
+        """The order without a click is no one column's."""
+        return super().get_ordering_field_columns() if ORDER_VAR in self.params else {}
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -119,15 +188,21 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
         *("last_booked", "app"),
     )
     list_display_links = ("name", "email")
-    list_filter = (("app", AppFilter),)
+    list_filter = (NoShowFilter, MailProblemFilter, ("app", AppFilter))
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
     search_help_text = _("Name, e-mail or phone number")
-    sortable_by = ("email", "last_booked")
+    index_sorted = ("last_booked",)
     actions = None
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CustomerList
+
+    def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
+        """The index of addresses begins with the app: it sorts those of one app."""
+        scope = scope_of(request)
+        is_one = len(scope.roles) == 1 or _chosen_app(request)
+        return (*self.index_sorted, *(["email"] if is_one else []))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[AppCustomer], search_term: str
@@ -284,7 +359,7 @@ def _booking_lines(bookings: Iterable[Booking]) -> list[dict[str, Any]]:
             "who": row.event.what,
             "resource": row.resource.name,
             "state": state_words(row.outcome or row.state),
-            "colour": STATE_COLOURS.get(row.state, "info"),
+            "colour": STATE_COLOURS.get(row.outcome or row.state, "info"),
         }
         for row in bookings
     ]

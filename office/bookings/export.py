@@ -7,7 +7,7 @@ import io
 import uuid
 from collections.abc import Iterator, Sequence
 
-from django.contrib.admin.views.main import PAGE_VAR
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -47,6 +47,7 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         query = request.GET.copy()
         query.pop(CURSOR, None)
         query.pop(PAGE_VAR, None)
+        query.pop(ORDER_VAR, None)  # the file has all rows, the newest first
         changelist = self.get_changelist_instance(_narrowed(request, query))
         rows = reverse("admin:bookings_booking_export_rows")
         return self.show_page(
@@ -66,6 +67,7 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         """
         query = request.GET.copy()
         after = str(query.pop(CURSOR, [""])[0])
+        query.pop(ORDER_VAR, None)
         bookings = self.get_changelist_instance(_narrowed(request, query)).queryset.order_by("-id")
         try:
             bookings = bookings.filter(id__lt=uuid.UUID(after)) if after else bookings

@@ -324,6 +324,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
                     " shown once. The old URL stops working."
                 ),
                 button=gettext("Create the URL"),
+                button_style="primary" if is_new else "danger",
             )
         token = issue_feed_token(calendar, now=timezone.now())
         self.log_change(request, calendar, "Feed created." if is_new else "Feed URL replaced.")

@@ -11,7 +11,7 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Concat
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext, pgettext_lazy
@@ -208,7 +208,6 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     search_fields = ("id",)  # only shows the search field: see `get_search_results`
     search_help_text = _("The id of a delivery, a booking or a webhook, or a customer's e-mail")
     ordering = ("-id",)  # by creation: ids are time-ordered
-    sortable_by = ()
     actions = ("send_again",)
 
     # --- List -------------------------------------------------------------------------------------
@@ -223,34 +222,35 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         is_narrowed = bool(search_term.strip())
         return queryset.filter(search_deliveries(search_term)) if is_narrowed else queryset, False
 
-    @display(description=_("due"))
+    @display(description=_("due"), ordering="due_at")
     def due(self, delivery: Delivery) -> str:
         return moment_words(delivery.due_at)
 
     # Translators: column: the address to which a message is sent.
-    @display(description=_("to"))
+    @display(description=_("to"), ordering=Concat("recipient", "endpoint"))
     def receiver(self, delivery: Delivery) -> str:
-        words = CHOICE_WORDS["recipient"]
-        return str(words.get(delivery.recipient, delivery.recipient)) or delivery.endpoint
+        if not delivery.recipient:
+            return delivery.endpoint
+        return str(CHOICE_WORDS["recipient"].get(delivery.recipient, delivery.recipient))
 
-    @display(description=_("attempts"))
+    @display(description=_("attempts"), ordering="tries")
     def attempts_made(self, delivery: Delivery) -> int:
         return delivery.tries
 
-    @display(description=_("booking"))
+    @display(description=_("booking"), ordering="booking__event__start")
     def shown_booking(self, delivery: Delivery) -> str:
         return booking_link(delivery.booking)
 
     # Translators: column with the kind of a message, such as "Cancellation e-mail".
-    @display(description=_("what"))
+    @display(description=_("what"), ordering="kind")
     def shown_kind(self, delivery: Delivery) -> str:
         return delivery_words(delivery)
 
-    @display(description=_("reason"))
+    @display(description=_("reason"), ordering="reason")
     def shown_reason(self, delivery: Delivery) -> str:
         return translate_sentence(delivery.reason)
 
-    @display(description=_("state"), label=DELIVERY_COLOURS)
+    @display(description=_("state"), ordering="state", label=DELIVERY_COLOURS)
     def shown_state(self, delivery: Delivery) -> LabelledWords:
         return LabelledWords(delivery.state, str(DELIVERY_STATE_WORDS[delivery.state]))
 

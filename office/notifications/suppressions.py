@@ -23,10 +23,9 @@ class SuppressionAdmin(OfficeAdmin[Suppression]):
     list_select_related = ("app",)
     search_fields = ("email", "detail")
     ordering = ("-id",)
-    sortable_by = ()
     actions = ("send_again",)
 
-    @display(description=_("since"))
+    @display(description=_("since"), ordering="created_at")
     def since(self, row: Suppression) -> str:
         return moment_words(row.created_at)
 

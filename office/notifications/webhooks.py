@@ -1,7 +1,7 @@
 """Webhooks in the back office: forms, actions and the latest deliveries."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -49,9 +49,9 @@ from office.base.model_admin import (
     AppChoiceAdmin,
     AppFilter,
     ChoiceFilter,
+    DeletableAdmin,
     DeletedFilter,
     HistoryAdmin,
-    ServiceBackedAdmin,
 )
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import scope_of
@@ -130,8 +130,12 @@ class WebhookGraphFilter(ChoiceFilter):
 
 
 @admin.register(Webhook)
-class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmin[Webhook]):
+class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmin[Webhook]):
     app_paths = ("app",)
+    deletion_effect = _(
+        "Nothing is sent to this address any more, and scheduled calls are skipped. The log stays."
+        " The back office can't undo this."
+    )
     fixed_fields = ("app",)
     form = WebhookForm
     list_display = ("url", "app", "shown_graph", "shown_state", "failures", "created_at")
@@ -223,21 +227,8 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
             back=self.url_of(webhook),
         )
 
-    def delete_model(self, request: HttpRequest, obj: Webhook) -> None:
-        delete_webhook(obj, now=timezone.now())
-
-    def get_deleted_objects(
-        self, objs: Iterable[Webhook], request: HttpRequest
-    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-        """Deleting only hides the webhook: nothing else is deleted."""
-        return [str(obj) for obj in objs], {}, set(), []
-
-    def get_actions(
-        self, request: HttpRequest
-    ) -> dict[str, tuple[Callable[..., str], str, str] | None]:
-        found = super().get_actions(request)
-        found.pop("delete_selected", None)
-        return found
+    def delete_row(self, row: Webhook) -> None:
+        delete_webhook(row, now=timezone.now())
 
     # --- Actions ----------------------------------------------------------------------------------
     @admin.action(description=_("Enable"), permissions=["switch"])
@@ -297,6 +288,7 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook], HistoryAdmin[Webhook], AppChoice
         return self.ask_confirmation(
             request,
             webhook,
+            button_style="primary",
             title=gettext("Create a new secret?"),
             sentence=gettext(
                 "The new secret is shown once. For a day, calls are signed with both secrets:"

@@ -8,9 +8,9 @@ from urllib.parse import quote
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Field, ForeignKey, Model, QuerySet
+from django.db.models import Exists, Field, ForeignKey, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -51,7 +51,8 @@ from availability.services import (
     delete_schedule,
 )
 from booking_pages.picture_paths import picture_paths
-from common.errors import Refusal
+from bookings.models import Booking
+from common.indexed_values import in_values
 from common.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.dates import moment_words, office_zone
@@ -63,13 +64,14 @@ from office.base.event_notification_forms import (
 from office.base.event_notification_words import event_notification_words
 from office.base.form_fields import LinesField, value_words
 from office.base.labels import GRAPH_WORDS, RULE_WORDS
-from office.base.lazy_text import LazyText
 from office.base.model_admin import (
     ALL_EDITS,
     AppChoiceAdmin,
     AppFilter,
+    CappedPaginator,
     ChoiceFilter,
     DaysFilter,
+    DeletableAdmin,
     DeletedFilter,
     FormPartsAdmin,
     HistoryAdmin,
@@ -77,8 +79,6 @@ from office.base.model_admin import (
     OfficeInline,
     ReadOnlyAdmin,
     ScopedChoiceFilter,
-    ServiceBackedAdmin,
-    refusal_words,
     without_field,
 )
 from office.base.model_admin_pages import Row
@@ -162,7 +162,7 @@ def only_app(request: HttpRequest) -> App | None:
 
 
 class AppOwnedAdmin(
-    ServiceBackedAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
+    DeletableAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
 ):
     """Rows with a fixed app, chosen among the apps that the account may edit.
 
@@ -170,8 +170,6 @@ class AppOwnedAdmin(
     """
 
     fixed_fields = ("app",)
-    # What the deletion of a row changes, for its confirmation.
-    deletion_effect: ClassVar[LazyText]
     add_form: ClassVar[type[ApiForm]]
 
     class Media:
@@ -215,6 +213,14 @@ class AppOwnedAdmin(
     def get_inlines(self, request: HttpRequest, obj: Row | None) -> Any:
         return self.inlines if obj else ()
 
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A new row's page opens after saving: no second button says so."""
+        if not context.get("original"):
+            context["show_save_and_continue"] = False
+        return super().render_change_form(request, context, *args, **kwargs)
+
     def response_add(
         self, request: HttpRequest, obj: Row, post_url_continue: str | None = None
     ) -> HttpResponse:
@@ -225,44 +231,6 @@ class AppOwnedAdmin(
         return redirect(self.url_of(obj))
 
     def added_message(self, row: Row) -> str:
-        raise NotImplementedError
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
-
-    def get_actions(self, request: HttpRequest) -> Any:
-        """Leave out Django's deletion of several rows, which no service does."""
-        found = super().get_actions(request)
-        found.pop("delete_selected", None)
-        return found
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Ask for confirmation; a POST deletes the row, and shows a refusal on the row's page."""
-        row = self.find(request, object_id)
-        if not self.has_delete_permission(request, row):
-            raise PermissionDenied
-        name = self.row_title(row)
-        if request.method != "POST":
-            return self.ask_confirmation(
-                request,
-                row,
-                title=gettext("Delete %(name)s?") % {"name": name},
-                sentence=str(self.deletion_effect),
-                button=gettext("Delete"),
-            )
-        try:
-            self.delete_row(row)
-        except Refusal as refusal:
-            messages.error(request, refusal_words(refusal))
-            return self.redirect_to_row(row)
-        self.log_change(request, row, "Deleted.")
-        messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
-        return redirect(self.list_url())
-
-    def delete_row(self, row: Row) -> None:
-        """Delete the row through its service. Raises Refusal."""
         raise NotImplementedError
 
 
@@ -481,23 +449,51 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         return format_html(sentence, name=row.name)
 
 
+class DeletedEventFilter(DeletedFilter):
+    """Leaves out the events of deleted bookings, calendars and resources."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
+        if self.value() == "all":
+            return queryset
+        deleted = Booking.objects.filter(owner_booking=None).exclude(deleted_at=None)
+        if self.value() == "only":
+            bookings = deleted.order_by("-deleted_at").values("event")[: CappedPaginator.MOST]
+            calendars, resources = (
+                model._default_manager.exclude(deleted_at=None).order_by().values("pk")
+                for model in (Calendar, Resource)
+            )
+            return queryset.filter(
+                Q(in_values("pk", bookings))
+                | Q(in_values("main", bookings))
+                | Q(in_values("calendar", calendars))
+                | Q(in_values("resource", resources))
+            )
+        # The other events of a booking have its own event as `main`.
+        own = Coalesce(OuterRef("main"), OuterRef("pk"))
+        is_current = Q(resource__deleted_at=None, calendar__deleted_at=None)
+        return queryset.filter(is_current, ~Exists(deleted.filter(event=own).order_by()))
+
+
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin[Event]):
     """Other events are changed through the API, bookings' events through the booking."""
 
     app_paths = ("resource__app",)
     list_display = ("what", "resource", "starts", "ends", "busy", "all_day")
-    list_filter = ("busy", "all_day", ("start", DaysFilter), ("resource", ScopedChoiceFilter))
+    list_filter = (
+        *("busy", "all_day", ("start", DaysFilter)),
+        *(("resource", ScopedChoiceFilter), DeletedEventFilter),
+    )
     list_select_related = ("resource",)
     search_fields = ("what", "resource__name", "id")
     ordering = ("-id",)  # by creation: ids are time-ordered
-    sortable_by = ()
+    index_sorted = ("starts",)
 
-    @display(description=_("start"))
+    @display(description=_("start"), ordering="start")
     def starts(self, event: Event) -> str:
         return moment_words(event.start)
 
-    @display(description=_("end"))
+    @display(description=_("end"), ordering="end")
     def ends(self, event: Event) -> str:
         return moment_words(event.end)
 
@@ -510,7 +506,6 @@ class HoldAdmin(ReadOnlyAdmin[Hold]):
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
     search_fields = ("resource__name", "id", "client_address")
-    sortable_by = ()
 
     def row_title(self, row: Hold) -> str:
         words = gettext("%(resource)s until %(moment)s")

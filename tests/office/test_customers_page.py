@@ -12,6 +12,7 @@ from django.utils import timezone
 from apps_config.models import Membership
 from bookings.models import AppCustomer, Booking, Customer
 from notifications.mail.suppressions import suppress
+from office.base.model_admin import CappedPaginator
 from tests.office.conftest import Enter
 from tests.queries import Queries
 from tests.world import Tenant
@@ -93,6 +94,54 @@ def test_a_person_is_found(
     assert [row[0] for row in shown(enter(tenant), q=term)] == found
 
 
+def test_customers_are_filtered_by_no_shows_and_mail_problems(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    """In their own app: the other app has the same addresses without problems."""
+    other = Tenant("other")
+    for owner, resource in ((tenant, ada), (other, other.make_resource("Bob"))):
+        for day, name in enumerate(("Ann", "Bob", "Cleo"), 2):
+            customer = {"name": name, "email": f"{name}@example.com"}
+            book(owner, resource, f"2026-11-0{day}", customer=customer)
+    missed = Booking.objects.filter(app=tenant.app, customers__name__in=("Ann", "Bob"))
+    missed.update(outcome="no_show")
+    Booking.objects.filter(app=tenant.app, customers__name="Bob").update(deleted_at=timezone.now())
+    suppress(tenant.app, "ann@example.com", "bounced", now=timezone.now())
+    suppress(tenant.app, "cleo@example.com", "unsubscribed", now=timezone.now())
+    viewer, staff = enter(tenant, "viewer"), enter()
+
+    def found(client: Client, **query: str) -> list[str]:
+        rows = client.get(LIST, query).context["cl"].result_list
+        return sorted(f"{row.facts.name} {row.app.slug}" for row in rows)
+
+    own = tenant.app.slug
+    assert found(viewer, no_shows="yes") == [f"Ann {own}"]
+    assert found(viewer, mail_problem="yes") == [f"Ann {own}", f"Cleo {own}"]
+    assert found(viewer, mail_problem="bounced") == [f"Ann {own}"]
+    assert found(viewer, mail_problem="unsubscribed") == [f"Cleo {own}"]
+    assert found(viewer, no_shows="yes", mail_problem="unsubscribed") == []
+    assert found(staff, no_shows="yes") == [f"Ann {own}"]
+    assert found(staff, no_shows="yes", app__id__exact=str(other.app.pk)) == []
+    assert found(staff, mail_problem="yes", app__id__exact=str(tenant.app.pk)) == [
+        *(f"Ann {own}", f"Cleo {own}")
+    ]
+    assert len(found(viewer, no_shows="what")) == 2
+
+
+def test_a_filter_of_customers_reads_the_newest_rows(
+    tenant: Tenant, ada: Any, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in (2, 3, 4):
+        customer = {"name": f"Ann {day}", "email": f"ann{day}@example.com"}
+        book(tenant, ada, f"2026-11-0{day}", customer=customer)
+    Booking.objects.update(outcome="no_show")
+    client = enter(tenant)
+
+    monkeypatch.setattr(CappedPaginator, "MOST", 2)
+
+    assert sorted(row[0] for row in shown(client, no_shows="yes")) == ["Ann 3", "Ann 4"]
+
+
 def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-11-02", what="First visit")
     booking = book(tenant, ada, "2026-12-01", what="Second visit")
@@ -109,6 +158,32 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert [line["who"] for line in context["upcoming"]] == ["Second visit"]
     assert [line["who"] for line in context["history"]] == ["Cancelled visit", "First visit"]
     assert "Erase data" not in page.content.decode()
+
+
+def test_no_column_is_marked_as_sorted_without_a_click(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    book(tenant, ada, "2026-11-02")
+    client = enter(tenant)
+
+    marked = [
+        "sortremove" in client.get(LIST, query).content.decode() for query in ({}, {"o": "1"})
+    ]
+
+    assert marked == [False, True]
+
+
+def test_a_no_show_has_the_colour_of_a_fault(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    for day, outcome in (("2026-11-02", "attended"), ("2026-11-03", "no_show")):
+        past = book(tenant, ada, day)
+        Booking.objects.filter(pk=past["id"]).update(outcome=outcome)
+
+    history = enter(tenant).get(page_of(person(tenant))).context["history"]
+
+    assert [(line["state"], line["colour"]) for line in history] == [
+        ("no show", "danger"),
+        ("attended", "success"),
+    ]
 
 
 def test_export_is_that_of_the_api(tenant: Tenant, ada: Any, enter: Enter) -> None:

@@ -1,11 +1,13 @@
 """Resources, projects and schedules are deleted from their pages, after a confirmation."""
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.messages import get_messages
 from django.urls import reverse
 
+from apps_config.models import Account
 from tests.office.staff import member, superuser
 from tests.world import Tenant
 
@@ -59,6 +61,21 @@ def test_an_editor_deletes_a_row(tenant: Tenant, rows: Any, kind: str) -> None:
     assert client.get(page(kind, row)).status_code == (404 if kind == "schedule" else 403)
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "Delete"), ("de", "Löschen")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_button_to_delete_is_one_word(
+    tenant: Tenant, rows: Any, kind: str, language: str, words: str
+) -> None:
+    """Languages such as German put the name of the kind first."""
+    address = page(kind, rows[kind], "change")
+    shown = member(tenant.app, "editor").get(address, headers={"accept-language": language})
+
+    link = re.search(
+        rf'href="{page(kind, rows[kind])}[^>]*>(.*?)</a>', shown.content.decode(), re.S
+    )
+    assert link and link[1].split() == [words]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_in_use_stays(tenant: Tenant, rows: Any, kind: str) -> None:
     """The refusal of the API, on the page of the row."""
@@ -92,6 +109,24 @@ def test_others_delete_nothing(tenant: Tenant, rows: Any, kind: str) -> None:
     assert page(kind, row) not in shown
     assert answers == [403, 404]
     assert is_there(tenant, kind, row)
+
+
+def test_an_account_leaves_its_teams_before_it_is_deleted(tenant: Tenant) -> None:
+    staff, ann = superuser(), member(tenant.app, "viewer", "ann@example.com").account  # type: ignore[attr-defined]
+    address = reverse("admin:apps_config_account_delete", args=[ann.pk])
+
+    refused = staff.post(address)
+    ann.memberships.all().delete()
+    question = staff.get(address).context["title"]
+    is_there = Account.objects.filter(pk=ann.pk).exists()
+    answer = staff.post(address)
+
+    assert said(refused) == [
+        f"ann@example.com is a member of: {tenant.app.name}. Remove the account there first."
+    ]
+    assert (question, is_there) == ("Delete ann@example.com?", True)
+    assert said(answer) == ["ann@example.com was deleted."]
+    assert not Account.objects.filter(pk=ann.pk).exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -56,16 +56,33 @@ def project(tenant: Tenant, ada: Any) -> Any:
     [
         (ADD_PROJECT, ["Projects", "New"]),
         (reverse("admin:availability_project_changelist"), ["Projects"]),
+        (reverse("admin:usersessions_usersession_changelist"), ["Sessions"]),
     ],
 )
 def test_the_heading_of_a_page_to_add_says_new(
     tenant: Tenant, enter: Enter, page: str, heading: list[str]
 ) -> None:
-    shown = enter(tenant).get(page).content.decode()
+    shown = enter().get(page).content.decode()
 
     title = re.search(r"<h1.*?</h1>", shown, re.DOTALL)[0]
     parts = re.findall(r"tracking-tight\">\s*(.*?)\s*</", title)
     assert parts == heading
+
+
+def test_the_heading_keeps_an_address_as_it_is(tenant: Tenant, enter: Enter) -> None:
+    webhook = tenant.post("/webhooks", {"url": "https://example.com/hook"}).data
+
+    page = enter(tenant).get(reverse("admin:notifications_webhook_change", args=[webhook["id"]]))
+
+    title = re.search(r"<h1.*?</h1>", page.content.decode(), re.DOTALL)[0]
+    assert "https://example.com/hook" in title
+
+
+def test_a_new_row_has_one_button_to_save_and_go_on(tenant: Tenant, enter: Enter) -> None:
+    shown = enter(tenant).get(ADD_PROJECT).content.decode()
+
+    assert "Save and add another" in shown
+    assert "Save and continue editing" not in shown
 
 
 ZONE = "Must be a time zone such as Europe/Berlin."

@@ -111,6 +111,30 @@ def test_an_app_with_member_and_key_takes_eight_steps_by_keyboard(
     assert Credential.objects.get(app=app).prefix == key[:-43]
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_of_an_account_fits_the_window(
+    visit: Callable[..., Visit], office: Tenant, width: int
+) -> None:
+    staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
+
+    shown = visit(staff, f"/admin/apps_config/account/{staff.pk}/change/", width=width)
+
+    assert shown.page.evaluate("!!document.querySelector('#id_groups')")
+
+
+def test_labels_of_a_list_on_a_phone_have_one_capital_letter(
+    visit: Callable[..., Visit], office: Tenant
+) -> None:
+    """The capital letters of a title would be wrong in German."""
+    staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
+
+    page = visit(staff, "/admin/apps_config/account/", width=390).page
+
+    label = "document.querySelector('#result_list td.field-last_login')"
+    page.wait_for(f"{label}.dataset.label === 'Last login'")
+    assert page.evaluate(f"getComputedStyle({label}, '::before').textTransform") == "none"
+
+
 @pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_pages_have_no_serious_fault(
     visit: Callable[..., Visit],

@@ -320,6 +320,37 @@ def test_resources_and_questions_are_ordered_by_arrows(
     assert places["second"] < places["first"]
 
 
+def test_resources_are_dragged_into_order(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    """The API assigns the first free resource in this order."""
+    in_order = {"mode": "roundrobin_prioritized"}
+    project = office.make_project(ada["id"], bob["id"], availability=in_order)
+    opened = visit(editor, f"{PROJECTS}{project['id']}/change/")
+    person, page = Person(opened), opened.page
+    rows = "#project_resources-group tbody.form-group:not(.empty-form)"
+    handle = "td .cursor-move"
+    page.wait_for(f"!!document.querySelector('{rows} .rule-move')")
+    page.evaluate("document.querySelector('#part-who').scrollIntoView({behavior: 'instant'})")
+    first, second = (page.box(f"{rows}:nth-of-type({place}) {handle}") for place in (1, 2))
+
+    page.drag(middle_of(first), (middle_of(second)[0], second["y"] + second["height"]))
+    page.wait_for(f"document.querySelector('{rows}').textContent.includes('Bob')")
+    person.go("[name=_save]")
+
+    found = Project.objects.get().project_resources.order_by("position", "id")
+    now = timezone.now()
+    monday = (now + timedelta(days=7 - now.weekday())).date()
+    slot = {"start": f"{monday} 10:00:00", "end": f"{monday} 11:00:00"}
+    booked = office.book(project_id=project["id"], **slot)
+    assert [row.resource.name for row in found] == ["Bob", "Ada"]
+    assert booked.data["resource_id"] == bob["id"]
+
+
+def middle_of(box: dict[str, float]) -> tuple[float, float]:
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def test_json_is_checked_while_it_is_typed(
     visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
 ) -> None:

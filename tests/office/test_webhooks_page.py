@@ -133,9 +133,11 @@ def test_deleting_hides_it_and_keeps_its_log(tenant: Tenant) -> None:
     tenant.post(f"/webhooks/{webhook.pk}/test")
     editor = member(tenant.app, "editor")
 
-    editor.post(page_of(webhook, "delete"), {"post": "yes"})
+    asked = editor.get(page_of(webhook, "delete")).context
+    editor.post(page_of(webhook, "delete"))
 
     webhook.refresh_from_db()
+    assert (asked["title"], asked["button"]) == (f"Delete {URL}?", "Delete")
     assert (webhook.deleted_at is None, tenant.get("/webhooks").data) == (False, [])
     assert [(delivery.state, delivery.reason) for delivery in Delivery.objects.all()] == [
         ("skipped", "The webhook was deleted.")
