@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMultiAlternatives
 from django.core.validators import EmailValidator
 from django.utils.encoding import punycode
 
 from apps_config.models import App
 from bookings.formatting import to_one_line
 from common.api.fields import CONTROL_OR_BREAK
+from notifications.mail.mime import Mail
 
 _check_address = EmailValidator()
 
@@ -81,7 +81,7 @@ def header_text(text: str) -> str:
 
 def new_message(
     words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
-) -> EmailMultiAlternatives:
+) -> Mail:
     """Return a message to exactly these recipients. Raises ValueError if one is not an address.
 
     All attempts have the same Message-ID and X-Delivery-Id, so a recipient can recognise a mail
@@ -89,7 +89,7 @@ def new_message(
     """
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged
-    message = EmailMultiAlternatives(
+    message = Mail(
         subject=header_text(words.subject),
         body=words.text,
         from_email=formataddr((header_text(sender.name), sender.address)),
