@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import get_language_bidi, gettext
@@ -66,6 +65,7 @@ from notifications.mail.html_layout import (
     quote_block,
 )
 from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.mail.mime import Mail
 from notifications.models import EmailTemplate
 
 logger = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ class Letter:
         return days_words(first, last, self.zone)
 
 
-def compose_mail(letter: Letter) -> EmailMultiAlternatives:
+def compose_mail(letter: Letter) -> Mail:
     """Return the unsent message in the recipient's language and zone.
 
     The same letter gives the same Message-ID. Raises ValueError for an invalid recipient.

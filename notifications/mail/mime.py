@@ -32,11 +32,11 @@ class UnusualForm(Exception):
 class Mail(EmailMultiAlternatives):
     """A mail with the same bytes as Django's, except for the random boundaries of its parts."""
 
-    def message(self) -> Any:
+    def message(self, **options: Any) -> Any:
         try:
             return EncodedMail(encode_mail(self))
         except (UnusualForm, UnicodeEncodeError):
-            return super().message()
+            return super().message(**options)
 
 
 class EncodedMail:
@@ -70,7 +70,7 @@ def _headers(mail: EmailMultiAlternatives) -> Iterator[tuple[str, str]]:
     given = {name.lower() for name in mail.extra_headers}
     if mail.cc or given & WRITTEN_BEFORE or "message-id" not in given:
         raise UnusualForm
-    yield "Subject", mail.subject
+    yield "Subject", str(mail.subject)
     yield "From", mail.from_email
     yield "To", ", ".join(mail.to)
     if mail.reply_to:
@@ -147,5 +147,7 @@ def _attachment(name: str | None, content: Any, mimetype: str | None) -> bytes:
 
 @lru_cache
 def _attachment_headers(name: str | None, mimetype: str | None) -> bytes:
-    sample: Any = EmailMessage(body="-", attachments=[(name, b"", mimetype)]).message()
-    return sample.get_payload()[1].as_bytes().partition(b"\n\n")[0] + b"\n\n"
+    mail = EmailMessage(body="-")
+    mail.attach(name, b"", mimetype)
+    sample: Any = mail.message().get_payload(1)
+    return sample.as_bytes().partition(b"\n\n")[0] + b"\n\n"
