@@ -6,8 +6,10 @@ many rows there are. Prints the key and the requests as JSON: see `requests_of`.
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -30,14 +32,14 @@ EVENT_ID = "('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid"
 BOOKING_ID = EVENT_ID.replace("-8000-", "-9000-")
 CUSTOMER_ID = EVENT_ID.replace("-8000-", "-a000-")
 # Version 7: milliseconds, and a number that keeps ids apart.
-DELIVERY_ID = """(lpad(to_hex((extract(epoch FROM made_at) * 1000)::bigint), 12, '0')
+DELIVERY_ID = """(lpad(to_hex((date_part('epoch', made_at) * 1000)::bigint), 12, '0')
     || '70008000' || lpad(to_hex(i * 4 + n), 12, '0'))::uuid"""
 # A booking every 20 seconds, a day of deliveries for every thirtieth of them.
 MADE_AT = "now() - (%(total)s - i) * interval '20 seconds'"
 SENT_AT = "now() - (%(total)s - i) * (interval '30 days' / %(total)s)"
 
-FILLS = (
-    f"""
+FILLS = {
+    "availability_event": f"""
 INSERT INTO availability_event (id, app_id, created_at, updated_at, calendar_id, resource_id,
     start, "end", all_day, what, "where", description, participants, rsvp, invite, busy, exclusive,
     provider_id)
@@ -49,7 +51,7 @@ SELECT {EVENT_ID}, %(app)s::uuid, {MADE_AT}, {MADE_AT},
     false, 'Filled', '', '', '[]', '', true, false, false, ''
 FROM (SELECT {EACH}) AS each_one
 """,
-    f"""
+    "bookings_booking": f"""
 INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
     state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies,
     outcome, project_id, series_id, bulk_id, max_seats, owner_booking_id)
@@ -69,7 +71,7 @@ SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
     CASE kind WHEN 6 THEN 200 END, CASE kind WHEN 7 THEN %(group)s::uuid END
 FROM (SELECT {EACH}) AS each_one
 """,
-    f"""
+    "bookings_customer": f"""
 INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, phone, voip, timezone,
     meta)
 SELECT {CUSTOMER_ID}, %(app)s::uuid, {BOOKING_ID}, 0,
@@ -79,7 +81,7 @@ SELECT {CUSTOMER_ID}, %(app)s::uuid, {BOOKING_ID}, 0,
     CASE kind WHEN 10 THEN '+1 555 ' ELSE '+49 40 ' END || i, '', '', '{{}}'
 FROM (SELECT {EACH}) AS each_one
 """,
-    f"""
+    "notifications_delivery": f"""
 INSERT INTO notifications_delivery (id, app_id, booking_id, webhook_id, number, type, kind,
     recipient, version, content, body, endpoint, state, reason, due_at, next_at, expires_at, tries,
     lapses, created_at, updated_at, finished_at)
@@ -93,12 +95,12 @@ SELECT {DELIVERY_ID}, %(app)s::uuid, {BOOKING_ID},
 FROM (SELECT i, kind, n, {SENT_AT} AS made_at
     FROM (SELECT {EACH}) AS each_one, generate_series(0, 2) AS n) AS each_delivery
 """,
-)
+}
 # What the triggers would have counted.
 COUNTS = (
     """
 INSERT INTO bookings_appcustomer (app_id, address, bookings, first_booking_at, last_booking_at)
-SELECT booking.app_id, upper(customer.email), count(DISTINCT booking.id),
+SELECT booking.app_id, upper(customer.email), count(*), -- each has one customer
     min(booking.created_at), max(booking.created_at)
 FROM bookings_customer AS customer JOIN bookings_booking AS booking
     ON booking.id = customer.booking_id
@@ -109,10 +111,6 @@ INSERT INTO bookings_bookingtally (app_id, state, slot, count)
 SELECT app_id, state, 0, count(*) FROM bookings_booking
 WHERE app_id = %(app)s::uuid GROUP BY 1, 2
 """,
-)
-LARGE = (
-    *("availability_event", "bookings_booking", "bookings_customer", "bookings_appcustomer"),
-    "notifications_delivery",
 )
 TALLIED = (
     ("bookings.migrations.0016_listing_tallies", "BOOKINGS"),
@@ -148,9 +146,9 @@ def fill_listings(total: int) -> dict[str, Any]:
         "group": "00000000-0000-7000-9000-000000000006",
     }
     values = {**ids, "app": app_id, "total": total, "step": total // MATCHES}
-    with connection.cursor() as cursor, without_indexes(cursor):
-        for statement in FILLS:
-            cursor.execute(statement, values)
+    with ThreadPoolExecutor(len(FILLS)) as pool:  # the statements of a session use one core
+        list(pool.map(partial(fill_table, values=values), FILLS.items()))
+    with connection.cursor() as cursor, without_indexes(cursor, ["bookings_appcustomer"]):
         count_app(cursor, app_id)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
@@ -162,6 +160,15 @@ def fill_listings(total: int) -> dict[str, Any]:
     } | {name: str(value) for name, value in ids.items()}
 
 
+def fill_table(fill: tuple[str, str], *, values: Mapping[str, Any]) -> None:
+    table, statement = fill
+    try:
+        with connection.cursor() as cursor, without_indexes(cursor, [table]):
+            cursor.execute(statement, values)
+    finally:
+        connection.close()
+
+
 def count_app(cursor: Any, app_id: str) -> None:
     """Count the rows of the only app, which were inserted without triggers."""
     for statement in COUNTS:
@@ -171,15 +178,15 @@ def count_app(cursor: Any, app_id: str) -> None:
 
 
 @contextmanager
-def without_indexes(cursor: Any) -> Iterator[None]:
-    """Drop the indexes of the large tables, and switch triggers and foreign keys off."""
+def without_indexes(cursor: Any, tables: Sequence[str]) -> Iterator[None]:
+    """Drop the indexes of the tables, and switch triggers and foreign keys off in this session."""
     cursor.execute("SET statement_timeout = 0")
     cursor.execute("SET maintenance_work_mem = '512MB'")
     cursor.execute("SET session_replication_role = replica")
     cursor.execute(
         "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = ANY(%s) AND NOT EXISTS"
         " (SELECT FROM pg_constraint WHERE conname = indexname)",
-        [list(LARGE)],
+        [tables],
     )
     indexes = cursor.fetchall()
     for name, _ in indexes:

@@ -3,6 +3,7 @@
 Prints seconds as JSON, in the environment of a service whose EMAIL_URL is another process.
 """
 
+import gc
 import json
 import sys
 import time
@@ -59,4 +60,6 @@ def cpu_seconds_per_booking(bookings: int) -> float:
 
 if __name__ == "__main__":
     dispatcher.LINGER = 0
+    gc.collect()
+    gc.freeze()  # as the worker does
     print(json.dumps(cpu_seconds_per_booking(int(sys.argv[1]))))

@@ -1,9 +1,10 @@
 """The benchmarks' environment: a database of their own, the real service, a light client.
 
-A database is created on the PostgreSQL server of DATABASE_URL, else on a throwaway server with
+Databases are created on the PostgreSQL server of DATABASE_URL, else on a throwaway server with
 fsync off: without disk waits the goals are harder to reach.
 """
 
+import atexit
 import contextlib
 import http.client
 import json
@@ -12,11 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from tests import services
 
@@ -40,29 +44,49 @@ def is_small() -> bool:
     return "BENCH_SMALL" in os.environ
 
 
+SETTINGS: dict[str, object] = {"DJANGO_SETTINGS_MODULE": "benchmarks.settings"}
+# What all benchmarks of a run share, until its end.
+_shared = contextlib.ExitStack()
+atexit.register(_shared.close)
+
+
 @contextlib.contextmanager
 def own_postgres() -> Iterator[str]:
-    """Yield the URL of an empty PostgreSQL database."""
+    """Yield the URL of a migrated PostgreSQL database without rows."""
+    template = migrated_database()
+    name = f"{template}_{uuid.uuid4().hex[:12]}"
+    services.run_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield services.database_url(name)
+    services.run_sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@cache
+def migrated_database() -> str:
+    """Return the name of the database that is copied: some benchmarks take less than migrating."""
     os.environ["TEST_ENGINE"] = "postgresql"
     given = os.environ.get("DATABASE_URL", "")
-    with contextlib.ExitStack() as stack:
-        if not given.startswith("postgres"):
-            server = services.PostgreSQL()
-            stack.callback(server.stop)
-            server.start()
-            given = server.url
-        os.environ["TEST_SERVER_URL"] = given
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        yield stack.enter_context(services.own_database(folder, migrated=False))
+    if not given.startswith("postgres"):
+        server = services.PostgreSQL()
+        _shared.callback(server.stop)
+        server.start()
+        given = server.url
+    os.environ["TEST_SERVER_URL"] = given
+    folder = Path(_shared.enter_context(tempfile.TemporaryDirectory()))
+    url = _shared.enter_context(services.own_database(folder, migrated=False))
+    services.Service(folder, url, SETTINGS).manage("migrate", "--verbosity", "0")
+    return urlsplit(url).path[1:]
 
 
 class Stage:
-    """Starts and stops the service on a database; `manage` and `script` run with its settings."""
+    """Starts and stops the service on a database, which is migrated or a new SQLite file.
+
+    `script` runs modules with its settings.
+    """
 
     def __init__(self, database_url: str, folder: Path) -> None:
-        settings = {"DJANGO_SETTINGS_MODULE": "benchmarks.settings"}
-        self.service = services.Service(folder, database_url, settings)
-        self.service.manage("migrate", "--verbosity", "0")
+        self.service = services.Service(folder, database_url, SETTINGS)
+        if database_url.startswith("sqlite"):
+            self.service.manage("migrate", "--verbosity", "0")
 
     @property
     def env(self) -> dict[str, str]:

@@ -37,6 +37,8 @@ NO_BREAK_SPACE = "\u00a0"
 
 def to_one_line(text: str, most: int = 200) -> str:
     """Return the text on one line: runs of breaks, controls and blanks become one blank."""
+    if text.isprintable() and "  " not in text:  # most texts
+        return shorten_text(text.strip(), most)
     return shorten_text(BREAKS.sub(" ", LONE_SURROGATES.sub("", text)).strip(), most)
 
 
@@ -132,7 +134,9 @@ def first_known_zone(*names: str) -> str:
 def date_words(day: date) -> str:
     """Format as `Monday, 23 November 2026`, in the active language."""
     locale = _active_locale()
-    return cldr_dates.format_date(day, "full", locale) if locale else format_date(day, "l, j F Y")
+    if locale:
+        return cldr_dates.format_date(day, "full", locale)
+    return f"{day:%A}, {day.day} {day:%B} {day.year}"
 
 
 def short_date_words(day: date) -> str:
@@ -161,7 +165,7 @@ def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
     if _has_twelve_hours.get():  # as the page's script does
         half = "am" if moment.hour < 12 else "pm"
         return f"{moment.hour % 12 or 12}:{moment:%M}{NO_BREAK_SPACE}{half}"
-    return format_date(moment, "H:i:s" if with_seconds else "H:i")
+    return f"{moment:%H:%M:%S}" if with_seconds else f"{moment:%H:%M}"
 
 
 def month_words(day: date) -> str:

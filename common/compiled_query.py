@@ -5,7 +5,8 @@ answer it (docs/benchmarks.md).
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import ModelIterable
 
-from common.sql import id_param
+from common.sql import datetime_param, id_param
 
 
 class FixedQuery:
@@ -75,6 +76,35 @@ class _Results:
 
     def execute_sql(self, **_: Any) -> list[list[Any]]:
         return [self.rows]
+
+
+class FixedValues:
+    """`FixedValues(lambda keys, now: Row.objects.filter(pk__in=keys, at__lte=now).values_list())`.
+
+    `build` returns a queryset of tuples from keys and a time, which may be parameters of its SQL
+    only. There is one statement per number of keys.
+    """
+
+    def __init__(self, build: Callable[[Sequence[int], datetime], QuerySet[Any, Any]]) -> None:
+        self.build = build
+        self._compiled: dict[tuple[str, int], tuple[Any, str, list[Any]]] = {}
+
+    def __call__(self, keys: Sequence[int], now: datetime) -> list[tuple[Any, ...]]:
+        marks = [-place for place in range(1, len(keys) + 1)]
+        shape = (connection.vendor, len(keys))
+        if shape not in self._compiled:
+            compiler = self.build(marks, _NEVER).query.get_compiler(connection.alias)
+            sql, params = compiler.as_sql()
+            self._compiled[shape] = (compiler, sql, list(params))
+        compiler, sql, params = self._compiled[shape]
+        values = dict(zip(marks, keys, strict=True)) | {datetime_param(_NEVER): datetime_param(now)}
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [values.get(param, param) for param in params])
+            rows = cursor.fetchall()
+        return list(compiler.results_iter([rows], tuple_expected=True))
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)  # in the place of a time
 
 
 def prefetch_relation(row: Model, name: str) -> None:

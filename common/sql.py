@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from django.db import OperationalError, connection, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from common.direct_and_replica_connections import direct_session
@@ -109,17 +110,18 @@ def insert_rows(*sets: Sequence[models.Model]) -> None:
 def _insert_together(sets: Sequence[Sequence[models.Model]]) -> None:
     if not sets:
         return
+    database = connections[connection.alias]  # a look-up in the proxy for each column costs more
     statements: list[str] = []
     values: list[Any] = []
     for rows in sets:
-        at_once = len(rows) > 1 and connection.vendor == "postgresql"
+        at_once = len(rows) > 1 and database.vendor == "postgresql"
         statement, fields = _insert_statement(rows[0].__class__, 0 if at_once else len(rows))
-        columns = [_column_values(field, rows) for field in fields]
+        columns = [_column_values(field, rows, database) for field in fields]
         statements.append(statement)
         values += columns if at_once else chain.from_iterable(zip(*columns, strict=True))
     *others, last = statements
     named = ", ".join(f"set_{number} AS ({other})" for number, other in enumerate(others))
-    with connection.cursor() as cursor:
+    with database.cursor() as cursor:
         cursor.execute(f"WITH {named} {last}" if others else last, values)
         if sets[-1][0]._meta.auto_field:
             # Numbered in the order of the rows, but returned in any order.
@@ -129,12 +131,31 @@ def _insert_together(sets: Sequence[Sequence[models.Model]]) -> None:
     for rows in sets:
         for row in rows:
             row._state.adding = False
-            row._state.db = connection.alias
+            row._state.db = database.alias
 
 
-def _column_values(field: models.Field, rows: Sequence[models.Model]) -> list[Any]:
-    database = connections[connection.alias]  # a lookup in the proxy for each value costs twice
-    return [field.get_db_prep_save(field.pre_save(row, add=True), database) for row in rows]
+# Values of these types are written as they are: the fields' own conversion of all values would take
+# a quarter of the time of a booking (docs/benchmarks.md, P6).
+PLAIN_TYPES: Mapping[type[models.Field], type] = {
+    models.CharField: str,
+    models.TextField: str,
+    models.BooleanField: bool,
+}
+
+
+def _column_values(
+    field: models.Field, rows: Sequence[models.Model], database: BaseDatabaseWrapper
+) -> list[Any]:
+    plain, has_uuids = PLAIN_TYPES.get(type(field)), database.vendor == "postgresql"
+    column = []
+    for row in rows:
+        value = field.pre_save(row, add=True)
+        if type(value) is uuid.UUID:
+            value = value if has_uuids else value.hex
+        elif value is not None and type(value) is not plain:
+            value = field.get_db_prep_save(value, database)
+        column.append(value)
+    return column
 
 
 @lru_cache(maxsize=256)

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
-from django.utils.translation import get_language_bidi
-from django.utils.translation import gettext as _
+from django.utils.functional import Promise
+from django.utils.translation import get_language_bidi, gettext
+from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
 from bookings.action_links import (
@@ -65,6 +65,7 @@ from notifications.mail.html_layout import (
     quote_block,
 )
 from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.mail.mime import Mail
 from notifications.models import EmailTemplate
 
 logger = logging.getLogger(__name__)
@@ -97,6 +98,19 @@ URL_NAMES = {
     "cancel_by_customer": "cancel_url",
     PAY: "pay_url",
 }
+ACTION_LABELS: Mapping[str, Promise] = {
+    "confirm": _("Confirm"),
+    "decline": _("Decline"),
+    PAY: _("Pay now"),
+    RESCHEDULE: _("Choose another time"),
+    "cancel_by_customer": _("Cancel the booking"),
+}
+# Labels of the details.
+WHAT, WHERE, WITH = _("What"), _("Where"), _("With")
+WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
+RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
+IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
+REPEATS, DETAILS = _("Repeats"), _("Details")
 # Mails to customers whose booking does not take place.
 ENDS = frozenset(
     {
@@ -203,7 +217,7 @@ class Letter:
         return days_words(first, last, self.zone)
 
 
-def compose_mail(letter: Letter) -> EmailMultiAlternatives:
+def compose_mail(letter: Letter) -> Mail:
     """Return the unsent message in the recipient's language and zone.
 
     The same letter gives the same Message-ID. Raises ValueError for an invalid recipient.
@@ -281,6 +295,8 @@ class PlaceholderValues:
 
     def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
         self.letter = letter
+        self.when = letter.span(letter.starts_at, letter.ends_at)
+        self.old_when = old_span(letter)
         self.choices = list(mail_actions(letter, link))
         rows = list(self.details())
         message = clean_lines(str(letter.facts.get("message") or ""))
@@ -316,8 +332,8 @@ class PlaceholderValues:
             "name": letter.name_of(letter.customer) if letter.customer else booking.resource.name,
             "what": letter.fact("what"),
             "where": letter.fact("where"),
-            "when": letter.span(letter.starts_at, letter.ends_at),
-            "old_when": self.old_when(),
+            "when": self.when,
+            "old_when": self.old_when,
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
             "zone": letter.zone,
@@ -339,11 +355,7 @@ class PlaceholderValues:
     def customer_names(self) -> str:
         letter = self.letter
         names = [letter.name_of(customer) for customer in letter.named[:MAX_NAMED]]
-        return shorten_text(", ".join(filter(None, names)), 1000) or _("The customer")
-
-    def old_when(self) -> str:
-        start, end = self.letter.instant("old_start"), self.letter.instant("old_end")
-        return self.letter.span(start, end) if start and end else ""
+        return shorten_text(", ".join(filter(None, names)), 1000) or gettext("The customer")
 
     def repeats(self) -> str:
         """`52 times, until Monday, 15 November 2027`, of a series."""
@@ -352,33 +364,34 @@ class PlaceholderValues:
             return ""
         day = date_words(until.astimezone(find_zone(self.letter.zone)))
         times = self.letter.facts["times"]
-        return _("%(times)s times, until %(day)s") % {"times": times, "day": day}
+        return gettext("%(times)s times, until %(day)s") % {"times": times, "day": day}
 
     def details(self) -> list[tuple[str, str]]:
         """(label, value), the value in one or several lines; empty ones are left out."""
         letter = self.letter
-        old_when = self.old_when()
-        rows = [
-            (_("What"), to_one_line(letter.fact("what"))),
+        old_when = self.old_when
+        rows: list[tuple[Promise, str]] = [
+            (WHAT, to_one_line(letter.fact("what"))),
+            (NEW_TIME if old_when else WHEN, self.when),
+            (OLD_TIME, old_when),
+            (REPEATS, self.repeats()),
+            (WHERE, to_one_line(letter.fact("where"))),
             (
-                _("New time") if old_when else _("When"),
-                letter.span(letter.starts_at, letter.ends_at),
-            ),
-            (_("Old time"), old_when),
-            (_("Repeats"), self.repeats()),
-            (_("Where"), to_one_line(letter.fact("where"))),
-            (
-                _("Resource") if letter.recipient == OWNER else _("With"),
+                RESOURCE if letter.recipient == OWNER else WITH,
                 to_one_line(resource_names(letter.booking)),
             ),
         ]
         if letter.recipient == OWNER:
             rows += [
-                (_("Customer"), contact_lines(customer))
-                for customer in letter.customers[:MAX_NAMED]
+                (CUSTOMERS, contact_lines(customer)) for customer in letter.customers[:MAX_NAMED]
             ]
-        rows.append((_("Details"), clean_lines(letter.fact("description"))))
-        return [(label, value) for label, value in rows if value]
+        rows.append((DETAILS, clean_lines(letter.fact("description"))))
+        return [(str(label), value) for label, value in rows if value]
+
+
+def old_span(letter: Letter) -> str:
+    start, end = letter.instant("old_start"), letter.instant("old_end")
+    return letter.span(start, end) if start and end else ""
 
 
 def resource_names(booking: Booking) -> str:
@@ -404,8 +417,8 @@ class MailBranding:
 
 def footer_links(branding: Branding) -> list[tuple[str, str]]:
     """(label, address) of the links below a mail."""
-    links = [(_("Imprint"), branding.imprint), (_("Privacy"), branding.privacy)]
-    return [(label, url) for label, url in links if url]
+    links = [(IMPRINT, branding.imprint), (PRIVACY, branding.privacy)]
+    return [(str(label), url) for label, url in links if url]
 
 
 def text_direction() -> str:
@@ -438,11 +451,10 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     booking, end = letter.booking, letter.ends_at
     if end <= timezone.now():
         return []
-    labels = action_labels()
     return [
         (
             action,
-            labels[action],
+            str(ACTION_LABELS[action]),
             payment_address(booking) if action == PAY else link(booking, action, end),
         )
         for action in CHOICES.get(letter.slug, ())
@@ -457,15 +469,15 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
     places = []
     where = to_one_line(letter.fact("where"))
     if letter.slug in CHOICES and where and not is_web_address(where):
-        places.append((_("Show on a map"), map_url(where)))
+        places.append((gettext("Show on a map"), map_url(where)))
     again = project_page_path(letter.booking) if letter.slug in ENDS else ""
     if again:
-        places.append((_("Book again"), f"{settings.PUBLIC_URL}{again}"))
+        places.append((gettext("Book again"), f"{settings.PUBLIC_URL}{again}"))
     project = letter.booking.project
     if project is not None and project.is_published:
         path = own_bookings_path(letter.booking.app)
-        places.append((_("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
-    lines = [(_("Add to calendar:"), calendar_links(letter, link)), ("", places)]
+        places.append((gettext("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
+    lines = [(gettext("Add to calendar:"), calendar_links(letter, link)), ("", places)]
     return [(text, links) for text, links in lines if links] + contact_line(letter.booking.app)
 
 
@@ -474,7 +486,7 @@ def contact_line(app: App) -> list[tuple[str, list[tuple[str, str]]]]:
     contact = to_one_line(str(app.settings.get("contact_email") or ""))
     if not is_address(contact):
         return []
-    return [(_("Questions? Contact us:"), [(contact, f"mailto:{quote(contact, '@')}")])]
+    return [(gettext("Questions? Contact us:"), [(contact, f"mailto:{quote(contact, '@')}")])]
 
 
 def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
@@ -497,9 +509,9 @@ def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
         all_day_zone=letter.zone if booking.event.all_day else "",
     )
     return [
-        (_("Calendar file"), link(booking, CALENDAR, letter.ends_at)),
-        (_("Google Calendar"), google_url(entry)),
-        (_("Outlook"), outlook_url(entry)),
+        (gettext("Calendar file"), link(booking, CALENDAR, letter.ends_at)),
+        (gettext("Google Calendar"), google_url(entry)),
+        (gettext("Outlook"), outlook_url(entry)),
     ]
 
 
@@ -519,16 +531,6 @@ def is_offered(letter: Letter, action: str) -> bool:
         # Of a series that is told as one it would move the first alone, which nobody expects.
         return "until" not in letter.facts and customer_may_move(booking)
     return GRAPHS[booking.graph].next_state(booking.state, action) is not None
-
-
-def action_labels() -> dict[str, str]:
-    return {
-        "confirm": _("Confirm"),
-        "decline": _("Decline"),
-        PAY: _("Pay now"),
-        RESCHEDULE: _("Choose another time"),
-        "cancel_by_customer": _("Cancel the booking"),
-    }
 
 
 # --- Invitations ----------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ and other template languages included; what a value brings along is never read a
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from html import escape
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from notifications.mail.html_layout import NEGATIVE, NEUTRAL, POSITIVE, WAITING, Tone, mail_page
@@ -207,6 +209,11 @@ def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
     """The service's template of that kind, in the active language; is_named: there is a name to
     greet the customer by.
     """
+    return _default_mail_words(slug, is_named, get_language())
+
+
+@lru_cache(maxsize=1024)
+def _default_mail_words(slug: str, is_named: bool, language: str | None) -> MailWords:
     default = DEFAULTS[slug]
     is_personal = is_named and slug.endswith("_customer")
     greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
@@ -244,10 +251,18 @@ def fill_placeholders(template: str, values: Mapping[str, str]) -> str:
     >>> fill_placeholders("{{ a }} {{b}} {% c %} {{ d.e }} {", {"a": "{{ b }}"})
     '{{ b }}  {% c %} {{ d.e }} {'
     """
-    names = PLACEHOLDER.findall(template)
-    if len(template) + sum(len(values.get(name, "")) for name in names) > MAX_FILLED:
+    texts, names = _split_template(template)
+    filled = [values.get(name, "") for name in names]
+    if len(template) + sum(map(len, filled)) > MAX_FILLED:
         raise ValueError("the mail is too long")
-    return PLACEHOLDER.sub(lambda match: values.get(match[1], ""), template)
+    return "".join(chain.from_iterable(zip_longest(texts, filled, fillvalue="")))
+
+
+@lru_cache(maxsize=256)
+def _split_template(template: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the texts around the placeholders, and the names of these."""
+    parts = PLACEHOLDER.split(template)
+    return parts[::2], parts[1::2]
 
 
 def find_faults(template: str, *, is_subject: bool = False) -> list[str]:

@@ -3,18 +3,19 @@
 import uuid
 from collections.abc import Sequence
 from email.utils import formataddr, parseaddr
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMultiAlternatives
 from django.core.validators import EmailValidator
 from django.utils.encoding import punycode
 
 from apps_config.models import App
 from bookings.formatting import to_one_line
 from common.api.fields import CONTROL_OR_BREAK
+from notifications.mail.mime import Mail
 
 _check_address = EmailValidator()
 
@@ -41,7 +42,7 @@ class Sender(NamedTuple):
         from_email, contact_email = (value if is_address(value) else "" for value in own)
         return cls(
             name=to_one_line(str(app.settings.get("from_name") or app.name)),
-            address=ascii_address(from_email or parseaddr(settings.DEFAULT_FROM_EMAIL)[1]),
+            address=ascii_address(from_email or plain_address(settings.DEFAULT_FROM_EMAIL)),
             reply_to=contact_email,
         )
 
@@ -50,13 +51,24 @@ class Sender(NamedTuple):
         return self.address.rpartition("@")[2]
 
 
+@lru_cache
+def plain_address(address: str) -> str:
+    """`Service <a@example.com>` -> `a@example.com`"""
+    return parseaddr(address)[1]
+
+
 def service_host() -> str:
     return urlsplit(settings.PUBLIC_URL).hostname or "localhost"
 
 
 def is_address(text: object) -> bool:
     """Whether it is one plain address: no name, no list, no line break."""
-    if not isinstance(text, str) or CONTROL_OR_BREAK.search(text):
+    return isinstance(text, str) and _is_address(text)
+
+
+@lru_cache(maxsize=1024)  # a mail asks several times
+def _is_address(text: str) -> bool:
+    if CONTROL_OR_BREAK.search(text):
         return False
     try:
         _check_address(text)
@@ -81,7 +93,7 @@ def without_encoded_words(text: str) -> str:
 
 def new_message(
     words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
-) -> EmailMultiAlternatives:
+) -> Mail:
     """Return a message to exactly these recipients. Raises ValueError if one is not an address.
 
     All attempts have the same Message-ID and X-Delivery-Id, so a recipient can recognise a mail
@@ -89,7 +101,7 @@ def new_message(
     """
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged
-    message = EmailMultiAlternatives(
+    message = Mail(
         subject=without_encoded_words(words.subject),
         body=words.text,
         from_email=formataddr((without_encoded_words(sender.name), sender.address)),

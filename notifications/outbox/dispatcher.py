@@ -131,8 +131,9 @@ class Dispatcher:
 
     def _take(self) -> int | None:
         """Claim rows for the threads; return their number, or None without a claim."""
-        room = self.threads * AHEAD - self.in_hand
-        if room < self.threads and self.in_hand:
+        most = self.threads * AHEAD
+        room = most - self.in_hand
+        if room < most // 2 and self.in_hand:  # a claim costs as much for a few rows
             return None
         lease_ends = time.monotonic() + LEASE.total_seconds()
         rows = claim_due(self.kind, room)

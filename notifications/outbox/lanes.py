@@ -6,8 +6,9 @@ wait: its next check is at the end of the breaker's pause, or when there is capa
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
+from common.compiled_query import FixedValues
 from common.sql import to_uuid, update_rows
 from notifications.models import Delivery, LaneCheck
 
@@ -28,7 +30,8 @@ LOCKED_PAUSE = timedelta(seconds=0.5)
 # Longest pause while earlier deliveries hold back later ones: a cancelled one is no result.
 HELD_PAUSE = timedelta(seconds=10)
 
-Open = QuerySet[Delivery]
+# Return the deliveries of a type that are due at a time.
+Due = Callable[[str, datetime], QuerySet[Delivery]]
 
 
 class LaneState(NamedTuple):
@@ -94,15 +97,25 @@ class _IdArray(Subquery):
     output_field = TextField()
 
 
-def due_ids(lanes: Sequence[LaneCheck], due: Open, quota: int) -> dict[int, list[UUID]]:
+def due_ids(
+    lanes: Sequence[LaneCheck], due: Due, quota: int, now: datetime
+) -> dict[int, list[UUID]]:
     """Return, by check, the ids of the first `quota` rows of `due` in its lane."""
-    ids = in_lane_of_outer_query(due).order_by("next_at", "id").values("id")[:quota]
-    array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
-    rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
+    query = _due_ids_query(lanes[0].type, due, quota)
     return {
         pk: [to_uuid(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
-        for pk, ids in rows
+        for pk, ids in query([check.pk for check in lanes], now)
     }
+
+
+@lru_cache(maxsize=256)
+def _due_ids_query(kind: str, due: Due, quota: int) -> FixedValues:
+    def build(keys: Sequence[int], now: datetime) -> QuerySet[Any, Any]:
+        ids = in_lane_of_outer_query(due(kind, now)).order_by("next_at", "id").values("id")[:quota]
+        array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
+        return _rows_of(keys).annotate(ids=array).values_list("pk", "ids")
+
+    return FixedValues(build)
 
 
 def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
@@ -117,30 +130,38 @@ def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
     }
 
 
-def read_states(
-    lanes: Sequence[LaneCheck], waiting: Open, free: Open, now: datetime
-) -> Iterator[LaneState]:
+def read_states(lanes: Sequence[LaneCheck], free: Due, now: datetime) -> Iterator[LaneState]:
     """Yield the states of the lanes after the claim.
 
-    waiting: due deliveries. free: due deliveries that no rule of order holds back.
+    free: due deliveries that no rule of order holds back.
     """
-    later = Delivery.objects.filter(type=lanes[0].type, next_at__gt=now)
-    others = LaneCheck.objects.filter(
-        type=lanes[0].type, app=OuterRef("app"), endpoint=OuterRef("endpoint")
-    ).exclude(pk=OuterRef("pk"))
-    rows = _rows_of(lanes).annotate(
-        waiting=Subquery(_earliest_next_at(in_lane_of_outer_query(waiting))),
-        free=Subquery(_earliest_next_at(in_lane_of_outer_query(free))),
-        later=Subquery(_earliest_next_at(in_lane_of_outer_query(later))),
-        other=Subquery(_earliest_next_at(others)),
-    )
-    by_pk = {row[0]: row[1:] for row in rows.values_list("pk", "waiting", "free", "later", "other")}
+    query = _states_query(lanes[0].type, free)
+    by_pk = {row[0]: row[1:] for row in query([check.pk for check in lanes], now)}
     for check in lanes:
         yield LaneState(check, *by_pk[check.pk])
 
 
-def _rows_of(lanes: Sequence[LaneCheck]) -> QuerySet[LaneCheck]:
-    return LaneCheck.objects.filter(pk__in=[check.pk for check in lanes]).order_by()
+@lru_cache
+def _states_query(kind: str, free: Due) -> FixedValues:
+    def build(keys: Sequence[int], now: datetime) -> QuerySet[Any, Any]:
+        waiting = Delivery.objects.filter(type=kind, next_at__lte=now)
+        later = Delivery.objects.filter(type=kind, next_at__gt=now)
+        others = LaneCheck.objects.filter(
+            type=kind, app=OuterRef("app"), endpoint=OuterRef("endpoint")
+        ).exclude(pk=OuterRef("pk"))
+        rows = _rows_of(keys).annotate(
+            waiting=Subquery(_earliest_next_at(in_lane_of_outer_query(waiting))),
+            free=Subquery(_earliest_next_at(in_lane_of_outer_query(free(kind, now)))),
+            later=Subquery(_earliest_next_at(in_lane_of_outer_query(later))),
+            other=Subquery(_earliest_next_at(others)),
+        )
+        return rows.values_list("pk", "waiting", "free", "later", "other")
+
+    return FixedValues(build)
+
+
+def _rows_of(keys: Sequence[int]) -> QuerySet[LaneCheck]:
+    return LaneCheck.objects.filter(pk__in=keys).order_by()
 
 
 def _earliest_next_at(rows: Any) -> Any:

@@ -55,7 +55,7 @@ def claim_due(kind: str, limit: int) -> list[Delivery]:
         lapsed = [row for row in claimed if row.state == Delivery.SENDING]
         _record_lost_leases(lapsed)
         _lease(claimed, token, now + LEASE)
-        _schedule_checks(kind, lanes, free, now)
+        _schedule_checks(lanes, free, now)
     for row in claimed:
         row.state, row.lease_token, row.tries = Delivery.SENDING, token, row.tries + 1
     return claimed
@@ -69,7 +69,7 @@ def _claim_rows(
     if not open_lanes:
         return []
     quota = max(1, limit // len(open_lanes))
-    ids = due_ids(open_lanes, _due(kind, now), quota)
+    ids = due_ids(open_lanes, _due, quota, now)
     due = Delivery.objects.filter(
         id__in=[each for of_lane in ids.values() for each in of_lane], next_at__lte=now
     )
@@ -81,12 +81,9 @@ def _claim_rows(
     return [row for row in rows if not _end_at_claim(row, now) and free.takes(row)]
 
 
-def _schedule_checks(
-    kind: str, lanes: Sequence[LaneCheck], free: "_Capacity", now: datetime
-) -> None:
-    waiting = Delivery.objects.filter(type=kind, next_at__lte=now)
+def _schedule_checks(lanes: Sequence[LaneCheck], free: "_Capacity", now: datetime) -> None:
     ended = set()
-    for state in read_states(lanes, waiting, _due(kind, now), now):
+    for state in read_states(lanes, _due, now):
         check = state.check
         next_at = _next_check(state, free, now)
         check.waiting_since = state.free_since or state.waiting_since

@@ -67,10 +67,11 @@ SQL_BY_HAND = {
     "common/direct_and_replica_connections.py": (),
     "common/read_replica.py": (),
     "common/concurrent_index.py": ("bookings/test_list",),
-    "common/compiled_query.py": ("bookings/test_find_booking",),
+    "common/compiled_query.py": ("bookings/test_find_booking", "notifications/test_lanes"),
     "common/migration_sql.py": ("setup/test_app_columns",),
     "notifications/migrations/0013_fill_app.py": ("setup/test_app_columns",),
     "common/sql.py": (
+        "common/test_sql",
         "bookings/test_series",
         "ops/test_delivery_audit",
         "apps_config/test_rates",
