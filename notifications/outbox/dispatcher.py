@@ -96,8 +96,10 @@ class Dispatcher:
             is_ending = self.stopping() or time.monotonic() > ends
             try:
                 found = None if is_ending else self._take()
+                # A result may free deliveries that it held back: the claim above came too early.
+                has_results = self.in_hand > 0
                 self._write_down()
-                idle = not self.in_hand and (is_ending or found == 0)
+                idle = not has_results and (is_ending or found == 0)
                 pause = self._pause(working_at) if idle and not is_ending else None
             except DATABASE_ERRORS as error:
                 if not is_outage(error):
