@@ -327,7 +327,7 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
     FailedLogin.objects.filter(**_code_key(account, now)).delete()
 
 
-def use_up_code(account: Account, code: str, *, now: datetime) -> bool:
+def mark_code_used(account: Account, code: str, *, now: datetime) -> bool:
     """Record a correct code as used; return whether no process has used it in this window."""
     digest = digest_secret(f"{account.pk} {code}")[:32]
     key = _code_key(account, now) | {"address": f"used code {digest}"}

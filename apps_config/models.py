@@ -109,7 +109,7 @@ class App(models.Model):
         return self.settings.get("stale_calendars") or self.WARN
 
     @property
-    def allows_public_resources(self) -> bool:
+    def allows_public_bookings_without_project(self) -> bool:
         """Whether public keys may book resources that are in no project."""
         return self.settings.get("public_resources") is True
 

@@ -27,7 +27,7 @@ PLACEHOLDERS = ("booking_id", "start", "until", "signature")
 def lacks_payment_link(project: Project) -> bool:
     """Whether the project's bookings await a payment but no valid payment address is set."""
     is_paid = project.booking.get("graph") in PAYMENT_GRAPHS
-    return is_paid and not (_template(project) or _address_without_template(project))
+    return is_paid and not (_template(project) or _plain_payment_url(project))
 
 
 def payment_key(project: Project) -> str:
@@ -52,7 +52,7 @@ def payment_url(
     """Return the link to pay the booking by `until`; "" if the project has no payment address."""
     template = _template(project)
     if not template:
-        plain = _address_without_template(project)
+        plain = _plain_payment_url(project)
         return with_parameters(plain, {"booking_id": str(booking_id)}) if plain else ""
     values = {
         "booking_id": str(booking_id),
@@ -93,6 +93,6 @@ def _template(project: Project) -> str:
     return text if isinstance(text, str) and is_payment_template(text) else ""
 
 
-def _address_without_template(project: Project) -> str:
+def _plain_payment_url(project: Project) -> str:
     text = project.booking.get("payment_url")
     return text if isinstance(text, str) and is_web_address(text) else ""

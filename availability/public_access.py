@@ -30,7 +30,9 @@ def visible_projects(app: App, caller: Caller) -> QuerySet[Project]:
 
 def needs_project(app: App, caller: Caller) -> bool:
     """Whether the caller can use no resource without a project."""
-    return caller.is_widget and not (app.allows_public_resources and caller.projects is None)
+    return caller.is_widget and not (
+        app.allows_public_bookings_without_project and caller.projects is None
+    )
 
 
 def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | None) -> None:
@@ -39,7 +41,7 @@ def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | Non
         raise Forbidden(NEEDS_PROJECT)
 
 
-def refuse_project_resources(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:
+def check_resources_are_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:
     """Raise Forbidden if a public caller names resources of a project without the project."""
     if not caller.is_widget:
         return
@@ -48,7 +50,7 @@ def refuse_project_resources(caller: Caller, resource_ids: Collection[uuid.UUID]
         raise Forbidden(IN_PROJECT)
 
 
-def check_max_length(
+def check_max_length_without_project(
     caller: Caller, project: Project | None, start: datetime, end: datetime
 ) -> None:
     """Raise Invalid if a public caller asks for more than 24 hours without a project."""

@@ -15,7 +15,7 @@ from availability.models import Project
 from availability.public_access import (
     MAX_LENGTH,
     check_project_is_named,
-    refuse_project_resources,
+    check_resources_are_in_no_project,
     visible_projects,
 )
 from availability.requirements import (
@@ -61,7 +61,7 @@ def parse_availability_query(
     else:
         resources = _find_resources(app, caller, project, given, now)
     if project is None:
-        refuse_project_resources(caller, [resource.id for resource in resources])
+        check_resources_are_in_no_project(caller, [resource.id for resource in resources])
     own = project_parameters(project) if project else None
     asked = _read_parameters(own or SlotParameters(), given, resources, zone)
     query = AvailabilityQuery(

@@ -419,7 +419,7 @@ def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
     )
     with transaction.atomic():
         _set_project(project, given)
-        _check_payment_link(project)
+        _require_payment_link(project)
         _save_project(project)
         _set_project_rows(project, given)
     return project
@@ -434,7 +434,7 @@ def change_project(project: Project, given: Mapping[str, Any]) -> Project:
         is_unpayable = cannot_be_paid(project)
         _set_project(project, given)
         if not is_unpayable:  # a project of an older release can still be changed
-            _check_payment_link(project)
+            _require_payment_link(project)
         _save_project(project)
         _set_project_rows(project, given)
     return project
@@ -471,7 +471,7 @@ def cannot_be_paid(project: Project) -> bool:
     return project.settings.get("published") is True and lacks_payment_link(project)
 
 
-def _check_payment_link(project: Project) -> None:
+def _require_payment_link(project: Project) -> None:
     if cannot_be_paid(project):
         raise Invalid.at("settings.pay_url", "Required to publish a project with payment.")
 

@@ -13,10 +13,10 @@ from availability.hold_lifecycle import find_hold, with_companions
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
-    check_max_length,
+    check_max_length_without_project,
     check_project_is_named,
+    check_resources_are_in_no_project,
     needs_project,
-    refuse_project_resources,
     visible_projects,
 )
 from bookings.booking_target import BookingTarget
@@ -69,7 +69,7 @@ def parse_new_booking(
     check_named_resources(booking_target)
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
-    check_max_length(caller, project, given["start"], given["end"])
+    check_max_length_without_project(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_customer_count(given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
@@ -131,7 +131,7 @@ def _find_bookable_calendar(
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is required.")
     if calendar and project is None:
-        refuse_project_resources(caller, [calendar.resource_id])
+        check_resources_are_in_no_project(caller, [calendar.resource_id])
     return calendar
 
 
@@ -365,7 +365,7 @@ def _read_seat(
     owner = _find_group(app, caller, owner_id)
     calendar = owner.event.calendar
     if project is None:
-        _refuse_project_group(caller, owner)
+        _check_group_is_in_no_project(caller, owner)
     elif owner.project_id not in (None, project.id):
         raise Invalid.at(flat.path("project_id"), "Must equal the group's value.")
     if project and caller.is_widget and owner.project_id is None:
@@ -401,11 +401,11 @@ def _check_customer_count(
         raise Invalid.at("customers", f"Must have at most {most} item{'s' if most > 1 else ''}.")
 
 
-def _refuse_project_group(caller: Caller, group: Booking) -> None:
+def _check_group_is_in_no_project(caller: Caller, group: Booking) -> None:
     """Raise Forbidden if a public caller names a group of a project without the project."""
     if caller.is_widget and group.project_id:
         raise Forbidden(IN_PROJECT)
-    refuse_project_resources(caller, [group.resource_id])
+    check_resources_are_in_no_project(caller, [group.resource_id])
 
 
 def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:

@@ -8,7 +8,7 @@ from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.hold_lifecycle import MAX_SECONDS, UNKNOWN_ADDRESS, hold_seconds
 from availability.models import Project
-from availability.public_access import check_max_length
+from availability.public_access import check_max_length_without_project
 from availability.serializers.fields import CLEARABLE, check_span
 from bookings.booking_input import (
     check_named_resources,
@@ -84,7 +84,7 @@ def parse_new_hold(
     )
     check_named_resources(target)
     given = flat.read(NewHoldSerializer, zone=wall_time_zone(target, zone))
-    check_max_length(caller, project, given["start"], given["end"])
+    check_max_length_without_project(caller, project, given["start"], given["end"])
     return NewHold(
         start=given["start"],
         end=given["end"],

@@ -28,7 +28,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps_config.public_limits import saw_unknown_proxy
-from availability.all_day_event_times import find_shifted
+from availability.all_day_event_recomputation import find_shifted
 from availability.calendar_staleness import is_stale
 from common.direct_and_replica_connections import DIRECT, REPLICA, use_connection
 from common.read_replica import MAX_LAG, replica_lag

@@ -10,7 +10,7 @@ import booking_pages.urls
 import bookings.urls
 import external_calendars.urls
 import notifications.urls
-from booking_pages.views.home_page import show_home
+from booking_pages.views.service_home_page import show_home
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
 from office.access import account_pages

@@ -62,11 +62,11 @@ def calendar_entry_of(booking: Booking) -> Invitation:
         organizer=Guest(sender.name, sender.address),
         guests=(),
         hosts=(),
-        url=calendar_entry_url(booking),
+        url=meeting_or_page_url(booking),
     )
 
 
-def calendar_entry_url(booking: Booking) -> str:
+def meeting_or_page_url(booking: Booking) -> str:
     """Return the address at which the booking takes place, else its booking page's; "" without."""
     where = trusted_text(booking, "where").strip()
     if is_web_address(where) and not NOT_IN_URL.search(where):

@@ -177,7 +177,7 @@ class BookPageView(RateLimitedPageView):
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
                 "zone": zone_name,
-                "language": mail_language_override(project),
+                "language": page_language_if_not_projects(project),
                 "resource": str(person.id) if person else None,
                 "length": duration_in_words(rules.terms.length)
                 if lengths and rules.terms.length
@@ -225,7 +225,7 @@ class BookPageView(RateLimitedPageView):
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
 
 
-def mail_language_override(project: Project) -> str | None:
+def page_language_if_not_projects(project: Project) -> str | None:
     """Return the page's language, for the customer's e-mails, if the browser chose another one than
     the project's.
     """

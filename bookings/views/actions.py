@@ -8,7 +8,10 @@ from typing import Any
 from rest_framework.response import Response
 
 from availability.models import Calendar
-from availability.public_access import check_max_length, refuse_project_resources
+from availability.public_access import (
+    check_max_length_without_project,
+    check_resources_are_in_no_project,
+)
 from bookings.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
@@ -145,8 +148,10 @@ class RescheduleView(BookingScopedView):
         given = read_body_as(RescheduleSerializer, request, zone=resource.timezone)
         if self.caller.is_widget:
             if booking.project_id is None:
-                refuse_project_resources(self.caller, [resource.id])
-            check_max_length(self.caller, booking.project, given["start"], given["end"])
+                check_resources_are_in_no_project(self.caller, [resource.id])
+            check_max_length_without_project(
+                self.caller, booking.project, given["start"], given["end"]
+            )
             check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
         booking = reschedule_booking(
             app=self.app,

@@ -84,7 +84,7 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     return calendar.to_ical().decode()
 
 
-def recompose_event(text: str, entry: MirroredEvent) -> str:
+def replace_event_keeping_sequence(text: str, entry: MirroredEvent) -> str:
     """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
     there = _read_sequence(_find_master(_read(text), entry.uid))
     return compose_event(replace(entry, sequence=max(there, entry.sequence)))

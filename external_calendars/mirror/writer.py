@@ -30,7 +30,7 @@ from external_calendars.mirror.compose import (
     compose_event,
     has_uid,
     lowercase_addresses,
-    recompose_event,
+    replace_event_keeping_sequence,
     update_event,
 )
 from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
@@ -140,8 +140,10 @@ class CalendarWrites:
             stamp=self.now,
             start=start,
             end=end,
-            what=to_one_line(_event_text(booking, event, "what", for_customers=bool(guests))),
-            where=to_one_line(_event_text(booking, event, "where", for_customers=bool(guests))),
+            what=to_one_line(_event_text_field(booking, event, "what", for_customers=bool(guests))),
+            where=to_one_line(
+                _event_text_field(booking, event, "where", for_customers=bool(guests))
+            ),
             description=_description(booking, event, customers, guests),
             organizer=organizer,
             guests=guests,
@@ -216,9 +218,9 @@ def _entry_times(event: Event, zone_name: str) -> tuple[datetime, datetime] | tu
     return local_date(event.start, zone), local_date(event.end, zone)
 
 
-def _event_text(booking: Booking, event: Event, name: str, *, for_customers: bool) -> str:
+def _event_text_field(booking: Booking, event: Event, field: str, *, for_customers: bool) -> str:
     """Return a text of the event: as customers read it if the event is shared with them."""
-    return trusted_text(booking, name) if for_customers else getattr(event, name)
+    return trusted_text(booking, field) if for_customers else getattr(event, field)
 
 
 def _description(
@@ -235,7 +237,7 @@ def _description(
         if not (guests and customer.booking.is_public)
     ]
     description = clean_lines(
-        _event_text(booking, event, "description", for_customers=bool(guests))
+        _event_text_field(booking, event, "description", for_customers=bool(guests))
     )
     return "\n\n".join(filter(None, [description, *contacts]))
 
@@ -371,7 +373,7 @@ class _MirrorWrite:
         there = self.provider.read_object(self.access, self.href, deadline=self.seconds_left)
         if there is None:
             return self._create(entry)
-        write = recompose_event if self.is_afresh else update_event
+        write = replace_event_keeping_sequence if self.is_afresh else update_event
         text = write(there.text, entry)
         if text is None:
             return StoredObject(self.href, there.etag)

@@ -581,11 +581,11 @@ def invitation_of(letter: Letter, method: str, sender: Sender) -> Invitation:
         organizer=Guest(sender.name, sender.address),
         guests=guests if entry_of(booking, letter.recipient) == booking.id else (),
         hosts=hosts if letter.recipient == OWNER else (),
-        url=_calendar_entry_url(letter),
+        url=_meeting_or_page_url(letter),
     )
 
 
-def _calendar_entry_url(letter: Letter) -> str:
+def _meeting_or_page_url(letter: Letter) -> str:
     """Return the address at which the booking takes place, else the project's booking page for a
     customer; "" without either.
     """

@@ -63,12 +63,12 @@ def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]
         App.objects.select_for_update(no_key=True).get(id=app.id)
         if Webhook.objects.for_app(app).count() >= MAX_WEBHOOKS:
             raise Invalid.at("body", f"An app has at most {MAX_WEBHOOKS} webhooks.")
-        _check_failing_servers(app, given)
+        _refuse_new_server_if_too_many_fail(app, given)
         webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
     return webhook, secret
 
 
-def _check_failing_servers(app: App, given: Mapping[str, Any]) -> None:
+def _refuse_new_server_if_too_many_fail(app: App, given: Mapping[str, Any]) -> None:
     """Raise TooManyFailingServers for a URL on a server that no webhook of the app calls yet."""
     if "url" not in given or not has_max_failing_servers(app.id):
         return
@@ -93,7 +93,7 @@ def change_webhook(webhook: Webhook, given: Mapping[str, Any]) -> Webhook:
     """
     with transaction.atomic():
         webhook = _lock(webhook)
-        _check_failing_servers(webhook.app, given)
+        _refuse_new_server_if_too_many_fail(webhook.app, given)
         for name, value in given.items():
             setattr(webhook, name, value)
         if given.get("active"):

@@ -35,7 +35,7 @@ from requests import RequestException
 
 from access.oidc_accounts_and_roles import Claims, SignInRefused, admit
 from access.provider import OidcAdapter
-from apps_config.authentication import clear_failed_codes, count_failed_code, use_up_code
+from apps_config.authentication import clear_failed_codes, count_failed_code, mark_code_used
 from apps_config.models import Account
 from common.encryption import decrypt_text, encrypt_text
 from common.errors import RateLimited
@@ -88,7 +88,7 @@ class CountedCode(forms.Form):
                 gettext("Too many wrong codes. Wait fifteen minutes, or use a passkey.")
             ) from limited
         code = super().clean_code()  # type: ignore[misc]
-        if not use_up_code(self.user, code, now=now):
+        if not mark_code_used(self.user, code, now=now):
             raise forms.ValidationError(
                 gettext("This code was already used. Wait for the next one.")
             )

@@ -519,7 +519,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     sortable_by = ("name", "created_at")
     list_filter = (ArchivedFilter, "mode")
     search_fields = ("slug", "name")
-    readonly_fields = ("id", "created_at", "updated_at", "archived_at", "custom_settings")
+    readonly_fields = ("id", "created_at", "updated_at", "archived_at", "settings_of_api_clients")
     inlines = (AppReminderInline,)
     change_form_outer_before_template = "office/app_links.html"
     change_form_outer_after_template = "office/branding_preview.html"
@@ -539,7 +539,13 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
             _("Advanced"),
             {
                 "classes": ("collapse",),
-                "fields": ("custom_settings", "id", "created_at", "updated_at", "archived_at"),
+                "fields": (
+                    "settings_of_api_clients",
+                    "id",
+                    "created_at",
+                    "updated_at",
+                    "archived_at",
+                ),
             },
         ),
     )
@@ -576,7 +582,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         )
 
     @admin.display(description=_("Custom settings (API)"))
-    def custom_settings(self, app: App) -> str:
+    def settings_of_api_clients(self, app: App) -> str:
         text = json.dumps(other_settings(app.settings), ensure_ascii=False, indent=2)
         return format_html('<pre class="office-code">{}</pre>', text)
 

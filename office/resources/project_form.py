@@ -493,10 +493,10 @@ class ProjectForm(ApiForm):
         if "rules" in self.changed_data and "rules" in values:
             self.given = {**self.given, "availability_constraints": rules_of(values["rules"])}
         self._check_requirements(values)
-        self._check_payment_link()
+        self._require_payment_link()
         return values
 
-    def _check_payment_link(self) -> None:
+    def _require_payment_link(self) -> None:
         """Report what the service would refuse, at the field that solves it."""
         stored = self.instance
         changed = Project(

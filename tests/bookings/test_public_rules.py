@@ -335,7 +335,7 @@ def test_without_the_check_it_happens(
     """The control: the hole is there as soon as the check is not."""
     if off == "project":
         monkeypatch.setattr(booking_input, "check_project_is_named", lambda *_: None)
-        monkeypatch.setattr(booking_input, "refuse_project_resources", lambda *_: None)
+        monkeypatch.setattr(booking_input, "check_resources_are_in_no_project", lambda *_: None)
     else:
         monkeypatch.setattr(booking_target, "public_policy_query", booking_target.policy_query)
 

@@ -14,7 +14,7 @@ from external_calendars.mirror.compose import (
     compose_event,
     has_uid,
     read_remote_event,
-    recompose_event,
+    replace_event_keeping_sequence,
     update_event,
 )
 from notifications.mail.invitations import Guest
@@ -179,7 +179,9 @@ def test_renewed_nothing_is_kept() -> None:
         "END:VEVENT", f"ATTENDEE:mailto:gone@example.com\r\n{ALARM}END:VEVENT"
     )
 
-    assert recompose_event(text, entry(sequence=2)) == TEXT.replace("SEQUENCE:0", "SEQUENCE:7")
+    assert replace_event_keeping_sequence(text, entry(sequence=2)) == TEXT.replace(
+        "SEQUENCE:0", "SEQUENCE:7"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "hello", "BEGIN:VCALENDAR", "BEGIN:VEVENT\r\nEND:VCALENDAR"])
