@@ -101,6 +101,11 @@ class PublicView(ApiView):
             add_log_fields(app=self.app.id)
 
 
+def secret_response() -> Invalid:
+    """Return the refusal of an Idempotency-Key where the stored response would contain a secret."""
+    return Invalid.at("Idempotency-Key", "Not supported here: the response contains a secret.")
+
+
 class TenantView(ApiView):
     """An endpoint of an app. Subclasses set what keys besides server keys and members' may call."""
 
@@ -295,9 +300,7 @@ class TenantView(ApiView):
         if key is None or request.method not in ("POST", "PUT") or self.query_like:
             return handler(request, *args, **kwargs)
         if request.method in self.secret_methods:
-            raise Invalid.at(
-                "Idempotency-Key", "Not supported here: the response contains a secret."
-            )
+            raise secret_response()
         self.keeps_answer = True
         return run_once(
             credential_id=self.caller.credential_id,

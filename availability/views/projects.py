@@ -6,7 +6,7 @@ from collections.abc import Collection
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantView, secret_response
 from availability.models import Project, Resource
 from availability.records import (
     PROJECT_EXAMPLE,
@@ -69,11 +69,15 @@ class ProjectScopedView(TenantView):
     def includes(self) -> tuple[str, ...]:
         """Read it before anything is written, so that a refused request changes nothing.
 
-        Raises Forbidden if the request may not read what it includes.
+        Raises Forbidden if the request may not read what it includes, and Invalid if the response
+        would be stored with a secret.
         """
         includes = self.query.include(PROJECT_INCLUDES)
-        if "payment_key" in includes and not self.acts_as_owner:
-            raise Forbidden("Only server keys and owners can read the key of payment links.")
+        if "payment_key" in includes:
+            if not self.acts_as_owner:
+                raise Forbidden("Only server keys and owners can read the key of payment links.")
+            if self.keeps_answer:
+                raise secret_response()
         return includes
 
     def answer_project(

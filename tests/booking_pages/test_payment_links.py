@@ -143,6 +143,20 @@ def test_a_refused_key_changes_nothing(tenant: Tenant) -> None:
     assert [each["name"] for each in tenant.get("/projects").data] == ["A"]
 
 
+def test_no_stored_response_has_the_key(tenant: Tenant) -> None:
+    again = {"Idempotency-Key": "4f0e"}
+
+    refused = tenant.post("/projects?include=payment_key", {"name": "B"}, **again)
+
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        {"Idempotency-Key": ["Not supported here: the response contains a secret."]},
+    )
+    assert tenant.get("/projects").data == []
+    assert "payment_key" in tenant.post("/projects?include=payment_key", {"name": "B"}).data
+    assert tenant.post("/projects", {"name": "C"}, **again).status == 201
+
+
 # --- Where it stands ------------------------------------------------------------------------------
 def test_the_link_ends_with_the_payment(tenant: Tenant) -> None:
     make_page(tenant, booking=PAYMENT, settings={"pay_url": SHOP})
