@@ -1,8 +1,13 @@
 import itertools
+import os
+import shutil
+import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
 from django.utils import timezone
@@ -13,6 +18,7 @@ from common.rate_limit import RateWindow, RefusedKeys
 from common.sql import datetime_param
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard
+from tests.services import migrated_template
 from tests.stamp_guard import StampGuard
 from tests.world import NOW, Tenant
 
@@ -25,6 +31,24 @@ FAST = {
     # One password takes a fifth of a second to hash on purpose.
     "PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"],
 }
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """SQLite's file is a copy that stands there already; it goes with the run's folder."""
+    return os.environ["TEST_ENGINE"] == "sqlite"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """The database of pytest-django begins as a copy, too: `migrate` finds nothing to do there."""
+    template = migrated_template()
+    if os.environ["TEST_ENGINE"] == "sqlite":
+        file = Path(os.environ["VAR_DIR"]) / f"{uuid.uuid4().hex}.sqlite3"
+        shutil.copyfile(template, file)
+        connection.settings_dict["TEST"]["NAME"] = str(file)
+    else:
+        connection.settings_dict["TEST"]["TEMPLATE"] = template
 
 
 @pytest.fixture(scope="session", autouse=True)

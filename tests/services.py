@@ -477,26 +477,6 @@ def make_database(server: PostgreSQL, name: str, folder: Path) -> str:
     return url
 
 
-@pytest.fixture(scope="session")
-def django_db_keepdb() -> bool:
-    """SQLite's file is a copy that stands there already; it goes with the run's folder."""
-    return os.environ["TEST_ENGINE"] == "sqlite"
-
-
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """The database of pytest-django begins as a copy, too: `migrate` finds nothing to do there."""
-    from django.db import connection
-
-    template = migrated_template()
-    if os.environ["TEST_ENGINE"] == "sqlite":
-        file = Path(os.environ["VAR_DIR"]) / f"{uuid.uuid4().hex}.sqlite3"
-        shutil.copyfile(template, file)
-        connection.settings_dict["TEST"]["NAME"] = str(file)
-    else:
-        connection.settings_dict["TEST"]["TEMPLATE"] = template
-
-
 # --- Hooks ----------------------------------------------------------------------------------------
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("service")

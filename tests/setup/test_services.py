@@ -10,8 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from django.db import connection
 
-from tests.services import ROOT, PostgreSQL, Redis, Service
+from tests.services import ROOT, PostgreSQL, Redis, Service, template_name
 
 
 def round_trip(folder: Path, **settings: str) -> Service:
@@ -63,6 +64,21 @@ def test_live_service_answers_on_the_database_of_the_pass(live_service):
     assert live_service.database_url.startswith(kinds[os.environ["TEST_ENGINE"]])
     assert "[X]" in migrations
     assert "[ ]" not in migrations
+
+
+@pytest.mark.both_databases
+@pytest.mark.django_db
+def test_database_of_the_tests_is_a_copy(django_db_keepdb):
+    """Each process would otherwise run all migrations."""
+    given = connection.settings_dict["TEST"]
+
+    if connection.vendor == "postgresql":
+        assert given["TEMPLATE"] == template_name()
+    else:
+        assert (Path(given["NAME"]).parent, django_db_keepdb) == (
+            Path(os.environ["VAR_DIR"]),
+            True,
+        )
 
 
 @pytest.mark.postgresql
