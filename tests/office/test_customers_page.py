@@ -20,7 +20,7 @@ from tests.world import Tenant
 LIST = reverse("admin:bookings_appcustomer_changelist")
 ANN = {"name": "Ann Lee", "email": "Ann@example.com", "phone": "+49 40 12345"}
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from apps_config.models import Membership
 from bookings.formatting import short_day_words
 from common.instants import ZONES
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
+from notifications.mail import defaults
 from office.base.dates import exact_moment_words, moment_words
 from office.base.languages import menu_languages
 from office.base.script_words import Plural, plain_words
@@ -55,8 +56,9 @@ OPEN, CLOSE = "⟦", "⟧"
 
 
 @pytest.fixture
-def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """Marks each text that passes gettext. The texts that pages asked for."""
+    defaults._default_mail_words.cache_clear()
     asked: set[str] = set()
 
     def mark(text: str) -> str:
@@ -72,7 +74,8 @@ def pseudo_language(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     }
     for name, function in changed.items():
         monkeypatch.setattr(active, name, function)
-    return asked
+    yield asked
+    defaults._default_mail_words.cache_clear()
 
 
 def translatable_texts() -> set[str]:

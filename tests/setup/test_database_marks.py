@@ -18,6 +18,7 @@ SQL_BY_HAND = {
         "bookings/test_idempotency_races",
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
+    "common/indexed_values.py": ("office/test_customers_page",),
     "availability/hold_lifecycle.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
