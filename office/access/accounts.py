@@ -1,21 +1,21 @@
 """The admin of accounts, for platform staff."""
 
-from typing import Any
-
 from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
-from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps_config.models import Account
+from common.errors import InUse
 from office.access.account_password_links import PasswordLinks
+from office.base.model_admin import ConfirmedDeletion
 from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
 
 NAMED = 10  # accounts named on the confirmation page
@@ -30,7 +30,8 @@ class NewAccountForm(UserCreationForm):
 
 
 @admin.register(Account)
-class AccountAdmin(PasswordLinks, UserAdmin):
+class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
+    deletion_effect = _("The account can no longer log in. This can't be undone.")
     ordering = ("email",)
     list_display = ("email", "name", "is_staff", "is_active", "last_login")
     list_filter = ("is_staff", "is_active")
@@ -49,31 +50,18 @@ class AccountAdmin(PasswordLinks, UserAdmin):
     filter_horizontal = ()  # two lists side by side are wider than the page
     add_fieldsets = ((None, {"fields": ("email", "usable_password", "password1", "password2")}),)
 
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Ask for confirmation; a POST deletes the account. Members of apps have to leave first."""
-        account = self.find(request, object_id)
-        if not self.has_delete_permission(request, account):
-            raise PermissionDenied
-        if names := account.memberships.order_by("app__name").values_list("app__name", flat=True):
-            sentence = gettext(
-                "%(account)s is a member of: %(apps)s. Remove the account there first."
-            )
-            messages.error(request, sentence % {"account": account, "apps": ", ".join(names)})
-            return self.redirect_to_row(account)
-        if request.method != "POST":
-            return self.ask_confirmation(
-                request,
-                account,
-                title=gettext("Delete %(name)s?") % {"name": account},
-                sentence=gettext("The account can no longer log in. This can't be undone."),
-                button=gettext("Delete"),
-            )
-        self.log_deletions(request, Account.objects.filter(pk=account.pk))
-        self.delete_model(request, account)
-        messages.success(request, gettext("%(name)s was deleted.") % {"name": account})
-        return HttpResponseRedirect(self.list_url())
+    def delete_and_log(self, request: HttpRequest, row: Account) -> None:
+        """Members of apps have to leave first. Raises InUse."""
+        with transaction.atomic():
+            account = Account.objects.select_for_update().get(pk=row.pk)  # nobody becomes a member
+            names = account.memberships.order_by("app__name").values_list("app__name", flat=True)
+            if names:
+                sentence = gettext(
+                    "%(account)s is a member of: %(apps)s. Remove the account there first."
+                )
+                raise InUse(sentence % {"account": account, "apps": ", ".join(names)})
+            self.log_deletions(request, Account.objects.filter(pk=account.pk))
+            self.delete_model(request, account)
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

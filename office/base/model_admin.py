@@ -390,16 +390,13 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
         obj.__dict__.update(saved.__dict__)
 
 
-class DeletableAdmin(ServiceBackedAdmin[Row]):
-    """Admin whose rows a service deletes, after a confirmation.
+class ConfirmedDeletion(OfficeAdmin[Row]):
+    """Asks for confirmation before a row is deleted.
 
     deletion_effect: what the deletion of a row changes.
     """
 
     deletion_effect: ClassVar[LazyText]
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -418,13 +415,27 @@ class DeletableAdmin(ServiceBackedAdmin[Row]):
                 button=gettext("Delete"),
             )
         try:
-            self.delete_row(row)
+            self.delete_and_log(request, row)
         except Refusal as refusal:
             messages.error(request, refusal_words(refusal))
             return self.redirect_to_row(row)
-        self.log_change(request, row, "Deleted.")
         messages.success(request, gettext("%(name)s was deleted.") % {"name": name})
         return HttpResponseRedirect(self.list_url())
+
+    def delete_and_log(self, request: HttpRequest, row: Row) -> None:
+        """Delete the row and note it in the log of the back office. Raises Refusal."""
+        raise NotImplementedError
+
+
+class DeletableAdmin(ConfirmedDeletion[Row], ServiceBackedAdmin[Row]):
+    """Admin whose rows a service deletes, after a confirmation."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
+
+    def delete_and_log(self, request: HttpRequest, row: Row) -> None:
+        self.delete_row(row)
+        self.log_change(request, row, "Deleted.")
 
     def delete_row(self, row: Row) -> None:
         """Delete the row through its service. Raises Refusal."""
