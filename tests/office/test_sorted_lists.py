@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps_config.models import Account, Membership
 from availability.models import Calendar, Event, Resource
 from bookings.models import Booking
 from notifications.models import Delivery
@@ -17,6 +18,7 @@ from tests.world import Tenant
 
 BOOKINGS = reverse("admin:bookings_booking_changelist")
 DELIVERIES = reverse("admin:notifications_delivery_changelist")
+CUSTOMERS = reverse("admin:bookings_appcustomer_changelist")
 EVENTS = reverse("admin:availability_event_changelist")
 DAYS = {"Cleo": "2026-12-03", "Ada": "2026-12-01", "Bob": "2026-12-02"}  # by creation
 
@@ -108,6 +110,25 @@ def test_a_column_without_an_index_sorts_the_newest_rows(
     assert shown(EVENTS, "what") == ["Ada", "Bob"]
     assert shown(EVENTS, "starts") == ["Ada", "Bob", "Cleo"]  # by an index
     assert [row.what for row in of_filter] == ["Cleo"]
+
+
+def test_the_index_of_addresses_sorts_the_customers_of_one_app(
+    booked: Tenant, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Staff see the customers of all apps, also if they are members of one."""
+    monkeypatch.setattr(CappedPaginator, "MOST", 2)
+    member, staff = enter(booked), enter()
+    superuser = Account.objects.get(email="staff@example.com")
+    Membership.objects.create(account=superuser, app=booked.app, role=Membership.OWNER)
+    chosen = {"app__id__exact": str(booked.app.pk)}
+
+    of_member, of_staff, of_chosen = (
+        [row.address.lower() for row in rows_sorted(client, CUSTOMERS, "email", **query)]
+        for client, query in ((member, {}), (staff, {}), (staff, chosen))
+    )
+
+    assert of_member == of_chosen == ["ada@example.com", "bob@example.com", "cleo@example.com"]
+    assert of_staff == ["ada@example.com", "bob@example.com"]
 
 
 def test_a_list_has_a_link_to_all_rows_if_a_filter_hides_some(booked: Tenant, enter: Enter) -> None:

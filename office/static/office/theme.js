@@ -8,12 +8,6 @@ addEventListener("DOMContentLoaded", () => {
   const BUTTON = "a[href], button, input, select, textarea, summary, [role]";
   const NAMED = "[aria-label], [aria-labelledby], [title]";
 
-  // On phones, each cell of a list shows the heading of its column.
-  for (const cell of document.querySelectorAll("#result_list td[data-label]")) {
-    const [first = "", ...rest] = cell.dataset.label;
-    cell.dataset.label = first.toLocaleUpperCase(document.documentElement.lang || undefined) + rest.join("");
-  }
-
   function improve() {
     for (const element of document.querySelectorAll("[x-on\\:click]")) {
       const hasContent = element.textContent.trim() || element.querySelector("img, svg");
