@@ -126,8 +126,10 @@ def _text(value: str) -> str:
 
 
 def _fold(line: str) -> str:
-    """Fold after 74 octets as `icalendar` does, which must not divide an escape sequence."""
-    if not line.isascii() or "\\" in line or "^" in line:
+    """Fold after 74 octets as `icalendar` does, which divides no escape sequence and refuses line
+    breaks.
+    """
+    if not (line.isascii() and line.isprintable()) or "\\" in line or "^" in line:
         return Contentline(line).to_ical().decode()
     return "\r\n ".join(line[start : start + 74] for start in range(0, len(line), 74))
 

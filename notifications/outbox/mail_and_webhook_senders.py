@@ -470,7 +470,7 @@ class MailSession:
         self.backend = get_connection()
 
     def send(self, message: Mail) -> None:
-        if not isinstance(self.backend, EmailBackend):
+        if type(self.backend) is not EmailBackend:
             message.connection = self.backend
             message.send()
             return

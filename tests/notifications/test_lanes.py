@@ -1,7 +1,7 @@
 """Lanes of the outbox: what a claim takes from which lane, and when a lane is checked next."""
 
+import queue
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -194,7 +194,15 @@ def test_a_result_just_after_a_claim_frees_the_next_mail(
     """A run goes on if the mail that holds another one back ends between a claim and its result."""
     booking = request_booking(tenant)
     tenant.put(f"/bookings/{booking['id']}/decline")
-    run, is_sendable = Dispatcher(Delivery.EMAIL), threading.Event()
+    is_sendable, finished = threading.Event(), threading.Semaphore(0)
+
+    class Results(queue.SimpleQueue):
+        def put(self, result: Any) -> None:
+            super().put(result)
+            finished.release()
+
+    run = Dispatcher(Delivery.EMAIL)
+    run.done = Results()
 
     def send_after_second_claim(*job: Any) -> SendResult:
         assert is_sendable.wait(10)
@@ -204,8 +212,7 @@ def test_a_result_just_after_a_claim_frees_the_next_mail(
         rows = claim_due(kind, limit)
         if not rows:
             is_sendable.set()
-            while run.in_hand > run.done.qsize():
-                time.sleep(0.01)
+            assert all(finished.acquire(timeout=10) for _ in range(run.in_hand))
         return rows
 
     monkeypatch.setattr(dispatcher, "send_and_log", send_after_second_claim)
