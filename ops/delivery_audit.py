@@ -167,7 +167,7 @@ def _reminders(booking: str, version: str) -> QuerySet:
     )
 
 
-def _reminder_call_miscounts(span: Span) -> QuerySet:
+def _wrong_reminder_call_counts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"))
     return (
         _live_bookings()
@@ -179,7 +179,7 @@ def _reminder_call_miscounts(span: Span) -> QuerySet:
     )
 
 
-def _owner_reminder_miscounts(span: Span) -> QuerySet:
+def _wrong_owner_reminder_counts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(booking=OuterRef("id"), recipient=OWNER)
     there = _reminders("id", "reschedules").filter(type=Delivery.EMAIL, recipient=OWNER)
     return (
@@ -192,7 +192,7 @@ def _owner_reminder_miscounts(span: Span) -> QuerySet:
     )
 
 
-def _customer_reminder_miscounts(span: Span) -> QuerySet:
+def _wrong_customer_reminder_counts(span: Span) -> QuerySet:
     wanted = BookingNotification.objects.filter(
         booking=OuterRef("booking"), recipient=CUSTOMER, type=EventNotification.EMAIL
     )
@@ -222,16 +222,18 @@ AUDIT_RULES = (
     AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost_while_sending),
     AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
     AuditRule(
-        "calls not exactly once", ("id", "reschedules", "wanted", "there"), _reminder_call_miscounts
+        "calls not exactly once",
+        ("id", "reschedules", "wanted", "there"),
+        _wrong_reminder_call_counts,
     ),
     AuditRule(
         "reminders of the owner not exactly once",
         ("id", "reschedules", "wanted", "there"),
-        _owner_reminder_miscounts,
+        _wrong_owner_reminder_counts,
     ),
     AuditRule(
         "reminders of a customer not exactly once",
         ("id", "booking", "wanted", "there"),
-        _customer_reminder_miscounts,
+        _wrong_customer_reminder_counts,
     ),
 )
