@@ -201,7 +201,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
         """The index of addresses begins with the app: it sorts those of one app."""
         scope = scope_of(request)
-        is_one = (not scope.is_staff and len(scope.roles) == 1) or _chosen_app(request)
+        is_one = len(scope.roles) == 1 or _chosen_app(request)
         return (*self.index_sorted, *(["email"] if is_one else []))
 
     def get_search_results(

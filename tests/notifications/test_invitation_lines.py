@@ -1,4 +1,4 @@
-"""Calendar entries of mails, whose lines are put together here: `icalendar` reads the same values."""
+"""Calendar entries of mails: `icalendar` reads the values that were given."""
 
 import uuid
 from datetime import UTC, datetime
