@@ -5,18 +5,19 @@ Three ways, by what is known of the filter:
 - `ListingTally` has its numbers: the total is their sum. A deep page is searched from the nearest
   period's beginning instead of the list's.
 - An index has the matching rows in the list's order: count them, walk the index.
-- Neither (a range of time, a customer), or few rows: count them, find them again and sort them,
-  unless they are most rows of the list.
-  Walking the index of the order might look at every row of the app instead.
+- Neither (a range of time, a customer), or few rows: count them in parts of the list, find those of
+  the page's part again and sort them, unless they are most rows of the list. Walking the index of
+  the order might look at every row of the app instead.
 """
 
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import models, transaction
-from django.db.models import F, Model, OrderBy, QuerySet, Sum
+from django.db.models import Count, F, Model, OrderBy, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from apps_config.listing_tally_triggers import SLOTS
@@ -26,6 +27,9 @@ from common.api.pagination import Page
 Row = TypeVar("Row", bound=Model)
 
 NARROW = 1000  # so many rows are found and sorted in no time
+# Where a list is divided whose matching rows no index has in its order: finely at its beginning,
+# where most pages are.
+FRACTIONS = (1 / 16, 1 / 4, 1 / 2, 3 / 4)
 SHALLOW = 500  # below this offset a query for ids alone is not worth it
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -84,17 +88,24 @@ def fetch_page(
     """
     if tally is not None:
         return _fetch_tallied(page, rows, tally)
-    total = rows.count()
-    if whole is not None and total > NARROW:
-        # Where most rows match, the index of the order soon leads to some.
-        has_index = has_index or 3 * total > 2 * whole.total()
-    return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)], has_index=has_index)
+    if has_index or whole is None:
+        total = rows.count()
+        return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)], has_index=has_index)
+    return _fetch_in_parts(page, rows, whole)
 
 
 def _fetch_tallied(page: Page, rows: QuerySet[Row], tally: Tally) -> tuple[int, list[Row]]:
     if page.start <= SHALLOW:
         total = tally.total()
         return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
+    anchors = _period_anchors(rows, tally)
+    return anchors[-1].position, _fetch_rows(page, rows, anchors)
+
+
+def _period_anchors(rows: QuerySet, tally: Tally) -> list[Anchor]:
+    """Return the places where periods begin, with both ends of the list; only these if `rows` have
+    another order than the periods.
+    """
     anchors = [Anchor(0)]
     column, descending = _first_order(rows)
     total = 0
@@ -103,7 +114,77 @@ def _fetch_tallied(page: Page, rows: QuerySet[Row], tally: Tally) -> tuple[int, 
             start = EPOCH + (period + descending) * tally.length
             anchors.append(Anchor(total, _key_at(start, rows, column)))
         total += count
-    return total, _fetch_rows(page, rows, [*anchors, Anchor(total)])
+    return [*anchors, Anchor(total)]
+
+
+def _fetch_in_parts(page: Page, rows: QuerySet[Row], whole: Tally) -> tuple[int, list[Row]]:
+    parts = _count_parts(rows, _period_anchors(rows, whole))
+    total = parts[-1].after.position
+    stop = min(page.stop, total)
+    if page.start >= stop or total <= NARROW:
+        return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
+    part = _part_around(parts, page.start, stop)
+    return total, _rows_of(rows, _part_keys(rows, part, page.start, stop))
+
+
+class Part(NamedTuple):
+    """The rows between two anchors; `whole`: how many the list without a filter has there."""
+
+    before: Anchor
+    after: Anchor
+    whole: int
+
+
+def _part_around(parts: list[Part], start: int, stop: int) -> Part:
+    """Return the neighbouring parts with rows `start` to `stop` as one; all if that is most of the
+    list, where PostgreSQL's expectations of the part are worse than those of the list.
+    """
+    first = max(number for number, part in enumerate(parts) if part.before.position <= start)
+    last = min(number for number, part in enumerate(parts) if part.after.position >= stop)
+    size = sum(part.whole for part in parts)
+    around = sum(part.whole for part in parts[first : last + 1])
+    if 2 * around > size:
+        return Part(parts[0].before, parts[-1].after, size)
+    return Part(parts[first].before, parts[last].after, around)
+
+
+def _count_parts(rows: QuerySet, periods: list[Anchor]) -> list[Part]:
+    """Return the parts of the list, in its order.
+
+    One statement counts the rows of all parts, for little more than a plain count: finding the
+    rows is what takes the time.
+    """
+    end = periods[-1].position
+    places = [next(one for one in periods if one.position >= part * end) for part in FRACTIONS]
+    bounds = sorted({place for place in places if 0 < place.position < end})
+    column, descending = _first_order(rows)
+    is_before = f"{column}__{'gte' if descending else 'lt'}"
+    counts = [Count(column, filter=Q(**{is_before: bound.key})) for bound in bounds]
+    named = {f"before_{number}": count for number, count in enumerate(counts)}
+    *positions, total = rows.order_by().aggregate(**named, total=Count("*")).values()
+    keys = [bound.key for bound in bounds]
+    anchors = [Anchor(0), *map(Anchor, positions, keys), Anchor(total)]
+    numbers = [0, *(bound.position for bound in bounds), end]
+    return [
+        Part(before, after, last - first)
+        for (before, after), (first, last) in zip(pairwise(anchors), pairwise(numbers), strict=True)
+    ]
+
+
+def _part_keys(rows: QuerySet, part: Part, start: int, stop: int) -> list[Any]:
+    """Return the keys of rows `start` to `stop` of the list, which lie in the part."""
+    before, after, whole = part
+    if 3 * (after.position - before.position) > 2 * whole:
+        # Where most rows match, the index of the order soon leads to some.
+        return _page_keys(rows, [before, after], start, stop)
+    column, descending = _first_order(rows)
+    first, last = (after, before) if descending else (before, after)
+    if first.key is not None:
+        rows = rows.filter(**{f"{column}__gte": first.key})
+    if last.key is not None:
+        rows = rows.filter(**{f"{column}__lt": last.key})
+    keys = _sorted_without_index(rows).prefetch_related(None).values_list("pk", flat=True)
+    return list(keys[start - before.position : stop - before.position])
 
 
 def _key_at(moment: datetime, rows: QuerySet, column: str) -> datetime | uuid.UUID:

@@ -3,6 +3,7 @@
 Lists of more than ten rows are long here, so that a hundred rows take every way.
 """
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -10,6 +11,7 @@ from functools import partial
 from random import Random
 
 import pytest
+from django.db import connection
 from django.db.models import Count, F, Max, Min, Q
 from django.db.models.functions import Upper
 
@@ -19,6 +21,7 @@ from apps_config.models import App, ListingTally
 from availability.models import Event
 from bookings.models import AppCustomer, Booking, Customer
 from notifications.models import Delivery, Webhook
+from tests.queries import Queries
 from tests.world import NOW, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock", "short_lists"), pytest.mark.both_databases]
@@ -207,6 +210,28 @@ def test_bookings_are_those_of_a_plain_query(
         expected = [str(row.id) for row in plain]
 
         check_pages(world, "bookings", query | order, "id", expected)
+
+
+def test_a_page_is_searched_in_its_part_of_the_list(world: World) -> None:
+    """Of the bookings in every second week, which no index has in their order."""
+    world.app.bookings.all().delete()
+    rows = [world.add_booking() for _ in range(160)]
+    for number, row in enumerate(rows):
+        made_at = NOW - timedelta(days=number)
+        start = NOW + timedelta(days=number // 7 % 2 * 100)
+        Booking.objects.filter(id=row.id).update(created_at=made_at)
+        Event.objects.filter(id=row.event_id).update(start=start, end=start + timedelta(hours=1))
+
+    def searched(page: int) -> list[str]:
+        query = {"limit": 20, "page": page, "start": (NOW + timedelta(days=50)).isoformat()}
+        with Queries(connection) as captured:
+            answer = world.tenant.client.get("/v2/bookings", query, headers=world.tenant.headers)
+        assert answer.json()["total"] == 77
+        statements = [query["sql"] for query in captured.captured_queries]
+        (keys,) = (one for one in statements if "COALESCE" in one and "bookings_booking" in one)
+        return re.findall(r"created_at\"? (>=|<) ", keys)
+
+    assert [searched(page) for page in (1, 2, 4)] == [[">="], [">=", "<"], ["<"]]
 
 
 # --- Customers ------------------------------------------------------------------------------------
