@@ -86,6 +86,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
     return answers
 
 
+@pytest.mark.deep
 def test_without_the_mode_the_pooler_refuses_the_service_or_drops_its_timeouts(
     stack: ExitStack, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """/healthz and /readyz: what a load balancer is told when something is missing."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from notifications.models import Delivery
 from tests.bookings.booking_drafts import NINE
 from tests.live import LiveCaller, Rows
 from tests.queries import Queries
-from tests.services import PostgreSQL, Service
+from tests.services import PostgreSQL, Service, make_database, migrated_template
 from tests.world import Tenant
 
 READY = {"status": "ok", "database": "ok", "migrations": "ok"}
@@ -109,11 +110,12 @@ def make_service(tmp_path: Path) -> Iterator[Callable[[str], Service]]:
 
 @pytest.mark.postgresql
 @pytest.mark.skipif(not PostgreSQL.is_installed(), reason="PostgreSQL is not installed")
-def test_a_server_that_dies_makes_it_unready(make_service: Callable[[str], Service]) -> None:
+def test_a_server_that_dies_makes_it_unready(
+    make_service: Callable[[str], Service], tmp_path: Path
+) -> None:
     server = PostgreSQL()
     server.start()
-    service = make_service(server.url)
-    service.manage("migrate", "--verbosity", "0")
+    service = make_service(make_database(server, "service", tmp_path))
     service.start_web(workers=1)
     assert LiveCaller(service.url).get("/readyz").json == READY
 
@@ -134,6 +136,6 @@ def test_a_file_that_is_missing_makes_it_unready(
 
     def bring_back() -> None:
         place.mkdir()
-        service.manage("migrate", "--verbosity", "0")
+        shutil.copyfile(migrated_template(), place / "db.sqlite3")
 
     check_outage(service, bring_back)

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from common.observability.metrics import FOLDER
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import record_heartbeat
 from notifications.webhooks.services import create_webhook
@@ -63,8 +65,10 @@ FAMILIES = (
 
 
 @pytest.fixture(autouse=True)
-def _always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+def _always_fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without the counts of this process, which has served the requests of all tests before."""
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 0)
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
 
 
 def parsed(text: str) -> Figures:
@@ -291,6 +295,7 @@ def test_connections_of_the_server(db: None) -> None:
 def test_an_outage_hides_only_what_the_database_says(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(FOLDER))
     Client().get("/healthz")
 
     def fail() -> None:

@@ -23,11 +23,13 @@ from django.core.management import CommandError, call_command
 from tests.services import ROOT, free_port
 
 PROCESSES = 8  # of a whole ./run, at least
-NOT_IN_A_CLONE = ("var", ".*cache", "__pycache__", ".venv", ".git", ".hypothesis", "staticfiles")
+NOT_IN_A_CLONE = ("var", ".*cache", ".venv", ".git", ".hypothesis", "staticfiles")
 
 
-def copy_tree(to: Path) -> Path:
-    return shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*NOT_IN_A_CLONE))
+def copy_tree(to: Path, *, compiled: bool = True) -> Path:
+    """A clone of the tree; `compiled`: what Python has compiled already is copied, too."""
+    left_out = (*NOT_IN_A_CLONE, *(() if compiled else ("__pycache__",)))
+    return shutil.copytree(ROOT, to, ignore=shutil.ignore_patterns(*left_out))
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +161,7 @@ def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path)
         pass
 
 
-def test_killed_run_leaves_no_process_and_the_next_one_starts(checkout, tmp_path):
+def test_killed_run_leaves_no_process_and_the_next_one_ends_with_its_parts(checkout, tmp_path):
     queue = checkout / "var" / "queue" / "messages"
     queue.mkdir(parents=True, exist_ok=True)
     (queue / "1_left-over.celery.msg").write_text("not even JSON")
@@ -169,28 +171,31 @@ def test_killed_run_leaves_no_process_and_the_next_one_starts(checkout, tmp_path
         run.process.kill()
         left = alive(family, seconds=30)
 
-    with running(checkout, "--port", str(free_port()), log=tmp_path / "second") as again:
+    port = str(free_port())
+    with running(checkout, "--no-demo", "--port", port, log=tmp_path / "second") as again:
         again.wait_until_ready()
-        family = again.family()
-        for _ in range(2):  # the second Ctrl-C does not wait
-            again.process.send_signal(signal.SIGINT)
-            time.sleep(0.3)
-        again.process.wait(5)
+        family = again.whole_family()
+        next(one for one in family if "scheduling.beat" in " ".join(one.cmdline())).kill()
+        code = again.process.wait(30)
 
     assert left == []
-    assert alive(family) == []
+    assert (code, alive(family)) == (1, [])
+    assert "beat ended by itself (exit code -9)" in again.log()
     assert "Traceback" not in run.log() + again.log()
 
 
-def test_run_ends_when_a_part_ends(checkout, tmp_path):
+@pytest.mark.deep
+def test_second_interrupt_does_not_wait(checkout, tmp_path):
     with running(checkout, "--no-demo", "--port", str(free_port()), log=tmp_path / "log") as run:
         run.wait_until_ready()
-        family = run.whole_family()
-        next(one for one in family if "scheduling.beat" in " ".join(one.cmdline())).kill()
-        code = run.process.wait(30)
+        family = run.family()
+        for _ in range(2):
+            run.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        run.process.wait(5)
 
-    assert (code, alive(family)) == (1, [])
-    assert "beat ended by itself (exit code -9)" in run.log()
+    assert alive(family) == []
+    assert "Traceback" not in run.log()
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "8000x", "٨٠٠٠", "999999999999"])
@@ -244,7 +249,7 @@ def test_data_of_another_user_is_named(open_folder):
 def test_cold_start_as_an_ordinary_user(open_folder, record_property):
     """Nothing is there but the tree and Python: environment, packages, database, demo data."""
     user = somebody_else()
-    copy = copy_tree(open_folder / "a clean copy")
+    copy = copy_tree(open_folder / "a clean copy", compiled=False)
     home = open_folder / "home"
     home.mkdir()
     if user:

@@ -161,7 +161,7 @@ def test_plugin_selects_and_counts(tmp_path, arguments, required, code, summary)
     ("database", "code", "summary"),
     [
         pytest.param("", 0, "1 passed, 4 deselected", marks=pytest.mark.postgresql),
-        ("sqlite://", 5, "no tests ran"),
+        pytest.param("sqlite://", 5, "no tests ran", marks=pytest.mark.deep),
     ],
 )
 def test_second_pass_repeats_what_depends_on_the_database(tmp_path, database, code, summary):

@@ -69,6 +69,7 @@ def test_missing_ensurepip_names_the_package(checkout, tmp_path):
     assert "install python3-venv" in done.stderr
 
 
+@pytest.mark.deep
 def test_no_python_names_the_version(checkout, tmp_path):
     (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
 

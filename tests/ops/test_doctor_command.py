@@ -1,0 +1,100 @@
+"""`manage.py doctor` in the place of a service, as an operator runs it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ops.test_doctor import NAMES
+from tests.services import ROOT, Service
+
+
+@contextmanager
+def mute_server() -> Iterator[int]:
+    """Takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[str, str]]:
+    """(exit code, name -> level, name -> what was said) of the command in the service's place."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor"],
+        cwd=ROOT,
+        env=service.env | {name: str(value) for name, value in settings.items()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    lines = done.stdout.splitlines()
+    levels = {line[6:23].strip(): line[:4].strip() for line in lines}
+    return done.returncode, levels, {line[6:23].strip(): line[24:] for line in lines}
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [
+        pytest.param("files", marks=pytest.mark.deep),
+        pytest.param("redis", marks=pytest.mark.redis),
+    ],
+)
+def test_a_service_that_runs(start_service: Callable[..., Service], broker: str) -> None:
+    redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
+    service = start_service(workers=1, REDIS_URL=redis)
+    service.start_worker()
+    service.run(
+        "from notifications.outbox.beat_heartbeat import record_heartbeat; record_heartbeat()"
+    )
+
+    code, levels, said = ask(service)
+    service.kill("worker", 15)
+    without, _, said_without = ask(service)
+
+    assert levels == dict.fromkeys(NAMES, "ok") | {"public address": "WARN"}, said
+    assert said["workers"] == "1 worker answers, processing calendar, celery, email, webhook"
+    assert (code, without) == (0, 1)
+    assert said_without["workers"] == (
+        "no worker answers -> Start a worker (celery -A scheduling worker -O fair),"
+        " or check its log."
+    )
+    service.stop()
+
+
+def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path) -> None:
+    """Dead and mute servers: every line is said, none is waited for."""
+    service = start_service(workers=1)
+    service.stop()
+    began = time.monotonic()
+
+    with mute_server() as port:
+        code, levels, said = ask(
+            service,
+            DATABASE_URL=f"postgres://nobody@127.0.0.1:{port}/none",
+            REDIS_URL=f"redis://127.0.0.1:{port}/0",
+            EMAIL_URL=f"smtp://127.0.0.1:{port}",
+        )
+    took = time.monotonic() - began
+
+    failed = ["database", "broker", "workers", "e-mail server"]
+    unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
+    unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
+    unseen += ["completions", "webhooks", "breakers", "public address", "proxies"]
+    unseen += ["time-outs", "direct connection", "replica"]
+    assert levels == {
+        **dict.fromkeys(NAMES, "ok"),
+        **dict.fromkeys(failed, "FAIL"),
+        **dict.fromkeys(unseen, "WARN"),
+    }
+    assert code == 1
+    assert said["broker"].startswith("no answer in 2 s -> Start Redis")
+    assert said["clocks"] == "not checked -> Restore the database first."
+    assert took < 50
