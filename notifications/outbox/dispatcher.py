@@ -21,7 +21,7 @@ from notifications.models import Delivery
 from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASE, claim_due
-from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
+from notifications.outbox.mail_and_webhook_senders import SendCall, kept_mail_session, prepare_batch
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
 
 logger = logging.getLogger(__name__)
@@ -168,8 +168,9 @@ class Dispatcher:
             worker.join()
 
     def _work(self) -> None:
-        while job := self.jobs.get():
-            self._send_job(job)
+        with kept_mail_session():
+            while job := self.jobs.get():
+                self._send_job(job)
 
     def _send_job(self, job: DispatchJob) -> None:
         """Send one job. Runs in a thread: no database."""

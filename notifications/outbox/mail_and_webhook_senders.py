@@ -8,10 +8,11 @@ function uses the network only: it runs in a thread without database access.
 import logging
 import smtplib
 import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -70,6 +71,9 @@ SendCall = Callable[[], SendResult]
 
 # In seconds, for the whole attempt.
 CALL_DEADLINE, MAIL_DEADLINE = 15.0, 25.0
+# Exim delays the delivery of further mails (smtp_accept_queue_per_connection); other servers accept
+# more.
+MAILS_PER_SESSION = 10
 NOT_RENDERED = "The message could not be rendered."
 # Kinds of mail that share the template of another kind.
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
@@ -461,13 +465,44 @@ def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> S
     )
 
 
+class _ThreadSession(threading.local):
+    """The mail server session that a thread keeps after a mail, and how many mails it has sent."""
+
+    is_kept = False
+    backend: EmailBackend | None = None
+    mails = 0
+
+
+_of_thread = _ThreadSession()
+
+
+@contextmanager
+def kept_mail_session() -> Iterator[None]:
+    """Within the block, one session sends several mails of this thread: a new one for each mail
+    costs a connection, a TLS handshake and a login.
+    """
+    _of_thread.is_kept = True
+    try:
+        yield
+    finally:
+        _of_thread.is_kept = False
+        _close_kept_session()
+
+
+def _close_kept_session() -> None:
+    backend, _of_thread.backend, _of_thread.mails = _of_thread.backend, None, 0
+    if backend is not None:
+        with suppress(smtplib.SMTPException, OSError):
+            backend.close()
+
+
 class MailSession:
     """The mail server session of one attempt, which can be cut at its deadline."""
 
     def __init__(self, ends: float) -> None:
         self.ends = ends
         self.was_cut = False
-        self.backend = get_connection()
+        self.backend: Any = _of_thread.backend or get_connection()
 
     def send(self, message: Mail) -> None:
         if type(self.backend) is not EmailBackend:
@@ -479,12 +514,32 @@ class MailSession:
         sender = plain_address(message.from_email)
         to = [ascii_address(address) for address in message.recipients()]
         content = message.message().as_bytes(linesep="\r\n")
-        self.backend.open()
+        if self.backend is _of_thread.backend and not self._still_answers():
+            _close_kept_session()
+            self.backend = get_connection()
+        is_usable = False
         try:
+            self.backend.open()
             smtp: Any = self.backend.connection
             smtp.sendmail(sender, to, content)
+            is_usable = _of_thread.is_kept
         finally:
-            self.backend.close()
+            # A failure affects no other mail: the next one gets a new session.
+            _of_thread.backend = self.backend
+            _of_thread.mails += 1
+            if not is_usable or _of_thread.mails == MAILS_PER_SESSION:
+                _close_kept_session()
+
+    def _still_answers(self) -> bool:
+        """Return whether the kept session is open: a server may end it at any time. Asked before
+        the mail, so that none is sent twice.
+        """
+        try:
+            return self.backend.connection.noop()[0] == 250
+        except (smtplib.SMTPException, OSError):
+            if self.was_cut:
+                raise
+            return False
 
     def cut(self) -> None:
         self.was_cut = True
@@ -495,7 +550,7 @@ class MailSession:
 
 
 def send_mail(message: Mail) -> SendResult:
-    """Send one mail in a session of its own, so that a failure affects no other mail."""
+    """Send one mail, in the thread's kept session or in one of its own (`kept_mail_session`)."""
     began = time.monotonic()
     code, error, final = None, "", False
     session = MailSession(began + MAIL_DEADLINE)
