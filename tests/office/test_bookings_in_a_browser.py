@@ -80,7 +80,7 @@ def test_a_request_is_confirmed_in_two_clicks(
     )
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_an_outcome_is_noted_with_one_click(
     visit: Callable[..., Visit], day: Any, editor: Account, width: int
 ) -> None:

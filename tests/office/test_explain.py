@@ -13,6 +13,7 @@ from apps_config.models import Account
 from availability.core.constraints import DAY_NAMES
 from availability.models import Calendar, Hold
 from office.explain.data import kind_of
+from tests.browser import looks
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -326,8 +327,7 @@ def said(page: Any) -> list[str]:
     return page.texts(".why-said")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), looks())
 def test_a_week_as_it_is_seen(
     visit: Open, viewer_of: Any, busy_week: Any, width: int, scheme: str
 ) -> None:

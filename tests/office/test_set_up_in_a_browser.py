@@ -21,7 +21,6 @@ from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = looks()
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("app", "reminders", "members", "webhook", "delivery", "template", "app-history")
@@ -205,7 +204,7 @@ def submit(page: Page, selector: str) -> None:
     page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_a_reminder_is_read_back_while_it_is_written(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -239,7 +238,7 @@ def test_a_reminder_is_read_back_while_it_is_written(
     ]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_a_reminder_is_added(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -264,7 +263,7 @@ def test_a_reminder_is_added(
     assert [str(notification) for notification in office.app.event_notifications.all()] == words
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_a_key_is_made_shown_and_copied(
     office: Tenant, owner: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -297,7 +296,7 @@ def test_a_key_is_made_shown_and_copied(
     assert len(text) == len(key.prefix) + 43
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_the_preview_follows_the_words(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -352,7 +351,7 @@ def test_states_of_a_webhook_follow_its_graph(
     assert ("paid" in paid, "confirmed" in paid, "rescheduled" in paid) == (True, False, True)
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_the_locked_door_and_the_choice_of_a_password_look_right(
     office: Tenant, visit: Callable[..., Visit], settings: Any, width: int, scheme: str
 ) -> None:
