@@ -28,7 +28,6 @@ from tests.live import LiveApp
 from tests.services import Service
 
 HALF_HOURS = ["09:00", "09:30", "10:00", "10:30", "11:00", "11:30"]
-LOOKS = looks()
 FIELDS = {
     "phone": {"title": "Phone", "format": "tel"},
     "comment": {"title": "What is it about?", "format": "textarea"},
@@ -997,7 +996,7 @@ def test_texts_stay_texts(browser: Browser, app: LiveApp) -> None:
 
 
 # --- How it looks ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_everyone_can_use_it(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
