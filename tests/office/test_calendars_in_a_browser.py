@@ -119,7 +119,7 @@ def fill_in(page: Page, **fields: str) -> None:
         set_value(page, f"#id_{name}", value)
 
 
-@pytest.mark.parametrize(("width", "scheme"), SHOWN)
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_a_calendar_is_connected(
     ada: Any,
     shelf: Shelf,
@@ -162,7 +162,7 @@ def test_a_calendar_is_connected(
     assert page.texts("#kept") == ["Connected calendar"]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_its_buttons_work_by_keyboard(
     calendars: dict[str, Calendar], editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:

@@ -111,7 +111,7 @@ def test_an_app_with_member_and_key_takes_eight_steps_by_keyboard(
     assert Credential.objects.get(app=app).prefix == key[:-43]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_the_page_of_an_account_fits_the_window(
     visit: Callable[..., Visit], office: Tenant, width: int
 ) -> None:
