@@ -113,8 +113,8 @@ def pages(tenant: Tenant) -> dict[str, str]:
     app, key = tenant.app, Credential.objects.get()
     return {
         "app": admin_page("apps_config_app_change", app.pk),
-        "reminders": f"{admin_page('apps_config_app_change', app.pk)}#event_notifications-group",
         "app-history": admin_page("apps_config_app_history", app.pk),
+        "reminders": f"{admin_page('apps_config_app_change', app.pk)}#event_notifications-group",
         "keys": admin_page("apps_config_credential_changelist"),
         "key-new": f"{admin_page('apps_config_credential_add')}?app={app.pk}",
         "key": admin_page("apps_config_credential_change", key.pk),
@@ -138,8 +138,9 @@ def test_every_page_looks_right(
     full: Tenant, owner: Account, visit: Callable[..., Visit], width: int, scheme: str
 ) -> None:
     axe, faults = load_axe(), {}
+    seen = visit(owner, "/admin/", width=width, scheme=scheme)
     for name, path in pages(full).items():
-        seen = visit(owner, path, width=width, scheme=scheme)
+        seen.go(path)
         if name == "template":
             seen.page.wait_for("document.getElementById('preview-subject').textContent !== ''")
         if scheme == "dark":
@@ -152,6 +153,7 @@ def test_every_page_looks_right(
         if name in OWN_PAGES:
             # The template's preview is a frame, shut off from the page and from axe-core.
             faults[name] = find_faults(seen.page, axe, OURS)
+        seen.check()
 
     assert faults == {name: [] for name in OWN_PAGES}
 

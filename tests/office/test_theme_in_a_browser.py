@@ -68,16 +68,18 @@ def test_names_have_no_icon_words(
         "/admin/notifications/delivery/",
     ]
     found, axe = [], load_axe()
+    shown = visit(owner, "/admin/")
+    shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
+    page = shown.page
     for path in pages:
-        shown = visit(owner, path)
-        shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
-        page = shown.page
+        shown.go(path)
         page.wait_for(f"!document.querySelector({LOUD!r})")
         if path not in judged_elsewhere:
             found += [(path, *fault) for fault in find_faults(page, axe)]
         page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').click()")
         page.wait_for("document.querySelector('#logout-form').checkVisibility()")
         found += [(path, *fault) for fault in faults_of_names(page)]
+        shown.check()
 
     assert found == [], found
 
