@@ -212,7 +212,7 @@ class TestReasons:
         assert chosen == [("2026-11-24", "00:00 to 09:00")]
         assert answer.content.decode().count("data-chosen") == 1
 
-    @pytest.mark.parametrize("count", [1, 3, 30])
+    @pytest.mark.parametrize("count", [1, 3, pytest.param(30, marks=pytest.mark.deep)])
     def test_the_number_of_queries_is_constant(
         self, tenant: Tenant, ada: Any, viewer: Client, count: int
     ) -> None:
