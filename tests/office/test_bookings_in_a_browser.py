@@ -49,11 +49,13 @@ def test_pages_are_drawn_and_nothing_serious_is_found(
     }
 
     found = {}
+    shown = visit(editor, "/admin/", width=width, scheme=scheme)
     for name, (path, sign) in pages.items():
-        shown = visit(editor, path, width=width, scheme=scheme)
+        shown.go(path)
         shown.page.wait_for(f"!!document.querySelector({sign!r})")
         keep(shown, f"{name}-{width}-{scheme}")
         found[name] = find_faults(shown.page, axe)
+        shown.check()
 
     assert found == {"today": [], "bookings": [], "booking": [], "export": []}
 
