@@ -55,13 +55,13 @@ def test_names_have_no_icon_words(
     """And nothing that axe-core calls serious, the theme's own parts included; of other pages
     test_bookings_in_a_browser.py says so."""
     project = office.make_project(booking["resource_id"])
-    judged_elsewhere = [
+    checked_elsewhere = [
         "/admin/",
         BOOKINGS,
         f"/admin/bookings/booking/{booking['id']}/change/",
     ]
     pages = [
-        *judged_elsewhere,
+        *checked_elsewhere,
         f"/admin/availability/project/{project['id']}/change/",
         f"/admin/apps_config/app/{office.app.pk}/change/",
         "/admin/apps_config/credential/add/",
@@ -74,7 +74,7 @@ def test_names_have_no_icon_words(
     for path in pages:
         shown.go(path)
         page.wait_for(f"!document.querySelector({LOUD!r})")
-        if path not in judged_elsewhere:
+        if path not in checked_elsewhere:
             found += [(path, *fault) for fault in find_faults(page, axe)]
         page.evaluate("document.querySelector('[x-on\\\\:click*=openUserLinks]').click()")
         page.wait_for("document.querySelector('#logout-form').checkVisibility()")
