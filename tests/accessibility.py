@@ -24,7 +24,8 @@ def load_axe() -> str:
 def find_faults(page: Page, axe: str, part: str = "document") -> Any:
     """What is serious or critical: [[rule, [elements]], ...]. `part`: an expression of what to look
     at."""
-    page.evaluate(axe)
+    if not page.evaluate("!!window.axe"):
+        page.evaluate(axe)
     page.evaluate(f"delete window.axeFound; {RUN % part}")
     page.wait_for("!!window.axeFound")
     return json.loads(page.evaluate("window.axeFound"))

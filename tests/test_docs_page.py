@@ -8,8 +8,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import pytest
-
 from tests.browser import Browser, Page
 from tests.live import LiveApp, LiveCaller
 from tests.services import Service
@@ -85,11 +83,8 @@ def keep(page: Page, name: str) -> None:
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
-def test_page_is_drawn_without_a_complaint(
-    browser: Browser, live_service: Service, width: int
-) -> None:
-    page = open_docs(browser, live_service, width)
+def check_drawn(page: Page, service: Service, width: int) -> None:
+    """Without a complaint, and with an operation that opens."""
     keep(page, f"docs-{width}")
 
     page.evaluate("document.querySelector('#operations-bookings-createBooking button').click()")
@@ -98,7 +93,7 @@ def test_page_is_drawn_without_a_complaint(
     keep(page, f"docs-{width}-open")
 
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
-    assert hosts == {f"booking.localhost:{live_service.port}"}
+    assert hosts == {f"booking.localhost:{service.port}"}
     assert (page.complaints, page.failures) == ([], [])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -108,9 +103,7 @@ def click(page: Page, selector: str) -> None:
     page.evaluate(f"document.querySelector({selector!r}).click()")
 
 
-def test_page_can_try_an_operation_out(browser: Browser, live_service: Service) -> None:
-    app = LiveApp(live_service)
-    page = open_docs(browser, live_service, 1280)
+def try_an_operation_out(page: Page, app: LiveApp) -> None:
     operation = "#operations-apps-retrieveCurrentApp"
 
     click(page, ".auth-wrapper .authorize")
@@ -129,7 +122,6 @@ def test_page_can_try_an_operation_out(browser: Browser, live_service: Service) 
     assert (page.complaints, page.failures) == ([], [])
 
 
-# --- Samples and search ---------------------------------------------------------------------------
 ALL_SAMPLES = """fetch("/v2/openapi.json").then((answer) => answer.json()).then((openapi) =>
   Object.entries(openapi.paths).flatMap(([path, methods]) =>
     METHODS.filter((name) => methods[name]).map((method) =>
@@ -152,12 +144,7 @@ def run_sample(language: str, text: str, folder: Path, key: str) -> str:
     return done.stdout
 
 
-def test_every_operation_has_samples_that_run(
-    browser: Browser, live_service: Service, tmp_path: Path
-) -> None:
-    app = LiveApp(live_service)
-    page = open_docs(browser, live_service, 1280)
-
+def check_samples_run(page: Page, app: LiveApp, folder: Path) -> None:
     page.evaluate(f"{{ {ALL_SAMPLES} }}")
     page.wait_for("!!window.allSamples")
     samples = dict(page.evaluate("window.allSamples"))
@@ -171,13 +158,13 @@ def test_every_operation_has_samples_that_run(
         # Each with an address of its own, which is unique in the app.
         own = re.sub(r"[\w.]+@example\.com", f"{language.lower()}@example.com", text)
         own = own.replace("booking.localhost", "127.0.0.1")
-        made.append(run_sample(language, own, tmp_path, app.key))
+        made.append(run_sample(language, own, folder, app.key))
     assert ['"name":"Dr. Ada Berg"' in text.replace(": ", ":") for text in made] == [True] * 3
     assert app.get("/v2/resources").json["total"] == 3
 
 
 def test_a_phone_shows_the_reference_first(browser: Browser, live_service: Service) -> None:
-    """The list of operations is closed."""
+    """The list of operations is closed. The page takes seconds to be drawn: hence once."""
     page = open_docs(browser, live_service, 390)
 
     top = page.evaluate("document.querySelector('.opblock').getBoundingClientRect().top")
@@ -187,12 +174,11 @@ def test_a_phone_shows_the_reference_first(browser: Browser, live_service: Servi
     assert closed is False
     assert 0 < top < 900
     assert page.evaluate("document.querySelector('#docs-search').checkVisibility()")
+    check_drawn(page, live_service, 390)
 
 
-def test_search_filters_the_operations_and_a_link_opens_one(
-    browser: Browser, live_service: Service
-) -> None:
-    page = open_docs(browser, live_service, 1280)
+def check_search(page: Page) -> None:
+    """It filters the operations, and a link opens one."""
     top = page.evaluate("document.querySelector('.opblock').getBoundingClientRect().top")
 
     page.evaluate("document.querySelector('#docs-search').focus()")
@@ -208,3 +194,16 @@ def test_search_filters_the_operations_and_a_link_opens_one(
     assert 0 < top < 900  # on the first screen
     assert shown == ["/v2/bookings/{booking_id}/reschedule"] * 2  # the operation, and its page
     assert page.complaints == []
+
+
+def test_page_is_drawn_and_searched_and_its_samples_run(
+    browser: Browser, live_service: Service, tmp_path: Path
+) -> None:
+    """The page takes seconds to be drawn: hence once."""
+    app = LiveApp(live_service)
+    page = open_docs(browser, live_service, 1280)
+
+    check_search(page)
+    check_drawn(page, live_service, 1280)
+    try_an_operation_out(page, app)
+    check_samples_run(page, app, tmp_path)

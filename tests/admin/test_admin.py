@@ -57,14 +57,15 @@ def test_every_model_is_registered() -> None:
     assert [model.__name__ for model in MODELS if not admin.site.is_registered(model)] == []
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_list_search_and_page_open(staff: Client, model: type) -> None:
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
-    paths = [reverse(f"{name}_changelist"), reverse(f"{name}_changelist") + "?q=ada"]
-    row = model._default_manager.first()
-    paths += [reverse(f"{name}_change", args=[row.pk])] if row else []
+def test_lists_searches_and_pages_open(staff: Client) -> None:
+    paths = []
+    for model in MODELS:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        paths += [reverse(f"{name}_changelist"), reverse(f"{name}_changelist") + "?q=ada"]
+        row = model._default_manager.first()
+        paths += [reverse(f"{name}_change", args=[row.pk])] if row else []
 
-    assert [staff.get(path).status_code for path in paths] == [200] * len(paths)
+    assert {path: staff.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
 def test_confirming_goes_through_the_service(staff: Client) -> None:

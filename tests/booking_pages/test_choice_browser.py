@@ -80,7 +80,7 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     check_quiet(page, app)
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_the_chosen_length_is_booked(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
@@ -276,7 +276,7 @@ def test_no_mail_is_promised_where_none_is_sent(browser: Browser, app: LiveApp) 
 
 
 # --- The look -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_everyone_can_use_pages_with_an_apps_own_look(
     browser: Browser, live_service: Service, axe: str, width: int, scheme: str
 ) -> None:

@@ -16,7 +16,7 @@ from tests.browser import LEFT, WAIT, Browser, BrowserError, Page, looks
 from tests.live import LiveApp
 from tests.services import Service
 
-LOOKS = looks()
+LOOKS = looks(only="narrow")
 NOTES = """
 window.heard = [];
 for (const name of ["height", "booked", "cancelled"]) {
@@ -162,7 +162,7 @@ def heard(page: Page, name: str) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.deep)])
 def test_inline_the_height_follows_and_the_site_hears_of_bookings(
     browser: Browser, app: LiveApp, site: HostSite, width: int
 ) -> None:

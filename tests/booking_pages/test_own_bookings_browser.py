@@ -11,7 +11,6 @@ from tests.browser import Browser, looks
 from tests.live import LiveApp
 from tests.services import Service
 
-LOOKS = looks()
 # As in the e-mail.
 LINK = """
 import uuid
@@ -42,7 +41,7 @@ def links(app: LiveApp, count: int = 1) -> list[str]:
     return [f"{app.url}{part.path}?{part.query}" for part in parts]
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_everybody_can_manage_their_bookings(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:

@@ -84,32 +84,28 @@ def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
     assert tenant.get("/app").data["settings"] == {"disable_emails": False}
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
-    [
-        ("from_email", "nobody", "Must be an e-mail address."),
-        ("from_name", "x" * 201, "Ensure this field has no more than 200 characters."),
-        ("callback", "ftp://example.com", "Must be an http or https address."),
-        ("redirect_urls", "https://a.example\nnone", "Line 2: Must be an http or https address."),
-        (
-            "default_timezone",
-            "Mars",
-            "Must be a time zone such as Europe/Berlin.",
-        ),
-        (
-            "stale_calendars",
-            "ignore",
-            "Select a valid choice. ignore is not one of the available choices.",
-        ),
-    ],
-)
-def test_faults_stand_at_their_field(tenant: Tenant, field: str, value: str, words: str) -> None:
+def test_faults_stand_at_their_field(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
+    given = {
+        "from_email": "nobody",
+        "from_name": "x" * 201,
+        "callback": "ftp://example.com",
+        "redirect_urls": "https://a.example\nnone",
+        "default_timezone": "Mars",
+        "stale_calendars": "ignore",
+    }
 
-    answer = editor.post(page_of(tenant.app), form | {field: value})
+    answer = editor.post(page_of(tenant.app), form | given)
 
-    assert faults(answer) == {field: [words]}
+    assert faults(answer) == {
+        "from_email": ["Must be an e-mail address."],
+        "from_name": ["Ensure this field has no more than 200 characters."],
+        "callback": ["Must be an http or https address."],
+        "redirect_urls": ["Line 2: Must be an http or https address."],
+        "default_timezone": ["Must be a time zone such as Europe/Berlin."],
+        "stale_calendars": ["Select a valid choice. ignore is not one of the available choices."],
+    }
     assert tenant.get("/app").data["settings"] == {"disable_emails": False}
 
 
@@ -240,35 +236,38 @@ def test_reminders_are_rows_that_keep_what_fits_their_type(tenant: Tenant) -> No
     assert [sentence in page for sentence in sentences] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("given", "field", "words"),
-    [
-        (MAIL | {"recipient": ""}, "recipient", "This field is required."),
-        (CALL | {"url": "http://127.0.0.1/x"}, "url", None),
-        (CALL | {"url": ""}, "url", "This field is required."),
-        (
-            MAIL | {"when_time": "366", "when_unit": "days"},
-            "when_time",
-            "Must be at most one year.",
-        ),
-        (
-            CALL | {"expected_response_code": "99"},
-            "expected_response_code",
-            "Ensure this value is greater than or equal to 100.",
-        ),
-    ],
-)
-def test_a_wrong_reminder_is_refused_at_its_field(
-    tenant: Tenant, given: dict[str, str], field: str, words: str | None
-) -> None:
+WRONG_REMINDERS: list[tuple[dict[str, str], str, str | None]] = [
+    (MAIL | {"recipient": ""}, "recipient", "This field is required."),
+    (CALL | {"url": "http://127.0.0.1/x"}, "url", None),
+    (CALL | {"url": ""}, "url", "This field is required."),
+    (
+        MAIL | {"when_time": "366", "when_unit": "days"},
+        "when_time",
+        "Must be at most one year.",
+    ),
+    (
+        CALL | {"expected_response_code": "99"},
+        "expected_response_code",
+        "Ensure this value is greater than or equal to 100.",
+    ),
+]
+
+
+def test_wrong_reminders_are_refused_at_their_fields(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
-    form = form_of(editor, page_of(tenant.app)) | reminder(0, **given)
+    form = form_of(editor, page_of(tenant.app))
+    form |= {"event_notifications-TOTAL_FORMS": str(len(WRONG_REMINDERS))}
+    for number, (given, _, _) in enumerate(WRONG_REMINDERS):
+        form |= reminder(number, **given)
 
-    answer = editor.post(page_of(tenant.app), form | {"event_notifications-TOTAL_FORMS": "1"})
+    answer = editor.post(page_of(tenant.app), form)
 
-    [errors] = answer.context["inline_admin_formsets"][0].formset.errors
-    assert list(errors) == [field]
-    assert words is None or list(errors[field]) == [words]
+    errors = answer.context["inline_admin_formsets"][0].formset.errors
+    found = [{field: list(words) for field, words in row.items()} for row in errors]
+    assert found == [
+        {field: [words] if words else found[number].get(field)}
+        for number, (_, field, words) in enumerate(WRONG_REMINDERS)
+    ]
     assert tenant.get("/app").data["event_notifications"] == []
 
 

@@ -724,7 +724,7 @@ def test_the_filtered_list_is_exported_whole(
     }
 
 
-@pytest.mark.parametrize("count", [1, 3, 300])
+@pytest.mark.parametrize("count", [1, 3, pytest.param(300, marks=pytest.mark.deep)])
 def test_the_list_takes_as_many_queries_for_many_rows(
     tenant: Tenant, ada: Any, enter: Enter, count: int, django_assert_num_queries: Any
 ) -> None:

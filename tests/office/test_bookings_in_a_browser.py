@@ -49,11 +49,13 @@ def test_pages_are_drawn_and_nothing_serious_is_found(
     }
 
     found = {}
+    shown = visit(editor, "/admin/", width=width, scheme=scheme)
     for name, (path, sign) in pages.items():
-        shown = visit(editor, path, width=width, scheme=scheme)
+        shown.go(path)
         shown.page.wait_for(f"!!document.querySelector({sign!r})")
         keep(shown, f"{name}-{width}-{scheme}")
         found[name] = find_faults(shown.page, axe)
+        shown.check()
 
     assert found == {"today": [], "bookings": [], "booking": [], "export": []}
 
@@ -80,7 +82,7 @@ def test_a_request_is_confirmed_in_two_clicks(
     )
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_an_outcome_is_noted_with_one_click(
     visit: Callable[..., Visit], day: Any, editor: Account, width: int
 ) -> None:

@@ -49,7 +49,7 @@ def wait_for_color(seen: Visit, color: str) -> None:
     seen.page.wait_for(f"{COLOR} === {color!r}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_the_preview_shows_what_is_typed(
     office: Tenant,
     ada: Any,

@@ -304,7 +304,7 @@ def test_each_resource_by_its_own_clock(tenant: Tenant, ada: Any, editor: Client
     assert [one["start"] for one in asked] == ["2026-11-24T17:30:00"] * 2
 
 
-@pytest.mark.parametrize("count", [1, 3, 30])
+@pytest.mark.parametrize("count", [1, 3, pytest.param(30, marks=pytest.mark.deep)])
 def test_the_number_of_queries_is_constant(
     tenant: Tenant, ada: Any, editor: Client, count: int
 ) -> None:

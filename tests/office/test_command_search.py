@@ -145,7 +145,7 @@ def test_as_many_queries_for_many_rows(tenant: Tenant, booking: Any, enter: Ente
     assert counts == [(counts[0][0], 2), (counts[0][0], 8)]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_the_dialog_leads_to_a_customer_by_keyboard(
     visit: Callable[..., Visit], office: Tenant, ada: Any, viewer: Account, width: int
 ) -> None:

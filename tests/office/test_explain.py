@@ -13,6 +13,7 @@ from apps_config.models import Account
 from availability.core.constraints import DAY_NAMES
 from availability.models import Calendar, Hold
 from office.explain.data import kind_of
+from tests.browser import looks
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -211,7 +212,7 @@ class TestReasons:
         assert chosen == [("2026-11-24", "00:00 to 09:00")]
         assert answer.content.decode().count("data-chosen") == 1
 
-    @pytest.mark.parametrize("count", [1, 3, 30])
+    @pytest.mark.parametrize("count", [1, 3, pytest.param(30, marks=pytest.mark.deep)])
     def test_the_number_of_queries_is_constant(
         self, tenant: Tenant, ada: Any, viewer: Client, count: int
     ) -> None:
@@ -326,8 +327,7 @@ def said(page: Any) -> list[str]:
     return page.texts(".why-said")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), looks())
 def test_a_week_as_it_is_seen(
     visit: Open, viewer_of: Any, busy_week: Any, width: int, scheme: str
 ) -> None:

@@ -91,39 +91,51 @@ def test_the_order_of_the_rows_counts(
     assert stored(project)[1] == ["Chair 1", "Dr. Who"]
 
 
-@pytest.mark.parametrize(
-    ("given", "errors"),
-    [
-        (
-            {"name": "", "tags": "x-ray"},
-            {1: {"name": ["This field may not be blank."]}},
-        ),
-        ({"name": "dentist", "tags": "x-ray"}, None),
-        ({"name": "a\x85b", "tags": "x-ray"}, {1: {"name": [CONTROL]}}),
-        ({"tags": "a" * 201}, {1: {"tags": [LONG]}}),
-        ({"count": "0", "tags": "x"}, {1: {"count": [LEAST]}}),
-        ({"count": "9" * 5000, "tags": "x"}, {1: {"count": ["Must be an integer."]}}),
-        ({"resources": ["no id"]}, {1: {"resources": ["Must be a UUID."]}}),
-        ({}, {1: {"resources": ["Choose resources or enter tags."]}}),
-        ({"tags": " , "}, {1: {"resources": ["Choose resources or enter tags."]}}),
-    ],
-)
+# What the API refuses, and what the form refuses before it.
+WRONG_ROWS: list[tuple[dict[str, Any], dict[str, list[str]]]] = [
+    ({"name": "", "tags": "x-ray"}, {"name": ["This field may not be blank."]}),
+    ({"name": "a\x85b", "tags": "x-ray"}, {"name": [CONTROL]}),
+    ({"tags": "a" * 201}, {"tags": [LONG]}),
+    ({"count": "0", "tags": "x"}, {"count": [LEAST]}),
+    ({"count": "9" * 5000, "tags": "x"}, {"count": ["Must be an integer."]}),
+    ({"resources": ["no id"]}, {"resources": ["Must be a UUID."]}),
+]
+ROWS_WITHOUT_CHOICE: list[tuple[dict[str, Any], dict[str, list[str]]]] = [
+    ({}, {"resources": ["Choose resources or enter tags."]}),
+    ({"tags": " , "}, {"resources": ["Choose resources or enter tags."]}),
+]
+
+
+@pytest.mark.parametrize("wrong", [WRONG_ROWS, ROWS_WITHOUT_CHOICE], ids=["API", "form"])
 def test_errors_are_shown_at_their_row(
-    tenant: Tenant, dentist: Any, project: Any, enter: Enter, given: Any, errors: Any
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter, wrong: Any
 ) -> None:
     client, path = enter(tenant), page_of(project)
     rows = requirement(0, "dentist", resources=[dentist["id"]])
-    rows |= requirement(1, **({"name": "chair"} | given))
+    for number, (given, _) in enumerate(wrong, 1):
+        rows |= requirement(number, **({"name": f"chair {number}"} | given))
 
     answer = client.post(path, form_of(client, path) | rows)
 
-    if errors is None:
-        assert faults(answer) == {"requirements": ["Must not repeat a name."]}
-    else:
-        assert faults(answer) == MARKED
-        assert row_faults(answer) == errors
-        for sentence in next(iter(errors[1].values())):
+    errors = {number: row for number, (_, row) in enumerate(wrong, 1)}
+    assert faults(answer) == MARKED
+    assert row_faults(answer) == errors
+    for row in errors.values():
+        for sentence in next(iter(row.values())):
             assert sentence in answer.content.decode()
+    assert stored(project) == (None, ["Dr. Who"])
+
+
+def test_a_name_that_is_repeated_is_refused(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    rows = requirement(0, "dentist", resources=[dentist["id"]])
+    rows |= requirement(1, "dentist", tags="x-ray")
+
+    answer = client.post(path, form_of(client, path) | rows)
+
+    assert faults(answer) == {"requirements": ["Must not repeat a name."]}
     assert stored(project) == (None, ["Dr. Who"])
 
 
@@ -234,23 +246,21 @@ def test_weights_are_set_changed_and_removed(
     assert Project.objects.get().availability == {"mode": "roundrobin_fair"}
 
 
-@pytest.mark.parametrize(
-    ("weight", "fault"),
-    [
-        ("1001", "Ensure this value is less than or equal to 1000."),
-        ("-1", "Ensure this value is greater than or equal to 0."),
-        ("many", "Enter a whole number."),
-    ],
-)
-def test_a_wrong_weight_is_refused_at_its_row(
-    tenant: Tenant, project: Any, enter: Enter, weight: str, fault: str
-) -> None:
+def test_a_wrong_weight_is_refused_at_its_row(tenant: Tenant, enter: Enter) -> None:
+    faults_of = {
+        "1001": "Ensure this value is less than or equal to 1000.",
+        "-1": "Ensure this value is greater than or equal to 0.",
+        "many": "Enter a whole number.",
+    }
+    chairs = [tenant.make_resource(f"Chair {number}")["id"] for number in range(len(faults_of))]
+    project = tenant.make_project(*chairs)
     client, path = enter(tenant), page_of(project)
+    weights = {f"project_resources-{row}-weight": weight for row, weight in enumerate(faults_of)}
 
-    answer = client.post(path, form_of(client, path) | {"project_resources-0-weight": weight})
+    answer = client.post(path, form_of(client, path) | weights)
 
     formset = answer.context["inline_admin_formsets"][0].formset
-    assert formset.errors == [{"weight": [fault]}]
+    assert formset.errors == [{"weight": [fault]} for fault in faults_of.values()]
     assert Project.objects.get().availability == {}
 
 

@@ -7,6 +7,7 @@ import pytest
 from apps_config.models import Account
 from availability.models import Project
 from tests.accessibility import find_faults, load_axe
+from tests.browser import looks
 from tests.office.conftest import Visit, keep
 from tests.world import Tenant
 
@@ -19,7 +20,7 @@ ROWS = (
 LAST = "[...document.querySelectorAll('.office-requirement:not([data-blank])')].at(-1)"
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_a_requirement_is_added_and_moved_up(
     visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:

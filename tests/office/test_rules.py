@@ -1,6 +1,7 @@
 """The editor of rules: its form, the picture before saving, and who would fall outside."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
@@ -255,7 +256,7 @@ class TestPicture:
             "Tue 24 Nov 2026, 03:00 to 04:00 Marty McFly"
         ]
 
-    @pytest.mark.parametrize("count", [1, 3, 40])
+    @pytest.mark.parametrize("count", [1, 3, pytest.param(40, marks=pytest.mark.deep)])
     def test_the_number_of_queries_is_constant(
         self, tenant: Tenant, ada: Any, editor: Client, count: int
     ) -> None:
@@ -534,58 +535,61 @@ def test_what_a_kind_does_not_use_is_dropped(project: Any, tenant: Tenant, edito
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "message"),
-    [
-        ({"kind": "allow_hours", "start": "9", "end": "9"}, "end", "Must differ from start."),
-        ({"kind": "allow_day"}, "day", "This field is required."),
-        ({"kind": "block_period", "start": "2026-11-26T09:00"}, "end", "This field is required."),
-        ({"kind": "x"}, "kind", "Choose a rule."),
-        ({"kind": "closed_on"}, "date", "Choose a date."),
-        ({"kind": "closed_on", "date": "9999-12-31"}, "date", "Choose a date."),
-        (
-            {"kind": "closed_on", "date": "2026-12-24", "last_date": "2026-12-23"},
-            "last_date",
-            "Must be after start.",
-        ),
-        (
-            {"kind": "extra_hours", "date": "2026-12-05"},
-            "hours",
-            "Enter hours such as 10:00-14:00.",
-        ),
-        (
-            {"kind": "replace_day", "date": "2026-12-05", "hours": "noon"},
-            "hours",
-            "Enter hours such as 10:00-14:00.",
-        ),
-        ({"kind": "block_holidays"}, "country", "Choose a country."),
-        (
-            {"kind": "block_holidays", "country": "XX"},
-            "country",
-            "Unknown country. Expected a code such as DE.",
-        ),
-        (
-            {"kind": "open_recurring", "start": "2026-12-01T17:00", "end": "2026-12-01T17:00"},
-            "end",
-            "Must be after start.",
-        ),
-        ({"kind": "open_recurring", "start": "soon"}, "start", "Choose a date and a time."),
-        (
-            {"kind": "closed_on", "date": "2026-12-24", "label": "a\x00b"},
-            "label",
-            "May not contain control characters or line breaks.",
-        ),
-    ],
-)
-def test_a_wrong_rule_is_refused_at_its_field(
-    project: Any, editor: Client, row: dict[str, str], column: str, message: str
-) -> None:
-    answer = save(editor, page_of(project), "rules", row)
+WRONG_RULES: list[tuple[dict[str, str], str, str]] = [
+    ({"kind": "allow_hours", "start": "9", "end": "9"}, "end", "Must differ from start."),
+    ({"kind": "allow_day"}, "day", "This field is required."),
+    ({"kind": "block_period", "start": "2026-11-26T09:00"}, "end", "This field is required."),
+    ({"kind": "x"}, "kind", "Choose a rule."),
+    ({"kind": "closed_on"}, "date", "Choose a date."),
+    ({"kind": "closed_on", "date": "9999-12-31"}, "date", "Choose a date."),
+    (
+        {"kind": "closed_on", "date": "2026-12-24", "last_date": "2026-12-23"},
+        "last_date",
+        "Must be after start.",
+    ),
+    (
+        {"kind": "extra_hours", "date": "2026-12-05"},
+        "hours",
+        "Enter hours such as 10:00-14:00.",
+    ),
+    (
+        {"kind": "replace_day", "date": "2026-12-05", "hours": "noon"},
+        "hours",
+        "Enter hours such as 10:00-14:00.",
+    ),
+    ({"kind": "block_holidays"}, "country", "Choose a country."),
+    (
+        {"kind": "block_holidays", "country": "XX"},
+        "country",
+        "Unknown country. Expected a code such as DE.",
+    ),
+    (
+        {"kind": "open_recurring", "start": "2026-12-01T17:00", "end": "2026-12-01T17:00"},
+        "end",
+        "Must be after start.",
+    ),
+    ({"kind": "open_recurring", "start": "soon"}, "start", "Choose a date and a time."),
+    (
+        {"kind": "closed_on", "date": "2026-12-24", "label": "a\x00b"},
+        "label",
+        "May not contain control characters or line breaks.",
+    ),
+]
 
-    form = answer.context["adminform"].form
+
+def test_a_wrong_rule_is_refused_at_its_field(project: Any, editor: Client) -> None:
+    """Each in a row of its own, below the two of the project."""
+    answer = save(editor, page_of(project), "rules", *(row for row, _, _ in WRONG_RULES))
+
+    form, page = answer.context["adminform"].form, answer.content.decode()
     assert (answer.status_code, form.errors) == (200, {"rules": ["Check the marked rules."]})
-    assert form.fields["rules"].widget.errors == {2: {column: [message]}}
-    assert f'<span class="office-fault">{message}</span>' in answer.content.decode()
+    assert form.fields["rules"].widget.errors == {
+        number: {column: [message]} for number, (_, column, message) in enumerate(WRONG_RULES, 2)
+    }
+    sentences = Counter(message for _, _, message in WRONG_RULES)
+    assert {
+        message: page.count(f'<span class="office-fault">{message}</span>') for message in sentences
+    } == sentences
     assert Constraint.objects.filter(project__isnull=False).count() == 2
 
 
@@ -822,8 +826,7 @@ def clerk(office: Tenant) -> Account:
     return member_of(office, "editor")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
 def test_each_row_shows_what_its_kind_uses(
     visit: Open, clerk: Account, rules_page: str, width: int, scheme: str
 ) -> None:

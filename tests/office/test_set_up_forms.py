@@ -90,28 +90,64 @@ LEAST = "Ensure this value is greater than or equal to 1."
 DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 
 
+QUESTION_KINDS = {"questions-kind": ["string", "email", "select", "string"]}
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "errors"),
     [
-        ("resource", {"timezone": "Atlantis"}, {"timezone": [ZONE]}),
         (
             "resource",
-            {"name": "a\x85b"},
-            {"name": ["May not contain control characters or line breaks."]},
+            {"timezone": "Atlantis", "image": "ftp://a.b", "tags": f"x-ray\n{'a' * 201}"}
+            | {"capacity": "0", "hours_2": "9 to five", "meta": ["a"]},
+            {
+                "timezone": [ZONE],
+                "image": ["Must be an http or https address."],
+                "tags": [LONG],
+                "capacity": [LEAST],
+                "hours": ["Check the hours of Wednesday."],
+                "meta": ["Must be an object."],
+            },
         ),
-        ("resource", {"image": "ftp://a.b"}, {"image": ["Must be an http or https address."]}),
-        ("resource", {"tags": f"x-ray\n{'a' * 201}"}, {"tags": [LONG]}),
-        ("resource", {"capacity": "0"}, {"capacity": [LEAST]}),
-        ("resource", {"capacity": "many"}, {"capacity": ["Enter a whole number."]}),
-        ("resource", {"hours_2": "9 to five"}, {"hours": ["Check the hours of Wednesday."]}),
-        ("resource", {"hours_0": "12-9"}, {"hours": ["Check the hours of Monday."]}),
-        ("resource", {"meta": ["a"]}, {"meta": ["Must be an object."]}),
-        ("resource", {"meta": '{"a": "\\u0000"}'}, {"meta": ["This contains a NUL character."]}),
-        ("project", {"length": "x", "length_unit": "minutes"}, {"length": [DURATION]}),
+        (
+            "resource",
+            {"name": "a\x85b", "capacity": "many", "hours_0": "12-9", "meta": '{"a": "\\u0000"}'},
+            {
+                "name": ["May not contain control characters or line breaks."],
+                "capacity": ["Enter a whole number."],
+                "hours": ["Check the hours of Monday."],
+                "meta": ["This contains a NUL character."],
+            },
+        ),
         (
             "project",
-            {"length": "0", "length_unit": "minutes"},
-            {"length": ["Must be from 1 minute to 366 days."]},
+            {
+                **{"length": "x", "length_unit": "minutes", "slug": "a slug", "graph": "nonsense"},
+                **{"max_per_day": "0", "hold_time": "0"},
+                "questions-title": ["Name", "E-mail", "Room", ""],
+                "questions-key": ["name", "email", "", ""],
+                "questions-required": [""] * 4,
+                "questions-options": [""] * 4,
+            }
+            | QUESTION_KINDS,
+            {
+                "length": [DURATION],
+                "slug": ["May have a to z, 0 to 9, hyphens and underscores."],
+                "graph": ["Select a valid choice. nonsense is not one of the available choices."],
+                "max_per_day": [LEAST],
+                "hold_time": [LEAST],
+                "questions": ["Room: Add at least one option."],
+            },
+        ),
+        (
+            "project",
+            {"length": "0", "length_unit": "minutes"}
+            | {"questions-options": ["", "", "a" * 201, ""]}
+            | QUESTION_KINDS,
+            {
+                "length": ["Must be from 1 minute to 366 days."],
+                "questions": ["Phone: Ensure this field has no more than 200 characters."],
+            },
         ),
         (
             "project",
@@ -120,46 +156,10 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
         ),
         (
             "project",
-            {"graph": "nonsense"},
-            {"graph": ["Select a valid choice. nonsense is not one of the available choices."]},
-        ),
-        (
-            "project",
             {"graph": "instant_payment", "published": "yes"},
             {"pay_url": ["Add a payment link, or do not publish the page."]},
         ),
-        (
-            "project",
-            {
-                "questions-title": ["Name", "E-mail", "Room", ""],
-                "questions-kind": ["string", "email", "select", "string"],
-            }
-            | {"questions-key": ["name", "email", "", ""], "questions-required": [""] * 4}
-            | {"questions-options": [""] * 4},
-            {"questions": ["Room: Add at least one option."]},
-        ),
-        (
-            "project",
-            {"questions-options": ["", "", "a" * 201, ""]}
-            | {"questions-kind": ["string", "email", "select", "string"]},
-            {"questions": ["Phone: Ensure this field has no more than 200 characters."]},
-        ),
-        (
-            "project",
-            {"max_per_day": "0"},
-            {"max_per_day": [LEAST]},
-        ),
         ("project", {"other_ui": "{'a': 1}"}, None),
-        (
-            "project",
-            {"slug": "a slug"},
-            {"slug": ["May have a to z, 0 to 9, hyphens and underscores."]},
-        ),
-        (
-            "project",
-            {"hold_time": "0"},
-            {"hold_time": [LEAST]},
-        ),
     ],
 )
 def test_what_the_api_refuses_is_refused_at_its_field(
@@ -473,7 +473,16 @@ def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: E
     assert (Resource.objects.get().name, Project.objects.get().name) == ("Renamed", "Renamed")
 
 
-@pytest.mark.parametrize("mode", MODE_WORDS)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        DEFAULT_MODE,
+        *(
+            pytest.param(mode, marks=() if number == 0 else pytest.mark.deep)
+            for number, mode in enumerate(mode for mode in MODE_WORDS if mode != DEFAULT_MODE)
+        ),
+    ],
+)
 def test_who_gets_the_booking_is_chosen_in_words(
     tenant: Tenant, project: Any, enter: Enter, mode: str
 ) -> None:

@@ -21,7 +21,6 @@ from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = looks()
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("app", "reminders", "members", "webhook", "delivery", "template", "app-history")
@@ -114,8 +113,8 @@ def pages(tenant: Tenant) -> dict[str, str]:
     app, key = tenant.app, Credential.objects.get()
     return {
         "app": admin_page("apps_config_app_change", app.pk),
-        "reminders": f"{admin_page('apps_config_app_change', app.pk)}#event_notifications-group",
         "app-history": admin_page("apps_config_app_history", app.pk),
+        "reminders": f"{admin_page('apps_config_app_change', app.pk)}#event_notifications-group",
         "keys": admin_page("apps_config_credential_changelist"),
         "key-new": f"{admin_page('apps_config_credential_add')}?app={app.pk}",
         "key": admin_page("apps_config_credential_change", key.pk),
@@ -139,8 +138,9 @@ def test_every_page_looks_right(
     full: Tenant, owner: Account, visit: Callable[..., Visit], width: int, scheme: str
 ) -> None:
     axe, faults = load_axe(), {}
+    seen = visit(owner, "/admin/", width=width, scheme=scheme)
     for name, path in pages(full).items():
-        seen = visit(owner, path, width=width, scheme=scheme)
+        seen.go(path)
         if name == "template":
             seen.page.wait_for("document.getElementById('preview-subject').textContent !== ''")
         if scheme == "dark":
@@ -153,6 +153,7 @@ def test_every_page_looks_right(
         if name in OWN_PAGES:
             # The template's preview is a frame, shut off from the page and from axe-core.
             faults[name] = find_faults(seen.page, axe, OURS)
+        seen.check()
 
     assert faults == {name: [] for name in OWN_PAGES}
 
@@ -205,7 +206,7 @@ def submit(page: Page, selector: str) -> None:
     page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_a_reminder_is_read_back_while_it_is_written(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -239,7 +240,7 @@ def test_a_reminder_is_read_back_while_it_is_written(
     ]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_a_reminder_is_added(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -264,7 +265,7 @@ def test_a_reminder_is_added(
     assert [str(notification) for notification in office.app.event_notifications.all()] == words
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
 def test_a_key_is_made_shown_and_copied(
     office: Tenant, owner: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -297,7 +298,7 @@ def test_a_key_is_made_shown_and_copied(
     assert len(text) == len(key.prefix) + 43
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_the_preview_follows_the_words(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
@@ -352,7 +353,7 @@ def test_states_of_a_webhook_follow_its_graph(
     assert ("paid" in paid, "confirmed" in paid, "rescheduled" in paid) == (True, False, True)
 
 
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
 def test_the_locked_door_and_the_choice_of_a_password_look_right(
     office: Tenant, visit: Callable[..., Visit], settings: Any, width: int, scheme: str
 ) -> None:

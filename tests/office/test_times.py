@@ -168,7 +168,7 @@ def test_nothing_is_asked_where_no_time_is_told(
         pass
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
 def test_lists_of_times_are_drawn(
     visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account, width: int
 ) -> None:

@@ -268,11 +268,14 @@ def test_deliveries_are_found_by_webhook_and_ids(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("path", [LIST, reverse("admin:notifications_delivery_changelist")])
-def test_lists_take_as_many_queries_for_many_rows(tenant: Tenant, path: str) -> None:
+@pytest.mark.parametrize("counts", [(1, 3), pytest.param((1, 3, 300), marks=pytest.mark.deep)])
+def test_lists_take_as_many_queries_for_many_rows(
+    tenant: Tenant, path: str, counts: tuple[int, ...]
+) -> None:
     editor = member(tenant.app, "editor")
-    now, counts = timezone.now(), []
+    now, asked = timezone.now(), []
 
-    for rows in (1, 3, 300):
+    for rows in counts:
         Webhook.objects.bulk_create(
             Webhook(app=tenant.app, url=f"{URL}/{number}", secret="x") for number in range(rows)
         )
@@ -294,9 +297,9 @@ def test_lists_take_as_many_queries_for_many_rows(tenant: Tenant, path: str) -> 
             editor.get(page)
         with Queries(connection) as queries:
             assert [editor.get(page).status_code for page in (path, page_of(webhook))] == [200, 200]
-        counts.append(len(queries))
+        asked.append(len(queries))
 
-    assert counts == [counts[0]] * 3
+    assert asked == [asked[0]] * len(counts)
 
 
 def test_a_deliverys_page_takes_as_many_queries_for_many_tries(tenant: Tenant) -> None:
