@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
 from django.utils import timezone
@@ -101,6 +101,17 @@ def stamp_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[StampGuard]:
     guard = StampGuard(monkeypatch)
     yield guard
     guard.check()
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """For rows that are made once for all tests of a module: what a test of the fixture `db`
+    changes in them is rolled back after it, they themselves after the last one."""
+    block = transaction.atomic()
+    block._from_testcase = True
+    with django_db_blocker.unblock(), block:
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture
