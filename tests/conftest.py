@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.core.management.commands import flush
+from django.db import connection, transaction
+from django.db.backends.base.introspection import BaseDatabaseIntrospection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import override_settings
-from django.utils import timezone
 
 from apps_config import authentication, public_limits
-from common import updated_at
 from common.rate_limit import RateWindow, RefusedKeys
-from common.sql import datetime_param
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard
 from tests.services import migrated_template
 from tests.stamp_guard import StampGuard
-from tests.world import NOW, Tenant
+from tests.world import NOW, Tenant, stop_transaction_clock
 
 __all__ = ["browser", "chromium"]
 
 _numbers = itertools.count(1)
+MADE_BY_MIGRATE = ("django_content_type", "auth_permission")
 FAST = {
     # Each test client would have WhiteNoise read the folders of all static files.
     "WHITENOISE_AUTOREFRESH": True,
@@ -61,7 +61,9 @@ def _fast_settings() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _fast_flush() -> Iterator[None]:
     """After a test with real transactions: TRUNCATE makes new files for 51 tables and their indexes
-    (0.2 s), DELETE of a few rows takes 2 ms. Only a superuser may switch the triggers off."""
+    (0.2 s), DELETE of a few rows takes 2 ms. Only a superuser may switch the triggers off.
+
+    What `migrate` itself has stored of the models stays: to make it again takes 50 ms."""
     truncate = DatabaseOperations.sql_flush
 
     def delete(operations: Any, style: Any, tables: list[str], **options: Any) -> list[str]:
@@ -72,8 +74,15 @@ def _fast_flush() -> Iterator[None]:
         rows = [f"DELETE FROM {operations.quote_name(table)}" for table in tables]
         return ["SET LOCAL session_replication_role = replica", *rows]
 
+    def list_tables(introspection: Any, **options: Any) -> list[str]:
+        tables = table_names(introspection, **options)
+        return [table for table in tables if table not in MADE_BY_MIGRATE]
+
     patch = pytest.MonkeyPatch()
     patch.setattr(DatabaseOperations, "sql_flush", delete)
+    table_names = BaseDatabaseIntrospection.django_table_names
+    patch.setattr(BaseDatabaseIntrospection, "django_table_names", list_tables)
+    patch.setattr(flush, "emit_post_migrate_signal", lambda *args: None)
     yield
     patch.undo()
 
@@ -103,15 +112,21 @@ def stamp_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[StampGuard]:
     guard.check()
 
 
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """For rows that are made once for all tests of a module: what a test of the fixture `db`
+    changes in them is rolled back after it, they themselves after the last one."""
+    block = transaction.atomic()
+    block._from_testcase = True
+    with django_db_blocker.unblock(), block:
+        yield
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
 def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock stands still at NOW, also that of transactions; `clock.shift(60)` moves it on."""
-    monkeypatch.setattr(updated_at, "transaction_start_on_postgresql", timezone.now)
-    monkeypatch.setattr(
-        updated_at,
-        "transaction_start_sql_on_postgresql",
-        lambda: ("%s", [datetime_param(timezone.now())]),
-    )
+    stop_transaction_clock(monkeypatch)
     time_machine.move_to(NOW, tick=False)
     return time_machine
 

@@ -71,10 +71,15 @@ class Description:
 
     def fault(self, schema: Json, value: Any) -> str | None:
         """Why the value does not fit a schema of the document; None: it does."""
-        validator = jsonschema_rs.Draft202012Validator(
-            closed(schema) | {"components": self.closed["components"]}, validate_formats=True
-        )
-        return first_fault(validator, value)
+        return first_fault(self.validator(("schema", repr(schema)), schema), value)
+
+    def validator(self, key: tuple[str, ...], schema: Json) -> Any:
+        """Of one of the document's schemas, compiled once."""
+        if key not in self.validators:
+            self.validators[key] = jsonschema_rs.Draft202012Validator(
+                closed(schema) | {"components": self.closed["components"]}, validate_formats=True
+            )
+        return self.validators[key]
 
     def answer_fault(self, method: str, path: str, status: int, body: Any) -> str | None:
         """Why an answer is not as described; None: it is."""
@@ -90,12 +95,7 @@ class Description:
         if content is None or body is None:
             return None if content is body is None else f"{operation} {status}: body or no body"
         key = (operation.method, operation.path, str(status))
-        if key not in self.validators:
-            schema = closed(content["application/json"]["schema"])
-            self.validators[key] = jsonschema_rs.Draft202012Validator(
-                schema | {"components": self.closed["components"]}, validate_formats=True
-            )
-        fault = first_fault(self.validators[key], body)
+        fault = first_fault(self.validator(key, content["application/json"]["schema"]), body)
         return fault and f"{operation} {status}: {fault}"
 
 

@@ -9,7 +9,7 @@ from apps_config.models import Account, Membership
 from tests.bookings.booking_drafts import MARTY, MONDAY, span
 from tests.bookings.group_world import make_group
 from tests.description import description
-from tests.world import Caller, Tenant
+from tests.world import Caller, Tenant, clock_at_now
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
@@ -36,7 +36,10 @@ SINGLES = {"/v2/calendars", "/v2/events", "/v2/projects", "/v2/resources", "/v2/
            "/v2/users"}  # fmt: skip
 
 
-def make_world(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
+World = tuple[Caller, dict[str, str]]
+
+
+def make_world(tenant: Tenant) -> World:
     """An owner of three apps, one of which has three of everything, made in one instant."""
     webhook = tenant.post("/webhooks", {"url": "https://example.com/hook"}).data["id"]
     resources = [tenant.make_resource(name)["id"] for name in "ABC"]
@@ -56,6 +59,17 @@ def make_world(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
         Membership.objects.create(account=account, app=app)
     owner.headers["Service-App"] = tenant.app.slug
     return owner, {"project_id": project, "webhook_id": webhook}
+
+
+@pytest.fixture(scope="module")
+def made_world(module_transaction: None) -> World:
+    with clock_at_now():
+        return make_world(Tenant("listed"))
+
+
+@pytest.fixture
+def world(db: None, made_world: World) -> World:
+    return made_world
 
 
 def envelope(address: str, rows: list[Any], page: int) -> dict[str, Any]:
@@ -90,8 +104,8 @@ def test_every_listing_is_here() -> None:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_each_page_of_each_listing_whole(tenant: Tenant, listing: str) -> None:
-    owner, ids = make_world(tenant)
+def test_each_page_of_each_listing_whole(world: World, listing: str) -> None:
+    owner, ids = world
     path = listing.format(**ids)
     query = urlencode(LISTINGS[listing])
     short = path.removeprefix("/v2")
@@ -119,8 +133,8 @@ DEFAULT_ORDER = {
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_each_listing_in_both_directions(tenant: Tenant, listing: str) -> None:
-    owner, ids = make_world(tenant)
+def test_each_listing_in_both_directions(world: World, listing: str) -> None:
+    owner, ids = world
     path = listing.format(**ids).removeprefix("/v2")
     field = DEFAULT_ORDER.get(listing, "created_at")
     query = {**LISTINGS[listing], "orderBy": field}
@@ -140,8 +154,8 @@ def test_each_listing_in_both_directions(tenant: Tenant, listing: str) -> None:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_what_has_changed_since(tenant: Tenant, listing: str, clock: Any) -> None:
-    owner, ids = make_world(tenant)
+def test_what_has_changed_since(world: World, listing: str, clock: Any) -> None:
+    owner, ids = world
     path = listing.format(**ids).removeprefix("/v2")
     everything = owner.get(f"{path}?{urlencode(LISTINGS[listing])}").data
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.bookings.booking_drafts import NINE
 from tests.description import Operation, description
-from tests.world import Tenant
+from tests.world import Tenant, clock_at_now
 
 # Path parameter -> the `model` of the answer.
 MODELS = {
@@ -49,8 +49,15 @@ NAMING = [
 ]
 
 
-def known(tenant: Tenant) -> dict[str, str]:
-    """What stands before the one that is not there."""
+@pytest.fixture(scope="module")
+def known(module_transaction: None) -> tuple[Tenant, dict[str, str]]:
+    """A tenant, and what stands before the one that is not there."""
+    with clock_at_now():
+        tenant = Tenant("known")
+        return tenant, make_known(tenant)
+
+
+def make_known(tenant: Tenant) -> dict[str, str]:
     resource = tenant.make_resource()
     return {
         "action": "cancel",
@@ -68,12 +75,15 @@ def test_every_kind_of_id_has_its_model() -> None:
     assert {name for _, name in NAMING} == MODELS.keys()
 
 
-@pytest.mark.usefixtures("clock")
+@pytest.mark.usefixtures("clock", "db")
 @pytest.mark.parametrize(
     ("operation", "missing"), NAMING, ids=[f"{one}, no {name}" for one, name in NAMING]
 )
-def test_not_found_names_the_model(tenant: Tenant, operation: Operation, missing: str) -> None:
-    ids = known(tenant) | {missing: unknown(missing)}
+def test_not_found_names_the_model(
+    known: tuple[Tenant, dict[str, str]], operation: Operation, missing: str
+) -> None:
+    tenant, ids = known
+    ids = ids | {missing: unknown(missing)}
     names = parameters(operation)
     values = {name: ids.get(name) or unknown(name) for name in names}
     path = operation.path.removeprefix("/v2").format(**values)

@@ -11,7 +11,8 @@ from urllib.parse import urlencode, urlsplit
 
 import jsonschema
 import pytest
-from django.test import Client
+from django.db import transaction
+from django.test import Client, override_settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 from drf_spectacular.validation import validate_schema
@@ -424,11 +425,13 @@ def described_headers(operation: Operation, status: str) -> list[str]:
     return [name for name in headers if description().resolve(headers[name]).get("required")]
 
 
-@pytest.fixture
-def app(db: None, settings: Any) -> LocalApp:
-    settings.WEBHOOK_ALLOWED_NETWORKS = [ip_network("127.0.0.0/8")]
-    settings.WEBHOOK_HTTPS_ONLY = False
-    return LocalApp()
+@pytest.fixture(scope="module")
+def example_app(module_transaction: None) -> Iterator[tuple[LocalApp, dict[str, str]]]:
+    """An app, and the ids of one of everything in it."""
+    loopback = [ip_network("127.0.0.0/8")]
+    with override_settings(WEBHOOK_ALLOWED_NETWORKS=loopback, WEBHOOK_HTTPS_ONLY=False):
+        app = LocalApp()
+        yield app, app.make_ids(EXAMPLE_PROJECT)
 
 
 @pytest.fixture(scope="module")
@@ -473,15 +476,19 @@ def prepare(app: LocalApp, operation: Operation, ids: dict[str, str]) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
-def test_examples_are_accepted_and_answers_are_as_described(operation, app, feed):
+def test_examples_are_accepted_and_answers_are_as_described(operation, db, example_app, feed):
+    app, example_ids = example_app
     bodies = operation.content.get("requestBody", {}).get("content", {})
     body, kind = bodies.get("application/json", {}), "application/json"
     if "text/calendar" in bodies:
         body, kind = bodies["text/calendar"], "text/calendar"
     expected = next(status for status in operation.content["responses"] if status < "300")
     for name, example in (examples_of(body) or {"": None}).items():
-        ids = app.make_ids(EXAMPLE_PROJECT)
-        ids |= {"feed": ids["feed_address"], "feed_address": f"{feed.url}/ada.ics"}
+        before = transaction.savepoint()
+        ids = example_ids | {
+            "feed": example_ids["feed_address"],
+            "feed_address": f"{feed.url}/ada.ics",
+        }
         caller = app.owner() if operation.path == "/v2/apps" else app
         if str(operation) == "DELETE /v2/apps/{slug}":
             ids["slug"] = f"{app.slug}-2"
@@ -503,3 +510,4 @@ def test_examples_are_accepted_and_answers_are_as_described(operation, app, feed
         assert fault is None, (name, fault)
         for header in described_headers(operation, expected):
             assert header in answer.headers
+        transaction.savepoint_rollback(before)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from hypothesis import settings
 
 from apps_config.models import Account, Membership
 from availability.core.constraints import parse_constraints
@@ -152,7 +153,7 @@ def make_groups(tenant: Tenant, count: int) -> None:
             seat_in(tenant, group)
 
 
-ROWS = (1, 3, 12)
+ROWS = (1, 3, 12) if settings().max_examples > 100 else (1, 3)  # more with --deep
 LISTINGS = {
     make_resources: (
         "/resources",

@@ -2,21 +2,45 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+import time_machine
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from apps_config.models import Account, App, Credential, Membership
 from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 from availability.models import Resource
+from common import updated_at
+from common.sql import datetime_param
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)  # a Friday; what the fixture `clock` shows
 STAMP = "2026-11-20T09:30:00+0000"  # that as created_at
+
+
+def stop_transaction_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions start when the clock says so, also on PostgreSQL."""
+    monkeypatch.setattr(updated_at, "transaction_start_on_postgresql", timezone.now)
+    monkeypatch.setattr(
+        updated_at,
+        "transaction_start_sql_on_postgresql",
+        lambda: ("%s", [datetime_param(timezone.now())]),
+    )
+
+
+@contextmanager
+def clock_at_now() -> Iterator[None]:
+    """For the fixtures of a module: the clock as the fixture `clock` shows it to a test."""
+    with pytest.MonkeyPatch.context() as monkeypatch, time_machine.travel(NOW, tick=False):
+        stop_transaction_clock(monkeypatch)
+        yield
 
 
 def basic(password: str, user: str = "") -> str:

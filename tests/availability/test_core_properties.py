@@ -1,7 +1,7 @@
 """The core against the slow model, around the odd hours of the world's clocks.
 
-CORE_EXAMPLES sets the number of examples of each property (default 40): CORE_EXAMPLES=2000 for a
-long run.
+CORE_EXAMPLES sets the number of examples of each property (default 20, with --deep 40):
+CORE_EXAMPLES=2000 for a long run.
 """
 
 import os
@@ -18,7 +18,7 @@ from availability.core.slots import ResourceTimeline, SlotRequest, find_slots, f
 from availability.core.zones import wall_to_instant
 from tests.availability import core_model as model
 
-EXAMPLES = int(os.environ.get("CORE_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("CORE_EXAMPLES", 40 if settings().max_examples > 100 else 20))
 thorough = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )

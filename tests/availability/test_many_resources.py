@@ -37,8 +37,19 @@ def make_busy(tenant: Tenant, resource: Any, chance: random.Random, count: int) 
         tenant.make_event(resource["calendars"][0]["id"], *span)
 
 
-@pytest.mark.parametrize("first_batch", [1, 2, 32])
-@pytest.mark.parametrize("given", [GRID, {"length": "30 minutes"}, {"length": None}])
+HALF_HOURS, ANY_LENGTH = {"length": "30 minutes"}, {"length": None}
+# With --deep each with each.
+ALWAYS = ((1, GRID), (2, GRID), (32, GRID), (2, HALF_HOURS), (2, ANY_LENGTH))
+
+
+@pytest.mark.parametrize(
+    ("first_batch", "given"),
+    [
+        pytest.param(size, given, marks=() if (size, given) in ALWAYS else pytest.mark.deep)
+        for size in (1, 2, 32)
+        for given in (GRID, HALF_HOURS, ANY_LENGTH)
+    ],
+)
 def test_each_slot_has_the_first_resource_that_is_free(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, first_batch: int, given: dict[str, Any]
 ) -> None:
@@ -120,7 +131,9 @@ def describe(refusal: Any) -> Any:
     return refusal and (type(refusal), refusal.fields, getattr(refusal, "reasons", None))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 6))]
+)
 def test_the_quick_check_agrees_with_the_reasons(tenant: Tenant, seed: int) -> None:
     """`check_requests` explains each resource; the choice of a resource explains at most one."""
     chance = random.Random(seed)

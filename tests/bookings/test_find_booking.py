@@ -11,7 +11,7 @@ from bookings.records import INCLUDES, Include, booking_record, find_booking, wi
 from tests.bookings.booking_drafts import NINE, span
 from tests.bookings.group_world import make_group, take_seat
 from tests.queries import Queries
-from tests.world import Tenant
+from tests.world import Tenant, clock_at_now
 
 pytestmark = [
     pytest.mark.django_db,
@@ -25,9 +25,19 @@ REMINDER = {
 }
 
 
+@pytest.fixture(scope="module")
+def booking_ids(module_transaction: None) -> list[str]:
+    with clock_at_now():
+        return make_bookings(Tenant("found"))
+
+
 @pytest.fixture
-def bookings(tenant: Tenant) -> list[Booking]:
+def bookings(db: None, booking_ids: list[str]) -> list[Booking]:
     """One of a project with everything, a plain one, a group with a seat, a series."""
+    return [Booking.objects.get(id=each) for each in booking_ids]
+
+
+def make_bookings(tenant: Tenant) -> list[str]:
     ada = tenant.make_resource("Ada", email="ada@example.com")
     project = tenant.make_project(ada["id"], name="Check-up")["id"]
     people = [{"name": name, "email": f"{name}@example.com"} for name in ("marty", "doc")]
@@ -53,8 +63,7 @@ def bookings(tenant: Tenant) -> list[Booking]:
     assert [answer.status for answer in made] == [201] * 3, [answer.json for answer in made]
     group = make_group(tenant, ada, **span("12:00", "13:00"))
     take_seat(tenant, group)
-    ids = [*(answer.data["id"] for answer in made), group["id"]]
-    return [Booking.objects.get(id=each) for each in ids]
+    return [*(answer.data["id"] for answer in made), group["id"]]
 
 
 def by_orm(booking: Booking, includes: list[Include]) -> Any:

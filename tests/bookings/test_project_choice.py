@@ -18,7 +18,11 @@ from tests.world import NOW, Answer, Tenant, at
 pytestmark = pytest.mark.usefixtures("clock")
 
 
-@pytest.fixture(autouse=True, params=[1, resource_assignment.FIRST_BATCH])
+# The usual size is that of every other test.
+USUAL = pytest.param(resource_assignment.FIRST_BATCH, marks=pytest.mark.deep)
+
+
+@pytest.fixture(autouse=True, params=[1, USUAL])
 def first_batch(request: Any, monkeypatch: pytest.MonkeyPatch) -> int:
     """The choice is the same however many resources are read at once."""
     monkeypatch.setattr(resource_assignment, "FIRST_BATCH", request.param)

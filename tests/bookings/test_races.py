@@ -179,13 +179,7 @@ every_race = pytest.mark.parametrize(
     ("run_race", "expected"), RACES, ids=[race.__name__ for race, _ in RACES]
 )
 # The others with one protection or none: with --deep.
-IN_EVERY_RUN = (
-    race_for_one_slot,
-    race_for_places,
-    race_for_required,
-    race_to_confirm,
-    race_round_robin,
-)
+IN_EVERY_RUN = (race_for_places, race_to_confirm, race_round_robin)
 some_races = pytest.mark.parametrize(
     ("run_race", "expected"),
     [
@@ -291,7 +285,7 @@ def test_back_to_back_all_are_booked(live_tenant: LiveTenant) -> None:
     assert result_of(live_tenant, answers, [resource]) == outcome(made=8, held=8)
 
 
-@pytest.mark.parametrize("clients", [2, 16])
+@pytest.mark.parametrize("clients", [2, pytest.param(16, marks=pytest.mark.deep)])
 def test_of_tentative_bookings_one_is_confirmed(live_tenant: LiveTenant, clients: int) -> None:
     result = race_to_confirm(live_tenant, clients=clients)
 

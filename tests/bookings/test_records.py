@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.bookings.booking_drafts import MARTY, NINE, answered, entry, links, shown, span
-from tests.world import BERLIN, STAMP, Tenant
+from tests.world import BERLIN, STAMP, Tenant, clock_at_now
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -162,29 +162,35 @@ def key_of(include: str) -> str:
     return include.partition(".")[0]
 
 
+@pytest.fixture(scope="module")
+def made_once(module_transaction: None) -> Made:
+    with clock_at_now():
+        return Made(Tenant("records"))
+
+
 @pytest.fixture
-def made(tenant: Tenant) -> Made:
-    return Made(tenant)
+def made(db: None, made_once: Made) -> Made:
+    return made_once
 
 
-def test_the_whole_record(tenant: Tenant, made: Made) -> None:
-    answer = tenant.get(made.path)
+def test_the_whole_record(made: Made) -> None:
+    answer = made.tenant.get(made.path)
 
-    records = made.record(tenant.get(f"{made.path}?include=logs").data)
+    records = made.record(made.tenant.get(f"{made.path}?include=logs").data)
     expected = entry(made.booking, "confirmed", **{name: records[name] for name in WHOLE})
     assert (answer.status, answer.json) == (200, {"data": expected})
 
 
 @pytest.mark.parametrize("include", INCLUDES)
-def test_each_include_everywhere(tenant: Tenant, made: Made, include: str) -> None:
+def test_each_include_everywhere(made: Made, include: str) -> None:
     """On the single record, in the listing, and in the answers of PUT."""
-    records = made.record(tenant.get(f"{made.path}?include=logs").data)
+    records = made.record(made.tenant.get(f"{made.path}?include=logs").data)
     wanted = {key_of(include): records[include]}
 
-    single = tenant.get(f"{made.path}?include={include}")
+    single = made.tenant.get(f"{made.path}?include={include}")
     others = [
-        tenant.get(f"/bookings?include={include}").data,
-        [tenant.put(f"{made.path}?include={include}", {}).data],
+        made.tenant.get(f"/bookings?include={include}").data,
+        [made.tenant.put(f"{made.path}?include={include}", {}).data],
     ]
 
     expected = {name: records[name] for name in WHOLE} | wanted
@@ -196,7 +202,7 @@ def test_each_include_everywhere(tenant: Tenant, made: Made, include: str) -> No
 
 
 @pytest.mark.parametrize("include", INCLUDES)
-def test_each_include_of_a_new_booking(tenant: Tenant, made: Made, include: str) -> None:
+def test_each_include_of_a_new_booking(made: Made, include: str) -> None:
     """In the answer of POST it is as GET shows it."""
     body = {
         "project_id": made.project["id"],
@@ -207,9 +213,9 @@ def test_each_include_of_a_new_booking(tenant: Tenant, made: Made, include: str)
         **span("11:00", "12:00"),
     }
 
-    answer = tenant.post(f"/bookings?include={include}", body)
+    answer = made.tenant.post(f"/bookings?include={include}", body)
 
-    shown_later = tenant.get(f"/bookings/{answer.data['id']}?include={include}").data
+    shown_later = made.tenant.get(f"/bookings/{answer.data['id']}?include={include}").data
     key = key_of(include)
     assert (answer.status, answer.json) == (
         201,
@@ -217,10 +223,10 @@ def test_each_include_of_a_new_booking(tenant: Tenant, made: Made, include: str)
     )
 
 
-def test_all_includes_at_once(tenant: Tenant, made: Made) -> None:
+def test_all_includes_at_once(made: Made) -> None:
     names = ",".join(INCLUDES)
 
-    listed = tenant.get(f"/bookings?include={names}, meta,,meta ").data
+    listed = made.tenant.get(f"/bookings?include={names}, meta,,meta ").data
 
     records = made.record(listed[0])
     expected = {key_of(name): records[name] for name in INCLUDES}
@@ -250,8 +256,8 @@ def test_a_booking_without_a_project(tenant: Tenant) -> None:
         ("Meta", "Meta"),
     ],
 )
-def test_unknown_includes(tenant: Tenant, made: Made, include: str, unknown: str) -> None:
-    answers = [tenant.get(f"{path}?include={include}") for path in (made.path, "/bookings")]
+def test_unknown_includes(made: Made, include: str, unknown: str) -> None:
+    answers = [made.tenant.get(f"{path}?include={include}") for path in (made.path, "/bookings")]
 
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"include": [f"{unknown} can't be included."]})
@@ -273,13 +279,13 @@ def test_unknown_includes(tenant: Tenant, made: Made, include: str, unknown: str
     ],
 )
 def test_times_are_shown_in_the_zone_asked_for(
-    tenant: Tenant, made: Made, header: dict[str, str], times: dict[str, str]
+    made: Made, header: dict[str, str], times: dict[str, str]
 ) -> None:
     """Stamps stay in UTC."""
     answers = [
-        tenant.get(made.path, **header).data,
-        tenant.get("/bookings?include=attributes,event", **header).data[0],
-        tenant.put(f"{made.path}?include=attributes,event", {}, **header).data,
+        made.tenant.get(made.path, **header).data,
+        made.tenant.get("/bookings?include=attributes,event", **header).data[0],
+        made.tenant.put(f"{made.path}?include=attributes,event", {}, **header).data,
     ]
 
     for answer in answers:
@@ -290,15 +296,15 @@ def test_times_are_shown_in_the_zone_asked_for(
 
 
 @pytest.mark.parametrize("prefix", ["Service", "Timekit"])
-def test_other_forms_of_times_are_not_honoured(tenant: Tenant, made: Made, prefix: str) -> None:
+def test_other_forms_of_times_are_not_honoured(made: Made, prefix: str) -> None:
     """The headers of that API that ask for one are taken and change nothing."""
     names = ("InputTimestampFormat", "OutputTimestampFormat")
     headers = {f"{prefix}-{name}": "m/d/Y h:ia" for name in names}
 
-    answers = [tenant.get(made.path, **headers), tenant.put(made.path, {}, **headers)]
+    answers = [made.tenant.get(made.path, **headers), made.tenant.put(made.path, {}, **headers)]
 
     assert [(answer.status, answer.json) for answer in answers] == [
-        (200, tenant.get(made.path).json),
+        (200, made.tenant.get(made.path).json),
         (200, {"data": answered(made.booking, "confirmed")}),
     ]
 

@@ -185,11 +185,16 @@ def body_with(text: str, project: str, number: int) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("overrides")
 @pytest.mark.parametrize("own", [{}, WORDS])
-def test_no_text_of_a_stranger_leaves(tenant: Tenant, ada: Any, own: dict[str, str]) -> None:
-    """200 texts in each field; half of them where the project has words of its own."""
+def test_no_text_of_a_stranger_leaves(
+    tenant: Tenant, ada: Any, own: dict[str, str], pytestconfig: pytest.Config
+) -> None:
+    """Each disguise and injection in each field; with --deep 200 texts, half of them where the
+    project has words of its own."""
     tenant.set_public_limits()
     project, widget = make_project(tenant, ada, own), tenant.widget()
-    texts = TEXTS[::2] if own else TEXTS[1::2]
+    texts = [*disguises("zqz00zqz"), *TEXTS[-len(INJECTIONS) :]]
+    if pytestconfig.getoption("deep"):
+        texts = TEXTS[::2] if own else TEXTS[1::2]
 
     answers = [
         widget.post("/bookings", body_with(text, project, number))
