@@ -38,6 +38,10 @@ def sink(delay_ms: int) -> Iterator[int]:
         process.wait()
 
 
+def few(count: int) -> int:
+    return count // 3 if is_small() else count
+
+
 def read_seen(port: int) -> dict[str, float]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     connection.request("GET", "/seen")
@@ -84,7 +88,9 @@ def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
 
 def measure_lock_waits(stage: Stage) -> Goal:
     with sink(0) as port:
-        found = stage.script("benchmarks.deliveries_in_process", "share", str(port), "20000")
+        found = stage.script(
+            "benchmarks.deliveries_in_process", "share", str(port), str(few(20_000))
+        )
     return Goal(
         "P25 4 dispatcher processes on one queue: time of statements that wait for locks",
         "under a fifth",
@@ -99,7 +105,7 @@ def measure_lateness(stage: Stage) -> Goal:
     stage.service.start_worker(concurrency=2)
     stage.service.start_beat()
     with sink(0) as port:
-        due = stage.script("benchmarks.deliveries_in_process", "fill", str(port))
+        due = stage.script("benchmarks.deliveries_in_process", "fill", str(port), str(few(3000)))
         time.sleep(max(due.values()) - time.time() + 4)
         seen = read_seen(port)
     late = sorted(seen[key] - at for key, at in due.items() if key in seen)
@@ -138,8 +144,8 @@ def measure() -> Iterator[Goal]:
         stack.callback(stage.stop)
         stage.env["WEBHOOK_ALLOWED_NETWORKS"] = "127.0.0.0/8"
         yield measure_mails(stage)
-        yield measure_rate(stage, 0, 3000, 0.75)
-        yield measure_rate(stage, 50, 3000, 0.8)
+        yield measure_rate(stage, 0, few(3000), 0.75)
+        yield measure_rate(stage, 50, few(3000), 0.8)
         yield measure_depth(stage)
         yield from measure_claims(stage, million())
         yield measure_lock_waits(stage)

@@ -4,7 +4,7 @@ rate    calls per second of a dispatcher, and of a bare pool of as many threads 
 depth   calls per second of a dispatcher with 10,000 and with 100,000 rows due
 claims  a claim of some calls beside a million due calls that have to wait, and beside none
 share   calls per second of PROCESSES dispatchers on one queue, and their waits for locks
-fill    rows that become due one after the other, 200 a second, for 15 seconds
+fill    so many rows that become due one after the other, 200 a second
 """
 
 import json
@@ -252,7 +252,7 @@ def run_part() -> Iterator[Any]:
     else:
         clear()
         first = timezone.now() + timedelta(seconds=4)
-        fill(make_webhook(url), 3000, due=first, step=1 / 200)
+        fill(make_webhook(url), int(sys.argv[3]), due=first, step=1 / 200)
         rows = Delivery.objects.values_list("id", "due_at")
         yield {str(key): due.timestamp() for key, due in rows}
 

@@ -145,7 +145,7 @@ def time_each(
 ) -> dict[str, float]:
     """Return seconds per call, as medians over rounds A B C A B C ...: drift affects all alike."""
     if is_small():
-        rounds, seconds = min(rounds, 5), min(seconds, 0.1)
+        rounds, seconds = min(rounds, 3), min(seconds, 0.1)
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()
