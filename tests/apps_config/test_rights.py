@@ -266,6 +266,27 @@ def test_rights(tenant: Tenant, caller: str) -> None:
     }
 
 
+def test_head_has_the_rights_and_parameters_of_get(tenant: Tenant) -> None:
+    key = tenant.make_resource("Desk", email="desk@example.com")["api_token"]
+    callers = {
+        "editor": tenant.member("editor@example.com", Membership.EDITOR),
+        "viewer": tenant.member("viewer@example.com", Membership.VIEWER),
+        "resource": Caller(key, user="desk@example.com"),
+        "widget": tenant.widget(),
+    }
+
+    found = {
+        path: {name: caller.call("HEAD", path).status for name, caller in callers.items()}
+        for path in ("/bookings?state=confirmed", "/bookings/groups?limit=1", "/credentials")
+    }
+
+    assert found == {
+        "/bookings?state=confirmed": {"editor": 200, "viewer": 200, "resource": 200, "widget": 403},
+        "/bookings/groups?limit=1": dict.fromkeys(callers, 200),
+        "/credentials": dict.fromkeys(callers, 403),
+    }
+
+
 def test_every_path_works_with_a_trailing_slash(tenant: Tenant) -> None:
     world = World(tenant)
     rows = [row._replace(path=slashed(row.path)) for row in TABLE]

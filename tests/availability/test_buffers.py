@@ -68,6 +68,23 @@ def test_the_larger_of_both_sides_lies_between(tenant: Tenant, ada: Any, capacit
     ]
 
 
+@pytest.mark.parametrize("capacity", [1, 2])
+def test_a_buffer_before_lies_between_bookings_of_one_project(
+    tenant: Tenant, ada: Any, capacity: int
+) -> None:
+    tenant.put(f"/resources/{ada['id']}", {"capacity": capacity})
+    project = make_project(tenant, ada, **BEFORE)
+    for _ in range(capacity):
+        book(tenant, project, "12:00", "13:00")
+
+    offered = free(tenant, project)
+    times = (span("11:00", "11:41"), span("13:19", "14:00"), span("11:00", "11:40"))
+    statuses = [tenant.book(project_id=project, **each).status for each in times]
+
+    assert offered == ["08:00-11:40", "13:20-18:00"]
+    assert statuses == [409, 409, 201]
+
+
 def test_a_booking_keeps_its_buffers(tenant: Tenant, ada: Any) -> None:
     project, other = make_project(tenant, ada, **AFTER), make_project(tenant, ada)
     booking = book(tenant, project, "12:00", "13:00")

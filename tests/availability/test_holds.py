@@ -1,14 +1,15 @@
 """Holds as free time sees them: they block, are named, lapse by time alone; and their service."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections, transaction
 
 from availability import hold_lifecycle, tasks
-from availability.event_reservations import SlotTaken, TimeRequest
+from availability.event_reservations import SlotTaken, TimeRequest, lock_resources
 from availability.free_time_checks import check_request
 from availability.hold_lifecycle import (
     HoldExpired,
@@ -25,6 +26,7 @@ from common.sql import database_now
 from tests.availability.queries import MONDAY, ask, lines, open_hours, segment_lines
 from tests.bookings.booking_drafts import shown
 from tests.queries import Queries
+from tests.waiters import wait_for_a_waiter
 from tests.world import NOW, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -229,6 +231,42 @@ def test_an_extension_that_comes_late_finds_its_successor(hold_at: Callable[...,
 
     assert [row.expires_at for row in Hold.objects.order_by("created_at")] == [
         NOW + seconds(30),
+        NOW + seconds(60),
+    ]
+
+
+@pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "control"])
+def test_an_extension_waits_for_a_successor_that_is_being_placed(
+    hold_at: Callable[..., Hold], monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    """Asked in time; the other has found the hold lapsed, and is not committed yet."""
+    first = hold_at(NOW)
+
+    def extend() -> str:
+        try:
+            extend_hold(first, seconds=30, now=NOW + seconds(29.9))
+        except SlotTaken:
+            return "slot_taken"
+        finally:
+            connections.close_all()
+        return "extended"
+
+    if not is_locked:
+        monkeypatch.setattr(hold_lifecycle, "lock_resources", lambda resource_ids: {})
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        lock_resources([first.resource_id])
+        hold_at(NOW + seconds(30))
+        extension = pool.submit(extend)
+        if is_locked:
+            wait_for_a_waiter()
+        else:
+            wait([extension])
+
+    assert extension.result() == ("slot_taken" if is_locked else "extended")
+    assert [row.expires_at for row in Hold.objects.order_by("created_at")] == [
+        NOW + seconds(30 if is_locked else 59.9),
         NOW + seconds(60),
     ]
 

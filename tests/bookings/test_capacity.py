@@ -340,6 +340,22 @@ def test_units_follow_a_lower_capacity(tenant: Tenant) -> None:
     assert book(tenant, pool, 10, 11).status == 409
 
 
+def test_a_running_booking_keeps_its_unit_under_a_lower_capacity(
+    tenant: Tenant, clock: Any
+) -> None:
+    pool = tenant.make_resource("Pool", capacity=3)
+    book(tenant, pool, 10, 12)
+    later = [book(tenant, pool, 11, 13).data["id"] for _ in range(2)]
+    tenant.put(f"/bookings/{later[0]}/cancel")
+    before = units(pool)
+    clock.move_to(at(clock_time(10.5)))
+
+    lowered = tenant.put(f"/resources/{pool['id']}", {"capacity": 2})
+
+    assert (lowered.status, before) == (200, [(10, 12, 0), (11, 13, 2)])
+    assert units(pool) == [(10, 12, 0), (11, 13, 1)]
+
+
 def test_a_higher_capacity_makes_room_at_once(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool")
     book(tenant, pool, 10, 11)

@@ -2,14 +2,18 @@
 
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
+from django.db import connections, transaction
+from django.db.models import QuerySet
 
 from availability.models import Project
 from bookings.models import Booking
 from bookings.services.verification import code_of
 from tests.bookings.booking_drafts import MARTY, NINE, act, span
+from tests.waiters import wait_for_a_waiter
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -158,6 +162,43 @@ def test_a_move_to_a_full_day_is_refused(tenant: Tenant) -> None:
     row = Booking.objects.get(id=second)
     assert refusal(to_monday) == by_policy(PER_DAY, 1)
     assert (same_day.status, row.event.start.isoformat()) == (200, "2026-11-24T12:00:00+00:00")
+
+
+@pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "control"])
+def test_a_move_waits_for_another_of_the_same_customer(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    """Both to the same day, with a resource each; the first one is not committed yet."""
+    desk = Desk(tenant, {PER_DAY: 1})
+    first = desk.book(NINE).data["id"]
+    second = desk.book(span("09:00", "10:00", TOMORROW), resource_id=desk.ben).data["id"]
+
+    def move(booking: str) -> Answer:
+        times = span("12:00", "13:00", "2026-11-25")
+        return tenant.post(f"/bookings/{booking}/reschedule", times)
+
+    def move_in_thread(booking: str) -> Answer:
+        try:
+            return move(booking)
+        finally:
+            connections.close_all()
+
+    if not is_locked:
+        monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **options: rows)
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        moved = move(first)
+        other = pool.submit(move_in_thread, second)
+        if is_locked:
+            wait_for_a_waiter()
+        else:
+            wait([other])
+
+    assert moved.status == 200
+    assert (other.result().status, other.result().json.get("policy")) == (
+        (409, PER_DAY) if is_locked else (200, None)
+    )
 
 
 def test_seats_count(tenant: Tenant) -> None:

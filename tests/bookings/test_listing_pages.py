@@ -308,6 +308,7 @@ COLUMNS = {
 
 
 def test_merged_periods_have_the_same_numbers(world: World) -> None:
+    """Also those that get more rows and are merged again."""
     for count in range(3):
         ListingTally.objects.filter(slot=0).update(slot=count + 1)
         world.add(5)
@@ -319,6 +320,10 @@ def test_merged_periods_have_the_same_numbers(world: World) -> None:
     ended = (NOW - listing_pages.EPOCH) // PERIODS[ListingTally.BOOKINGS] - 4
     old = rows.filter(listing=ListingTally.BOOKINGS, period__lt=ended)
     assert sum(merged) > 0
+    assert totals(world.app) == before
+    world.add(5)
+    before = totals(world.app)
+    assert sum(merge_rows_of_ended_periods(now=NOW)) > 0
     assert totals(world.app) == before
     assert set(old.values_list("slot", flat=True)) == {listing_pages.SLOTS}
 

@@ -499,6 +499,16 @@ def test_a_booking_over_sunday_midnight_counts_in_both_weeks(tenant: Tenant) -> 
     assert [answer.status for answer in (made, *answers)] == [201, 409, 409, 201]
 
 
+def test_a_booking_until_midnight_counts_on_one_day(tenant: Tenant) -> None:
+    desk = limited(tenant, timezone=BERLIN)
+    made = desk.book({"start": "2026-11-24 22:00:00", "end": "2026-11-25 00:00:00"})
+
+    answers = [desk.book(span("12:00", "13:00", f"2026-11-{day}")) for day in (24, 25)]
+
+    assert [answer.status for answer in (made, *answers)] == [201, 409, 201]
+    assert reasons(answers[0]) == LIMIT
+
+
 def test_a_series_stops_at_the_weeks_limit(tenant: Tenant) -> None:
     desk = Desk(tenant, availability=FREE, settings={"max_per_week": 2, "max_per_month": 3})
 

@@ -250,6 +250,29 @@ def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -
     assert [taken(tenant, bob["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
 
 
+def test_a_resource_is_free_at_the_times_of_its_own_zone(tenant: Tenant, ada: Any) -> None:
+    """Both are taken at nine UTC of the second Monday, when Berlin's clock has changed."""
+    ben = tenant.make_resource("Ben", BERLIN)
+    project = tenant.make_project(
+        ada["id"],
+        ben["id"],
+        availability={"mode": "roundrobin_prioritized", "length": "1 hour", "to": "12 months"},
+    )
+    for resource in (ada, ben):
+        tenant.book(resource_id=resource["id"], **span("09:00", "10:00", "2027-03-29"))
+
+    answer = tenant.book(
+        project_id=project["id"],
+        **span("09:00", "10:00", "2027-03-22"),
+        recurrence="FREQ=WEEKLY;COUNT=2",
+    )
+
+    assert (answer.status, answer.data["resource_id"]) == (201, ben["id"])
+    assert [occurrence["start"] for occurrence in occurrences(answer)] == [
+        *("2027-03-22T09:00:00+00:00", "2027-03-29T08:00:00+00:00"),
+    ]
+
+
 def test_choosing_takes_as_many_queries_for_many_resources(tenant: Tenant) -> None:
     """The first batch is taken; only the last of the project's resources is free."""
     counts = {}
@@ -405,6 +428,30 @@ def test_a_move_keeps_the_wall_clock_of_each(tenant: Tenant) -> None:
 
     assert [start for start, _ in starts(tenant)] == [
         *("2027-03-22T10:00:00+00:00", "2027-03-29T09:00:00+00:00"),
+    ]
+
+
+def test_a_move_into_a_skipped_hour_keeps_the_length(tenant: Tenant) -> None:
+    """From 02:00 to 03:00 of 28 March 2027 there is no time in Berlin."""
+    berlin = tenant.make_resource("Ada", BERLIN)["id"]
+    made = occurrences(
+        tenant.book(
+            resource_id=berlin,
+            start="2027-03-27 09:00:00",
+            end="2027-03-27 09:30:00",
+            recurrence="FREQ=DAILY;COUNT=2",
+        )
+    )
+
+    answer = tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {"start": "2027-03-27 02:15:00", "end": "2027-03-27 02:45:00", "scope": "all"},
+    )
+
+    assert answer.status == 200
+    assert [taken(tenant, berlin, day=day) for day in ("2027-03-27", "2027-03-28")] == [
+        ["01:15-01:45"],
+        ["01:00-01:30"],
     ]
 
 

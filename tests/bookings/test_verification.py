@@ -15,8 +15,9 @@ from availability.models import Hold
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.verification import WrongCode, check_code, code_of, purge_unverified
 from common.errors import Refusal
-from notifications.models import Delivery
+from notifications.models import Delivery, Suppression
 from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.results import FinalState
 from tests.bookings.booking_drafts import MARTY, NINE, span
 from tests.world import NOW, Answer, Caller, Tenant
 
@@ -82,6 +83,21 @@ def test_the_code_is_mailed_in_the_customers_language(
     ((_, send),), skipped = prepare_batch(rows, now=NOW)
 
     assert (send.args[0].subject.startswith(subject), skipped) == (True, [])
+
+
+def test_no_code_is_mailed_to_an_address_that_bounced(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    Suppression.objects.create(
+        app=tenant.app, email=MARTY["email"], reason="bounced", detail="5.1.1", created_at=NOW
+    )
+    book(widget, project)
+    (row,) = Delivery.objects.all()
+
+    sends, skipped = prepare_batch([row], now=NOW)
+
+    reason = "E-mails to this address bounced: 5.1.1"
+    assert (sends, skipped) == ([], [(row, FinalState("skipped", reason))])
 
 
 # --- Booking --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from notifications.outbox.results import (
     release_unsent,
 )
 from notifications.planning import REMINDER_GRACE
-from notifications.webhooks.services import create_webhook
+from notifications.webhooks.services import create_webhook, record_webhook_results
 from tests.queries import Queries
 from tests.sinks import Answer, HookSink, Mail, MailSink
 from tests.world import Tenant
@@ -285,6 +285,7 @@ def test_reminders_are_planned_when_the_booking_is_live(tenant: Tenant, mails: M
         reminder(),
         reminder(when="after", mins=10, recipient="owner"),
         reminder(mins=60 * 24 * 30),
+        reminder(mins=0),
     ]
     booking = book(tenant, start, graph="confirm_decline", event_notifications=notifications)
     before = list(Delivery.objects.filter(kind="reminder"))
@@ -296,8 +297,13 @@ def test_reminders_are_planned_when_the_booking_is_live(tenant: Tenant, mails: M
         ("customer", start - timedelta(hours=1), "scheduled", ""),
         ("owner", start + timedelta(minutes=10), "scheduled", ""),
         ("customer", start - timedelta(days=30), "skipped", "The planned time was already past."),
+        ("customer", start, "scheduled", ""),
     ]
-    assert [row.expires_at for row in rows][:2] == [start, start + timedelta(minutes=10, hours=72)]
+    assert [row.expires_at for row in rows if row.state == "scheduled"] == [
+        start,
+        start + timedelta(minutes=10, hours=72),
+        start + REMINDER_GRACE,
+    ]
 
 
 def test_a_reminder_is_moved_with_its_booking_and_sent_once(
@@ -580,6 +586,28 @@ def test_days_of_failure_disable_the_webhook(tenant: Tenant, hooks: HookSink) ->
 
     assert (still_active, webhook.active, webhook.failures) == (True, False, 20)
     assert webhook.disabled_reason == "No call has succeeded for five days."
+
+
+@pytest.mark.parametrize(
+    ("successes", "failures", "since"),
+    [
+        ([False, False], 5, "before"),
+        ([True, False], 1, "now"),
+        ([False, True], 0, None),
+        ([False, True, False, False], 2, "now"),
+    ],
+)
+def test_failures_after_the_last_success_count(
+    tenant: Tenant, hooks: HookSink, successes: list[bool], failures: int, since: str | None
+) -> None:
+    webhook, now = hook(tenant, hooks), timezone.now()
+    moments = {"before": now - timedelta(hours=1), "now": now, None: None}
+    Webhook.objects.update(failures=3, failing_since=moments["before"])
+
+    record_webhook_results({webhook.id: [(ok, None) for ok in successes]}, now=now)
+
+    webhook.refresh_from_db()
+    assert (webhook.failures, webhook.failing_since) == (failures, moments[since])
 
 
 def test_the_schedule_of_retries(tenant: Tenant, hooks: HookSink) -> None:

@@ -109,6 +109,19 @@ def test_a_result_makes_a_full_lane_due(tenant: Tenant, settings: Any) -> None:
     assert claimed() == {(tenant.app.slug, GOOD): 2}
 
 
+def test_a_lost_workers_deliveries_do_not_fill_their_lane(tenant: Tenant, settings: Any) -> None:
+    settings.DELIVERY_ENDPOINT_CAP = 2
+    queue_calls(tenant.app, 2)
+    taken = claimed()
+    past = timezone.now() - timedelta(seconds=1)
+    Delivery.objects.update(next_at=past)
+    LaneCheck.objects.update(next_at=past)
+
+    again = claimed()
+
+    assert taken == again == {(tenant.app.slug, GOOD): 2}
+
+
 def test_a_lane_without_backlog_is_checked_when_its_lease_ends(tenant: Tenant) -> None:
     queue_calls(tenant.app, 2)
 
