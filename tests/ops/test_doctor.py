@@ -56,13 +56,12 @@ NAMES = [
 
 
 def test_each_check_has_a_finding_without_an_error(db: None, mails: MailSink) -> None:
-    levels = {check.name: check.look().level for check in doctor.CHECKS}
+    # Workers of other tests may answer.
+    checks = [check for check in doctor.CHECKS if check.name != "workers"]
+    levels = {check.name: check.look().level for check in checks}
 
-    assert levels == dict.fromkeys(NAMES, "ok") | {
-        "workers": "FAIL",
-        "beat": "FAIL",
-        "public address": "WARN",
-    }
+    others = {"beat": "FAIL", "public address": "WARN"}
+    assert levels == dict.fromkeys(set(NAMES) - {"workers"}, "ok") | others
 
 
 def test_an_error_is_a_finding() -> None:
