@@ -23,11 +23,13 @@ CLIENTS = 32
 
 
 def calls_of(resource_id: str) -> list[Call]:
-    """Return the calls of one client, in turn; its bookings are of its own resource."""
+    """Return the calls of one client, in turn; its bookings are of its own resource and customer:
+    bookings of one customer wait for each other.
+    """
     search = {"resources": [resource_id], **WEEKS}
     return [
         lambda client: client.call("POST", "/availability", search),
-        make_booker(resource_id=resource_id),
+        make_booker(resource_id=resource_id, email=f"{resource_id}@example.com"),
         lambda client: client.call("GET", "/bookings?limit=20"),
         lambda client: client.call("GET", "/customers?limit=20"),
     ]
