@@ -59,9 +59,12 @@ class Run:
                 **options,
             )
 
-    def wait_until_ready(self, seconds: float = 300) -> None:
+    def wait_until_ready(self) -> None:
+        self.wait_until_logged("Ready: ")
+
+    def wait_until_logged(self, text: str, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
-        while "Ready: " not in self.log():
+        while text not in self.log():
             assert self.process.poll() is None, self.log()
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.05)
@@ -189,9 +192,9 @@ def test_second_interrupt_does_not_wait(checkout, tmp_path):
     with running(checkout, "--no-demo", "--port", str(free_port()), log=tmp_path / "log") as run:
         run.wait_until_ready()
         family = run.family()
-        for _ in range(2):
-            run.process.send_signal(signal.SIGINT)
-            time.sleep(0.3)
+        run.process.send_signal(signal.SIGINT)
+        run.wait_until_logged("Stopping ...")
+        run.process.send_signal(signal.SIGINT)
         run.process.wait(5)
 
     assert alive(family) == []
