@@ -68,6 +68,7 @@ LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 SECOND_PASS_MARKS = ("both_databases", "sqlite")
 SECRET_KEY = "the secret key of services under test"
 OWN_SERVERS = pytest.StashKey[list]()
+LONG_FIXTURES = {"chromium", "service_database_url", "start_service"}
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 
 
@@ -558,9 +559,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL"))
         if "redis" in marks and not os.environ["REDIS_URL"]:
             item.add_marker(pytest.mark.skip(reason="needs Redis"))
-    items[:] = kept
+    items[:] = long_modules_first(kept)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+def long_modules_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Those that start processes: a long test that begins last would keep one of xdist's workers
+    busy while the others have nothing left. pytest-django has them last."""
+    long = {
+        item.path
+        for item in items
+        if LONG_FIXTURES.intersection(item.fixturenames) or item.path.parent.name == "setup"
+    }
+    return sorted(items, key=lambda item: item.path not in long)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -194,7 +194,7 @@ def make_job(tenant: LiveTenant, operations: int) -> Job:
 @pytest.mark.parametrize(
     "operations",
     [
-        1_000,
+        500,
         pytest.param(100_000, marks=[pytest.mark.deep, pytest.mark.postgresql]),
         pytest.param(20_000, marks=[pytest.mark.deep, pytest.mark.sqlite]),
     ],
