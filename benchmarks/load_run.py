@@ -22,17 +22,17 @@ from benchmarks.stage import Goal, HttpClient, Stage, is_small, milliseconds, ow
 CLIENTS = 32
 
 
-def calls_of(resource_id: str) -> list[Call]:
+def calls_of(resource_id: str) -> dict[str, Call]:
     """Return the calls of one client, in turn; its bookings are of its own resource and customer:
     bookings of one customer wait for each other.
     """
     search = {"resources": [resource_id], **WEEKS}
-    return [
-        lambda client: client.call("POST", "/availability", search),
-        make_booker(resource_id=resource_id, email=f"{resource_id}@example.com"),
-        lambda client: client.call("GET", "/bookings?limit=20"),
-        lambda client: client.call("GET", "/customers?limit=20"),
-    ]
+    return {
+        "POST /availability": lambda client: client.call("POST", "/availability", search),
+        "POST /bookings": make_booker(resource_id=resource_id, email=f"{resource_id}@example.com"),
+        "GET /bookings": lambda client: client.call("GET", "/bookings?limit=20"),
+        "GET /customers": lambda client: client.call("GET", "/customers?limit=20"),
+    }
 
 
 class Load:
@@ -40,15 +40,15 @@ class Load:
 
     def __init__(self, stage: Stage, key: str, resources: list[str]) -> None:
         self.over = threading.Event()
-        self.times: list[float] = []
+        self.times: list[tuple[str, float]] = []
         self.failures: list[str] = []
         self.threads = [
             threading.Thread(target=self._work, args=(stage.client(key), calls_of(resource)))
             for resource in resources[:CLIENTS]
         ]
 
-    def _work(self, client: HttpClient, calls: list[Call]) -> None:
-        for call in cycle(calls):
+    def _work(self, client: HttpClient, calls: dict[str, Call]) -> None:
+        for name, call in cycle(calls.items()):
             if self.over.is_set():
                 return
             start = time.perf_counter()
@@ -57,9 +57,9 @@ class Load:
             except (RuntimeError, OSError) as error:
                 self.failures.append(str(error))
                 client.connection.close()
-            self.times.append(time.perf_counter() - start)
+            self.times.append((name, time.perf_counter() - start))
 
-    def take(self) -> tuple[list[float], list[str]]:
+    def take(self) -> tuple[list[tuple[str, float]], list[str]]:
         times, self.times = self.times, []
         failures, self.failures = self.failures, []
         return times, failures
@@ -102,7 +102,7 @@ def measure() -> Iterator[Goal]:
 
 def measure_minutes(stage: Stage, filled: dict, minutes: int, length: int) -> Iterator[Goal]:
     load = Load(stage, filled["key"], filled["resources"])
-    everything: list[float] = []
+    everything: list[tuple[str, float]] = []
     memory: list[float] = []
     failed = 0
     with load.running():
@@ -112,13 +112,17 @@ def measure_minutes(stage: Stage, filled: dict, minutes: int, length: int) -> It
             everything += times
             failed += len(failures)
             memory.append(memory_of(stage))
-            cuts = quantiles(times, n=100)
+            cuts = quantiles([seconds for _, seconds in times], n=100)
             note = f"{len(times) / length:.0f} requests a second, p50 {milliseconds(cuts[49])},"
             note += f" p99 {milliseconds(cuts[98])}, {memory[-1]:.0f} MB"
             note += f"; {failures[0]}" if failures else ""
             yield Goal(f"Load, minute {minute}: failures", "0", len(failures), note, not failures)
-    cuts = quantiles(everything, n=100)
     yield Goal("Load: failures in all", "0", failed, f"of {len(everything)} requests", not failed)
+    cuts = quantiles([seconds for _, seconds in everything], n=100)
     yield Goal("Load: p99 / p50", "at most 3", cuts[98] / cuts[49], "", cuts[98] <= 3 * cuts[49])
+    for name in calls_of(""):
+        cuts = quantiles([seconds for of, seconds in everything if of == name], n=100)
+        note = f"p50 {milliseconds(cuts[49])}, p99 {milliseconds(cuts[98])}"
+        yield Goal(f"Load: p99 / p50 of {name}", "reported", cuts[98] / cuts[49], note, None)
     growth = memory[-1] / memory[min(1, len(memory) - 1)]
     yield Goal("Load: memory after the second minute", "flat", growth, "times", growth <= 1.1)
