@@ -1040,7 +1040,7 @@ def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
 
     keep(page, "book-long-words-320")
     styles = (
-        "[...document.querySelectorAll('h1, .about .lines')].map(e => getComputedStyle(e).hyphens)"
+        "[...document.querySelectorAll('h1, .about-more .lines')].map(e => getComputedStyle(e).hyphens)"
     )
     found = page.evaluate(f"[document.documentElement.lang, {styles}, innerWidth]")
     right = page.evaluate(
@@ -1057,7 +1057,7 @@ def test_the_projects_texts_have_their_own_language(browser: Browser, app: LiveA
     booking = {"what": "Termin", "description": "Ein Gespräch."}
     german = Shop(app, name="Sprechstunde", booking=booking, settings={"language": "de"})
     unknown = Shop(app, name="Sprechstunde", booking=booking)
-    langs = "[...document.querySelectorAll('html, h1, .about .lines')].map(e => e.lang)"
+    langs = "[...document.querySelectorAll('html, h1, .about-more .lines')].map(e => e.lang)"
 
     found = [
         shop.open(browser, language=language).evaluate(langs)
