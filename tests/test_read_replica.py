@@ -135,7 +135,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         service = Service(folder, url, urls)
         stack.callback(service.stop)
         service.start_web(workers=2, threads=4, wsgi="tests.replica_wsgi")
-        yield Pair(primary, replica, service, LiveApp(service))
+        app = LiveApp(service)
+        make_resource(app, "first")
+        assert readers_that_miss("first", app, UNGUARDED) == 0  # both processes know a position
+        yield Pair(primary, replica, service, app)
 
 
 def make_resource(app: LiveCaller, name: str) -> str:
@@ -155,8 +158,6 @@ def readers_that_miss(name: str, caller: LiveCaller, headers: dict[str, str] | N
 
 def test_a_reader_never_misses_its_own_write(pair: Pair) -> None:
     app, owner = pair.app, pair.app.owner()
-    make_resource(app, "before")
-    assert readers_that_miss("before", app, UNGUARDED) == 0  # both processes know a position
 
     with pair.paused_replay():
         make_resource(app, "after")
