@@ -76,7 +76,7 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
         "Make another booking"
     )
     assert ring == "rgb(31, 79, 153) solid 3px"
-    assert page.presses == (13 if width > 820 else 14)  # at most 25
+    assert page.presses == (12 if width > 820 else 13)  # at most 25
     assert page.evaluate("document.activeElement.innerText") == "Your booking is confirmed"
     assert page.evaluate("document.querySelector('#done').getAttribute('aria-live')") == "polite"
     [booking] = shop.bookings()
@@ -1039,9 +1039,7 @@ def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
     page = shop.open(browser, 320)
 
     keep(page, "book-long-words-320")
-    styles = (
-        "[...document.querySelectorAll('h1, .about-more .lines')].map(e => getComputedStyle(e).hyphens)"
-    )
+    styles = "[...document.querySelectorAll('h1, .lines')].map(e => getComputedStyle(e).hyphens)"
     found = page.evaluate(f"[document.documentElement.lang, {styles}, innerWidth]")
     right = page.evaluate(
         "Math.max(...[...document.querySelectorAll('main *')]"
@@ -1057,7 +1055,7 @@ def test_the_projects_texts_have_their_own_language(browser: Browser, app: LiveA
     booking = {"what": "Termin", "description": "Ein Gespräch."}
     german = Shop(app, name="Sprechstunde", booking=booking, settings={"language": "de"})
     unknown = Shop(app, name="Sprechstunde", booking=booking)
-    langs = "[...document.querySelectorAll('html, h1, .about-more .lines')].map(e => e.lang)"
+    langs = "[...document.querySelectorAll('html, h1, .lines')].map(e => e.lang)"
 
     found = [
         shop.open(browser, language=language).evaluate(langs)

@@ -413,8 +413,8 @@ def test_groups_are_not_made_here(tenant: Tenant) -> None:
     assert without.said == ["Check-up", "You can't book this online."]
     assert with_contact.said == [
         "Check-up",
-        "Questions? Contact us: desk@example.com",
         "You can't book this online. Please contact us.",
+        "Questions? Contact us: desk@example.com",
     ]
 
 
