@@ -4,13 +4,13 @@ Processes, threads and keep-alive are settings: docs/operations.md. The access l
 own (common/observability/request_log.py), with route, app and request id.
 """
 
-import gc
 from typing import Any
 
 from scheduling import settings  # first: it sets what prometheus_client reads when it is imported
 
 # isort: split
 from common.observability import metrics
+from scheduling.garbage_collection import freeze_loaded_service
 
 workers = settings.WEB_PROCESSES
 threads = settings.WEB_THREADS
@@ -27,11 +27,8 @@ limit_request_line = 8190
 
 
 def when_ready(server: Any) -> None:
-    """Before the workers are forked. A garbage collection in a worker would otherwise write to
-    every object of the loaded service, and so copy its page.
-    """
-    gc.collect()
-    gc.freeze()
+    """Before the workers are forked."""
+    freeze_loaded_service()
 
 
 def on_starting(server: Any) -> None:

@@ -1,8 +1,6 @@
-import gc
+from scheduling.garbage_collection import collect_rarely
 
-# Before the first import of Django. To load the service makes some hundred thousand objects that
-# stay: with Python's own threshold of 700, the collector takes a sixth of the start.
-gc.set_threshold(10_000, 10, 10)
+collect_rarely()
 
 from scheduling.celery import app as celery_app  # noqa: E402
 

@@ -1,12 +1,13 @@
 """The Celery application. It runs tasks and wake-ups; the tables hold the pending work."""
 
-import gc
 import os
 from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init
 from kombu.transport import TRANSPORT_ALIASES
+
+from scheduling.garbage_collection import freeze_loaded_service
 
 TRANSPORT_ALIASES["filesystem"] = "common.file_broker:Transport"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
@@ -18,9 +19,8 @@ app.autodiscover_tasks()
 
 @worker_init.connect
 def share_memory(**_: Any) -> None:
-    """Keep garbage collections of a forked process from copying the pages of the loaded service.
+    """Freeze the loaded service before the pool is forked.
 
     `worker_before_create_process` is not sent by the pool of a broker without event loop.
     """
-    gc.collect()
-    gc.freeze()
+    freeze_loaded_service()
