@@ -565,8 +565,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def long_modules_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Those that start processes: a long test that begins last would keep one of xdist's workers
-    busy while the others have nothing left. pytest-django has them last."""
+    """Return the tests with modules that start processes first; pytest-django puts them last. A
+    long test that begins last would keep one of xdist's workers busy while the others are idle."""
     long = {
         item.path
         for item in items
