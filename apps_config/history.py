@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.db import models
@@ -52,6 +53,12 @@ class ChangeHistory(HistoricalRecords):
         record_history([instance], history_type)
 
 
+@cache
+def _history_model(model: Any) -> Any:
+    """`model.history` is a descriptor that makes a manager class each time it is read."""
+    return model.history.model
+
+
 def record_history(rows: Collection[Any], history_type: str) -> None:
     """Record the history of rows of one model that were written together: `+` created, `~` changed,
     `-` deleted.
@@ -60,7 +67,7 @@ def record_history(rows: Collection[Any], history_type: str) -> None:
     """
     if not rows:
         return
-    history = type(next(iter(rows))).history.model
+    history = _history_model(type(next(iter(rows))))
     acting = _change_actor.get()
     history.objects.bulk_create(
         history(

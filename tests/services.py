@@ -19,15 +19,22 @@ Marks:   both_databases        the database's vendor matters: runs in both passe
          postgresql, sqlite    runs on that database only
          redis                 needs a Redis server
          deep, chaos           runs only with --deep, --chaos
+        matrix                many cases of one rule: a run of the whole suite takes MATRIX_CASES
+        every_case            the second pass takes all cases, as each has its own effect there
+The second pass of the whole suite takes SECOND_PASS_CASES of each parametrised test, as the first has
+taken them all. --deep takes all cases, and so does a run of chosen files or by -k.
+
 REQUIRE_SERVICES=1 makes every skip a failure, also one inside a test.
 TEST_CLOCK="2026-12-31T23:30Z" lets the run begin at that time, to find what depends on the hour: in
 every Python process, on the run's own PostgreSQL and in pages.
 
-Migrations run once a pass, when the first test asks for a database: every other database is a copy.
+Migrations run once a pass, while xdist's workers collect or when the first test asks for a database:
+every other database is a copy.
 
 Fixtures for tests that need real processes and not pytest-django's transaction:
   service_database_url    the address of an empty database of the test's own, of the pass's kind
   start_service           start_service(**settings) -> Service: migrated, answering
+  start_shared_service    the same, running until the end of the session
   live_service            one Service, shared by all tests of the session; make your own app in it
 The classes PostgreSQL and Redis are servers that a chaos test may start, kill and start again.
 """
@@ -46,6 +53,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -68,7 +76,10 @@ LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 SECOND_PASS_MARKS = ("both_databases", "sqlite")
 SECRET_KEY = "the secret key of services under test"
 OWN_SERVERS = pytest.StashKey[list]()
-LONG_FIXTURES = {"chromium", "service_database_url", "start_service"}
+TEMPLATE_THREAD = pytest.StashKey[threading.Thread]()
+LONG_FIXTURES = {"chromium", "service_database_url", "start_service", "start_shared_service"}
+MATRIX_CASES = 8
+SECOND_PASS_CASES = 4
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 
 
@@ -492,6 +503,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         return
     if "TEST_CLOCK" in os.environ:
         shift_clock()
+    chosen = early_config.known_args_namespace
+    os.environ["TEST_WHOLE_SUITE"] = "" if chosen.file_or_dir or chosen.keyword else "1"
     # Nothing that a test writes may land in the data of a service that runs from this checkout.
     os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="booking-test-var-")
     try:
@@ -502,7 +515,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for mark in ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos"):
+    for mark in ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos", "matrix", "every_case"):
         config.addinivalue_line("markers", f"{mark}: see tests/services.py")
     # Two shared cores: a deadline per example would only measure the neighbours.
     hypothesis.settings.register_profile("ordinary", deadline=None)
@@ -510,7 +523,17 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("deep" if config.getoption("deep") else "ordinary")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The workers take seconds to collect; then each of them asks for the template at once."""
+    if session.config.getoption("numprocesses", None):
+        thread = threading.Thread(target=migrated_template, name="template")
+        session.config.stash[TEMPLATE_THREAD] = thread
+        thread.start()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if TEMPLATE_THREAD in config.stash:
+        config.stash[TEMPLATE_THREAD].join()
     stop_services(config)
 
 
@@ -559,9 +582,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL"))
         if "redis" in marks and not os.environ["REDIS_URL"]:
             item.add_marker(pytest.mark.skip(reason="needs Redis"))
+    if os.environ["TEST_WHOLE_SUITE"] and not config.getoption("deep"):
+        cases = some_cases(kept)
+        left_out += [item for item in kept if item not in cases]
+        kept = [item for item in kept if item in cases]
     items[:] = long_modules_first(kept)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+
+
+def some_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the tests, with some cases only of a test that has many, spread evenly over them."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen: set[pytest.Item] = set()
+    for cases in tests.values():
+        count = len(cases)
+        if is_second_pass() and not cases[0].get_closest_marker("every_case"):
+            count = min(count, SECOND_PASS_CASES)
+        elif cases[0].get_closest_marker("matrix"):
+            count = min(count, MATRIX_CASES)
+        chosen.update(cases[number * len(cases) // count] for number in range(count))
+    return chosen
 
 
 def long_modules_first(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -744,15 +787,7 @@ def service_database_url(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
-def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
-    """start_service(workers=2, threads=8, RATE_LIMIT_PER_MINUTE=5, ...) -> Service.
-
-    Its database has the schema of this checkout, whatever `code` it runs.
-    Words in capitals are settings in its environment. Celery's worker and beat are started by the
-    test (`service.start_worker()`). All that was started is stopped at the end of the session, or
-    before by `service.stop()`.
-    """
+def service_starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
     with contextlib.ExitStack() as cleaning:
 
         def start(
@@ -772,6 +807,28 @@ def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
         yield start
 
 
+@pytest.fixture(scope="module")
+def start_service(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., Service]]:
+    """start_service(workers=2, threads=8, RATE_LIMIT_PER_MINUTE=5, ...) -> Service.
+
+    Its database has the schema of this checkout, whatever `code` it runs.
+    Words in capitals are settings in its environment. Celery's worker and beat are started by the
+    test (`service.start_worker()`). All that was started is stopped at the end of the module, or
+    before by `service.stop()`.
+    """
+    yield from service_starter(tmp_path_factory)
+
+
 @pytest.fixture(scope="session")
-def live_service(start_service: Callable[..., Service]) -> Service:
-    return start_service()
+def start_shared_service(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., Service]]:
+    """As `start_service`, for services that serve several modules: they run until the end."""
+    yield from service_starter(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def live_service(start_shared_service: Callable[..., Service]) -> Service:
+    return start_shared_service()

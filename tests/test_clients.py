@@ -112,6 +112,7 @@ def typescript_client(description: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.deep
 def test_a_generated_typescript_client_books(app: LiveApp, typescript_client: Path) -> None:
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
 

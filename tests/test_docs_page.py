@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
+import pytest
+
 from tests.browser import Browser, Page
 from tests.live import LiveApp, LiveCaller
 from tests.services import Service
@@ -152,7 +154,8 @@ def check_samples_run(page: Page, app: LiveApp, folder: Path) -> None:
     assert len(samples) > 90
     for operation, texts in samples.items():
         compile(texts["Python"], operation, "exec")
-        subprocess.run(["sh", "-n"], input=texts["curl"], text=True, check=True)
+    commands = "\n".join(texts["curl"] for texts in samples.values())
+    subprocess.run(["sh", "-n"], input=commands, text=True, check=True)
     made = []
     for language, text in samples["post /v2/resources"].items():
         # Each with an address of its own, which is unique in the app.
@@ -163,6 +166,7 @@ def check_samples_run(page: Page, app: LiveApp, folder: Path) -> None:
     assert app.get("/v2/resources").json["total"] == 3
 
 
+@pytest.mark.deep
 def test_a_phone_shows_the_reference_first(browser: Browser, live_service: Service) -> None:
     """The list of operations is closed. The page takes seconds to be drawn: hence once."""
     page = open_docs(browser, live_service, 390)

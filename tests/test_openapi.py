@@ -474,6 +474,7 @@ def prepare(app: LocalApp, operation: Operation, ids: dict[str, str]) -> None:
         app.post(f"/v2/bookings/{ids['group_id']}/cancel", {})
 
 
+@pytest.mark.every_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
 def test_examples_are_accepted_and_answers_are_as_described(operation, db, example_app, feed):

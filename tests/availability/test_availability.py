@@ -148,6 +148,7 @@ NO_TIME = 'Expected a time such as 9 or "09:30", from 0 to 24.'
 NO_INSTANT = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("given", "errors"),
     [

@@ -96,6 +96,7 @@ ROUND_TRIPS = [
 ]  # fmt: skip
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("given", "shown"), ROUND_TRIPS)
 def test_every_rule_comes_back_as_it_went_in(tenant: Tenant, given: Any, shown: Any) -> None:
     resource = tenant.post(
@@ -260,6 +261,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("rule", "errors"), WRONG)
 def test_faults_are_named_by_their_paths(tenant: Tenant, rule: Any, errors: dict[str, str]) -> None:
     resource = tenant.make_resource()["id"]
@@ -437,6 +439,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("rules", "opened"), EXAMPLES)
 @pytest.mark.parametrize("source", ["resource", "project", "request"])
 def test_rules_mean_the_same_wherever_they_come_from(

@@ -191,6 +191,7 @@ def test_days_move_on_the_wall_clock(tenant, monday):
 TUESDAY = "2026-11-24"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
@@ -295,6 +296,7 @@ def test_filters_add_to_the_rules_of_resource_and_project(tenant):
 
 
 # --- What is refused ------------------------------------------------------------------------------
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("given", "errors"),
     [

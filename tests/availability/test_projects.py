@@ -112,6 +112,7 @@ DURATION = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 MODE = {"availability.mode": [CHOICE.format("random")]}
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("given", "errors"),
     [
@@ -315,6 +316,7 @@ def test_a_project_may_keep_its_slug(tenant: Tenant) -> None:
 
 
 # --- PUT ------------------------------------------------------------------------------------------
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("given", "changed"),
     [

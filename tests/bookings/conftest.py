@@ -22,9 +22,9 @@ def live_tenant(live_service: Service) -> LiveTenant:
 
 
 @pytest.fixture(scope="session")
-def faulty_tenant(start_service: Callable[..., Service]) -> LiveTenant:
+def faulty_tenant(start_shared_service: Callable[..., Service]) -> LiveTenant:
     """In a service that obeys the header `Fault`."""
-    return LiveTenant(start_service(wsgi=FAULTY))
+    return LiveTenant(start_shared_service(wsgi=FAULTY))
 
 
 @pytest.fixture

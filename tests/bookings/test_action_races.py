@@ -55,6 +55,7 @@ def race_actions(tenant: LiveTenant, actions: list[str], rounds: int = 5) -> set
     return set(histories)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("actions", "serial"), SERIAL_HISTORIES, ids=lambda value: "")
 def test_actions_at_once_are_one_after_the_other(
     lock_alone: LiveTenant, actions: list[str], serial: set[Steps]

@@ -44,6 +44,7 @@ def booking(tenant: Tenant, ada: Any) -> Any:
 
 
 # --- Inputs ---------------------------------------------------------------------------------------
+@pytest.mark.matrix
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 @pytest.mark.parametrize(
     ("body", "message"),

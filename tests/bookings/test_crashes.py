@@ -75,6 +75,7 @@ def test_a_service_that_dies_before_the_commit_leaves_nothing(
 
 
 # --- A statement in the middle fails --------------------------------------------------------------
+@pytest.mark.every_case
 @pytest.mark.parametrize("write", WRITES)
 def test_a_failure_between_two_writes_leaves_nothing(
     faulty_tenant: LiveTenant, resource: str, write: str
@@ -92,6 +93,7 @@ def test_a_failure_between_two_writes_leaves_nothing(
     assert (again.status, again.headers.get("Idempotent-Replayed")) == (201, None)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "write",
     [
@@ -144,6 +146,7 @@ def requests_of(tenant: LiveTenant, resource: str, booking: str) -> dict[str, Re
     }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "table"),
     [
@@ -211,6 +214,7 @@ def test_the_victim_of_a_deadlock_is_served_all_the_same(live_tenant: LiveTenant
     assert len(live_tenant.held([first, second])) == 2
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("sqlstate", "failures", "outcome", "tries"),
     [

@@ -71,6 +71,7 @@ def by_orm(booking: Booking, includes: list[Include]) -> Any:
     return booking_record(rows.get(), includes, "UTC")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("names", [*([name] for name in INCLUDES), list(INCLUDES)], ids=str)
 def test_same_as_by_the_orm(bookings: list[Booking], names: list[str]) -> None:
     includes = [INCLUDES[name] for name in names]

@@ -92,6 +92,7 @@ every_way = pytest.mark.parametrize(
 Write = Callable[[Event, Event], None]
 
 
+@pytest.mark.every_case
 @every_way
 @overlapping
 def test_overlapping_exclusive_events_are_refused(
@@ -105,6 +106,7 @@ def test_overlapping_exclusive_events_are_refused(
     assert Event.objects.count() == 0
 
 
+@pytest.mark.every_case
 @every_way
 @free
 def test_events_that_only_touch_are_written(

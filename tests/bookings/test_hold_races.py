@@ -144,17 +144,20 @@ every_race = of_races()
 RunRace = Callable[[LiveTenant], Counter[str]]
 
 
+@pytest.mark.every_case
 @every_race
 def test_a_hold_is_given_and_used_once(live_tenant: LiveTenant, run_race: RunRace) -> None:
     assert run_race(live_tenant) == RACES[run_race]
 
 
+@pytest.mark.every_case
 @every_race
 def test_lock_alone_gives_and_uses_once(lock_alone: LiveTenant, run_race: RunRace) -> None:
     assert run_race(lock_alone) == RACES[run_race]
 
 
 # Those who use a hold for the same time are also kept apart by that time: it proves nothing here.
+@pytest.mark.every_case
 @of_races(race_to_use)
 def test_control_without_lock_it_is_given_and_used_twice(
     unprotected: LiveTenant, run_race: RunRace

@@ -55,6 +55,7 @@ STAFF = ("server", "owner", "editor", "resource")
 
 
 # --- min_cancel_time ------------------------------------------------------------------------------
+@pytest.mark.matrix
 @pytest.mark.parametrize("caller", STAFF)
 @pytest.mark.parametrize(
     ("limit", "now", "allowed"),

@@ -190,6 +190,7 @@ some_races = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.every_case
 @every_race
 def test_time_is_given_once(live_tenant: LiveTenant, run_race: RunRace, expected: Result) -> None:
     assert run_race(live_tenant) == expected

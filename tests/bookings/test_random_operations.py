@@ -272,6 +272,7 @@ def sound(live_tenant: LiveTenant) -> dict[str, Any]:
     return words
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("statement", "change", "names"), CORRUPTIONS)
 def test_what_does_not_fit_together_is_found(
     live_tenant: LiveTenant,

@@ -181,6 +181,7 @@ def test_the_whole_record(made: Made) -> None:
     assert (answer.status, answer.json) == (200, {"data": expected})
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("include", INCLUDES)
 def test_each_include_everywhere(made: Made, include: str) -> None:
     """On the single record, in the listing, and in the answers of PUT."""

@@ -123,6 +123,7 @@ def run_and_die(memory: Memory, moment: str, number: int) -> None:
     memory.before = memory.after = lambda call: None
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("do", "expected", "moment", "number"),
     [

@@ -288,6 +288,7 @@ FORGED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_row_is_found(booking: Booking, name: str) -> None:
     values, line = FORGED[name]

@@ -102,6 +102,7 @@ def new_key(child: Child) -> dict[str, Any]:
 
 
 # --- The app --------------------------------------------------------------------------------------
+@pytest.mark.every_case
 @every_child
 def test_a_row_of_another_app_than_its_parents_is_refused(child: Child, other_app: Any) -> None:
     with pytest.raises(IntegrityError, match="another app"), transaction.atomic():
@@ -111,6 +112,7 @@ def test_a_row_of_another_app_than_its_parents_is_refused(child: Child, other_ap
         run(f"UPDATE {child.table} SET app_id = %s", [other_app])
 
 
+@pytest.mark.every_case
 @every_child
 def test_no_row_is_without_an_app(child: Child, booking: Booking) -> None:
     """PostgreSQL fills it again, SQLite refuses the change."""
@@ -120,6 +122,7 @@ def test_no_row_is_without_an_app(child: Child, booking: Booking) -> None:
     assert set(run(f"SELECT app_id FROM {child.table}")) == {(id_param(booking.app_id),)}
 
 
+@pytest.mark.every_case
 @every_child
 def test_a_row_without_a_parent_is_refused(child: Child, booking: Booking) -> None:
     nobody = {child.column: id_param(uuid.uuid4())}
@@ -128,6 +131,7 @@ def test_a_row_without_a_parent_is_refused(child: Child, booking: Booking) -> No
             insert_copy(child.table, without=without, **new_key(child), **nobody)
 
 
+@pytest.mark.every_case
 @every_child
 def test_the_previous_release_writes_no_app(child: Child, booking: Booking) -> None:
     row = insert_copy(

@@ -50,6 +50,7 @@ def outcome(front: Front, deed: str) -> tuple[str, int | None]:
     return repr(came), None
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize(
     ("answer", "code", "pause"),
@@ -124,6 +125,7 @@ GARBAGE = {
 }
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in WRITES])
 @pytest.mark.parametrize("garbage", GARBAGE)
 @pytest.mark.parametrize("status", [200, 207])
@@ -153,6 +155,7 @@ def test_a_page_that_says_200_has_done_nothing(fake, after, put, delete):
     assert (outcome(fake, "put")[0], outcome(fake, "delete")[0]) == (put, delete)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in FINDS])
 @pytest.mark.parametrize("to", ["http://10.0.0.1/", "http://127.0.0.1:1/", "/cal/", "https://["])
 def test_redirects_out_of_place_are_not_followed(fake, deed, to):
