@@ -1,7 +1,7 @@
 """Every slot that is offered for a project can be booked and held; what its rules exclude can't.
 
 Random projects, rules, calendars and moments around the odd hours of the world's clocks, over the
-API and a real database, against the slow model in `offer_model`: 30 examples, 2,000 with --deep.
+API and a real database, against the slow model in `offer_model`: 24 examples, 2,000 with --deep.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ DAY = 1440
 KINDS = ("roundrobin_random", "roundrobin_prioritized", "roundrobin_fair", "exclusive", "mutual",
          "requires")  # fmt: skip
 # Of each kind; with --deep, and without.
-EXAMPLES = 334 if settings().max_examples > 100 else 5
+EXAMPLES = 334 if settings().max_examples > 100 else 4
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
 LIMITED = {"day": "max_per_day", "week": "max_per_week", "month": "max_per_month"}
