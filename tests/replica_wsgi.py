@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from common import read_replica
 from scheduling.wsgi import application as service
@@ -21,13 +22,17 @@ def find_unless_unguarded(writes: read_replica.LastWrites, reader: str) -> int |
 
 
 read_replica.LastWrites.find = find_unless_unguarded
-read_replica.MAX_LAG = 3600.0
-read_replica.SAMPLE_SECONDS = 3600.0
 read_replica.REMEMBERED = 3600
 read_replica.PAUSE = 0.2
 # On a busy machine Redis takes longer than a request of the service waits for it. The write would
 # then wait for a replica that the test has paused.
 read_replica.replica.last_writes = read_replica.LastWrites(settings.REDIS_URL, seconds=30)
+
+
+position_at_start = read_replica.read_position()
+connection.close()  # none is shared with the processes that follow
+# The same for all of them, however late each one gets its first request.
+read_replica.PrimaryPositions.position_max_lag_ago = lambda positions: position_at_start
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -228,7 +228,7 @@ DROP_LOG_GUARD = {
 }
 LISTING_TALLY = (
     "UPDATE apps_config_listingtally SET {change} WHERE id ="
-    " (SELECT max(id) FROM apps_config_listingtally WHERE listing = '{}')"
+    " (SELECT max(id) FROM apps_config_listingtally WHERE listing = '{}' AND count <> 0)"
 )
 CUSTOMER = "UPDATE bookings_appcustomer SET {change}"
 TALLY = "UPDATE bookings_bookingtally SET {change} WHERE state = 'confirmed'"
