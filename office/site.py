@@ -47,6 +47,14 @@ class OfficeSite(UnfoldAdminSite):
             "office_words": all_script_words,
         }
 
+    def get_app_list(
+        self, request: HttpRequest, app_label: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the lists of one package for its page. No other page shows them, and to check the
+        account's rights on every list would be a part of each page's time.
+        """
+        return super().get_app_list(request, app_label) if app_label else []
+
     def get_tabs_list(self, request: HttpRequest) -> list[dict[str, Any]]:
         return [booking_tabs(request)]
 

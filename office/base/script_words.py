@@ -1,6 +1,7 @@
 """Texts that the back office's scripts show: `SCRIPT_WORDS` of the packages' `script_words`."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from babel import Locale
@@ -36,6 +37,12 @@ def plain_words(words: ScriptWords) -> dict[str, dict[str, Any]]:
 def _plain(text: Any) -> Any:
     if not isinstance(text, Plural):
         return str(text)
-    category_of = Locale.parse(to_locale(get_language() or SOURCE_LANGUAGE)).plural_form
-    samples = {category_of(number): number for number in reversed(SAMPLES)}
+    samples = _plural_samples(get_language() or SOURCE_LANGUAGE)
     return {category: ngettext(*text, number) for category, number in samples.items()}
+
+
+@cache
+def _plural_samples(language: str) -> dict[str, int]:
+    """Return each of the language's plural categories with a number of it."""
+    category_of = Locale.parse(to_locale(language)).plural_form
+    return {category_of(number): number for number in reversed(SAMPLES)}
