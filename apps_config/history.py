@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from django.db import models
@@ -53,12 +52,6 @@ class ChangeHistory(HistoricalRecords):
         record_history([instance], history_type)
 
 
-@cache
-def _history_model(model: Any) -> Any:
-    """`model.history` is a descriptor that makes a manager class each time it is read."""
-    return model.history.model
-
-
 def record_history(rows: Collection[Any], history_type: str) -> None:
     """Record the history of rows of one model that were written together: `+` created, `~` changed,
     `-` deleted.
@@ -67,7 +60,8 @@ def record_history(rows: Collection[Any], history_type: str) -> None:
     """
     if not rows:
         return
-    history = _history_model(type(next(iter(rows))))
+    # Not `.history`: the descriptor makes a manager class each time it is read.
+    history = vars(type(next(iter(rows))))["history"].model
     acting = _change_actor.get()
     history.objects.bulk_create(
         history(

@@ -6,7 +6,7 @@ Three ways, by what is known of the filter:
   period's beginning instead of the list's.
 - An index has the matching rows in the list's order: count them, walk the index.
 - Neither (a range of time, a customer), or few rows: count them in parts of the list, find those of
-  the page's part again and sort them, unless they are most rows of the list. Walking the index of
+  the page's parts again and sort them, unless they are most rows of a part. Walking the index of
   the order might look at every row of the app instead.
 """
 
@@ -27,6 +27,7 @@ from common.api.pagination import Page
 Row = TypeVar("Row", bound=Model)
 
 NARROW = 1000  # so many rows are found and sorted in no time
+KEYS_AT_ONCE = 20_000  # so many keys are read in less time than a bad plan for a LIMIT takes
 # Where a list is divided whose matching rows no index has in its order: finely at its beginning,
 # where most pages are.
 FRACTIONS = (1 / 16, 1 / 4, 1 / 2, 3 / 4)
@@ -123,8 +124,12 @@ def _fetch_in_parts(page: Page, rows: QuerySet[Row], whole: Tally) -> tuple[int,
     stop = min(page.stop, total)
     if page.start >= stop or total <= NARROW:
         return total, _fetch_rows(page, rows, [Anchor(0), Anchor(total)])
-    part = _part_around(parts, page.start, stop)
-    return total, _rows_of(rows, _part_keys(rows, part, page.start, stop))
+    keys = [
+        key
+        for part in _page_parts(parts, page.start, stop)
+        for key in _part_keys(rows, part, page.start, stop)
+    ]
+    return total, _rows_of(rows, keys)
 
 
 class Part(NamedTuple):
@@ -134,18 +139,25 @@ class Part(NamedTuple):
     after: Anchor
     whole: int
 
+    @property
+    def rows(self) -> int:
+        return self.after.position - self.before.position
 
-def _part_around(parts: list[Part], start: int, stop: int) -> Part:
-    """Return the neighbouring parts with rows `start` to `stop` as one; all if that is most of the
-    list, where PostgreSQL's expectations of the part are worse than those of the list.
+
+def _page_parts(parts: list[Part], start: int, stop: int) -> list[Part]:
+    """Return the parts with rows `start` to `stop`; neighbours with few rows as one, since it takes
+    one statement to find them.
     """
-    first = max(number for number, part in enumerate(parts) if part.before.position <= start)
-    last = min(number for number, part in enumerate(parts) if part.after.position >= stop)
-    size = sum(part.whole for part in parts)
-    around = sum(part.whole for part in parts[first : last + 1])
-    if 2 * around > size:
-        return Part(parts[0].before, parts[-1].after, size)
-    return Part(parts[first].before, parts[last].after, around)
+    found: list[Part] = []
+    for part in parts:
+        if not part.rows or part.after.position <= start or part.before.position >= stop:
+            continue
+        last = found[-1] if found else None
+        if last and last.rows + part.rows <= KEYS_AT_ONCE:
+            found[-1] = Part(last.before, part.after, last.whole + part.whole)
+        else:
+            found.append(part)
+    return found
 
 
 def _count_parts(rows: QuerySet, periods: list[Anchor]) -> list[Part]:
@@ -172,9 +184,10 @@ def _count_parts(rows: QuerySet, periods: list[Anchor]) -> list[Part]:
 
 
 def _part_keys(rows: QuerySet, part: Part, start: int, stop: int) -> list[Any]:
-    """Return the keys of rows `start` to `stop` of the list, which lie in the part."""
+    """Return the keys of those rows `start` to `stop` of the list that lie in the part."""
     before, after, whole = part
-    if 3 * (after.position - before.position) > 2 * whole:
+    start, stop = max(start, before.position), min(stop, after.position)
+    if 3 * part.rows > 2 * whole:
         # Where most rows match, the index of the order soon leads to some.
         return _page_keys(rows, [before, after], start, stop)
     column, descending = _first_order(rows)
@@ -183,8 +196,12 @@ def _part_keys(rows: QuerySet, part: Part, start: int, stop: int) -> list[Any]:
         rows = rows.filter(**{f"{column}__gte": first.key})
     if last.key is not None:
         rows = rows.filter(**{f"{column}__lt": last.key})
+    first_row, end = start - before.position, stop - before.position
+    if part.rows <= KEYS_AT_ONCE:
+        # All of them: with a LIMIT, PostgreSQL would expect to meet so many soon.
+        return list(rows.prefetch_related(None).values_list("pk", flat=True))[first_row:end]
     keys = _sorted_without_index(rows).prefetch_related(None).values_list("pk", flat=True)
-    return list(keys[start - before.position : stop - before.position])
+    return list(keys[first_row:end])
 
 
 def _key_at(moment: datetime, rows: QuerySet, column: str) -> datetime | uuid.UUID:

@@ -254,15 +254,13 @@ class TimeRange(models.Func):
 def overlap(start: datetime | None, end: datetime | None, path: str = "") -> models.Q:
     """Return the condition that an event overlaps [start, end); an absent bound is open.
 
-    For queries across resources: those of one resource have an index of their own. path: the
-    relation to the event, such as `event__`.
+    For queries across resources: those of one resource have an index of their own. Without a start,
+    the index of `start` finds the events. path: the relation to the event, such as `event__`.
     """
-    is_range = start is None or end is None or start < end
+    is_range = start is not None and (end is None or start < end)
     if connection.vendor != "postgresql" or not is_range:
         bounds = {f"{path}end__gt": start, f"{path}start__lt": end}
         return models.Q(**{name: bound for name, bound in bounds.items() if bound is not None})
-    if start is None and end is None:
-        return models.Q()
     times = TimeRange(f"{path}start", f"{path}end")
     given = (models.Value(bound, models.DateTimeField()) for bound in (start, end))
     return models.Q(Overlap(times, TimeRange(*given)))

@@ -19,17 +19,18 @@ Marks:   both_databases        the database's vendor matters: runs in both passe
          postgresql, sqlite    runs on that database only
          redis                 needs a Redis server
          deep, chaos           runs only with --deep, --chaos
-        matrix                many cases of one rule: a run of the whole suite takes MATRIX_CASES
-        every_case            the second pass takes all cases, as each has its own effect there
-The second pass of the whole suite takes SECOND_PASS_CASES of each parametrised test, as the first has
-taken them all. --deep takes all cases, and so does a run of chosen files or by -k.
+         matrix                many cases of one rule: a run of the whole suite takes MATRIX_CASES
+         every_case            the second pass takes all cases, as each has its own effect there
+
+The second pass of the whole suite takes SECOND_PASS_CASES of each parametrised test, as the first
+has taken them all. --deep takes all cases, and so does a run of chosen files or by -k.
 
 REQUIRE_SERVICES=1 makes every skip a failure, also one inside a test.
 TEST_CLOCK="2026-12-31T23:30Z" lets the run begin at that time, to find what depends on the hour: in
 every Python process, on the run's own PostgreSQL and in pages.
 
-Migrations run once a pass, while xdist's workers collect or when the first test asks for a database:
-every other database is a copy.
+Migrations run once a pass, while xdist's workers collect or when the first test asks for a
+database: every other database is a copy.
 
 Fixtures for tests that need real processes and not pytest-django's transaction:
   service_database_url    the address of an empty database of the test's own, of the pass's kind
@@ -78,6 +79,7 @@ SECRET_KEY = "the secret key of services under test"
 OWN_SERVERS = pytest.StashKey[list]()
 TEMPLATE_THREAD = pytest.StashKey[threading.Thread]()
 LONG_FIXTURES = {"chromium", "service_database_url", "start_service", "start_shared_service"}
+MARKS = ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos", "matrix", "every_case")
 MATRIX_CASES = 8
 SECOND_PASS_CASES = 4
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
@@ -515,7 +517,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for mark in ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos", "matrix", "every_case"):
+    for mark in MARKS:
         config.addinivalue_line("markers", f"{mark}: see tests/services.py")
     # Two shared cores: a deadline per example would only measure the neighbours.
     hypothesis.settings.register_profile("ordinary", deadline=None)

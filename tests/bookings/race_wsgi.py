@@ -4,8 +4,7 @@
                             lock is the transaction, no transaction
     pause: seconds          between the check and the write of an event or a hold, or before the
                             statement of `at`
-    meet: folder            at the same place, until so many requests have come so far
-    meeting: number         how many, if not half a dozen
+    meet: folder            at the same place, until half a dozen requests have come so far
     patience: milliseconds  how long a lock is waited for
     at: pattern             the statement at which one of these happens:
       gate: folder          before it, makes the file `reached`, waits for the file `open`
@@ -50,7 +49,6 @@ class Faults:
         unlocked: bool = False,
         pause: float = 0,
         meet: str = "",
-        meeting: int = MEETING,
         patience: int = 0,
         at: str = "",
         gate: str = "",
@@ -59,7 +57,6 @@ class Faults:
         self.unlocked = unlocked
         self.pause = pause
         self.meet = meet
-        self.meeting = meeting
         self.patience = patience
         self.at = re.compile(at) if at else None
         self.gate = gate
@@ -90,7 +87,7 @@ class Faults:
         folder = Path(self.meet)
         (folder / uuid.uuid4().hex).touch()
         deadline = time.monotonic() + MEETING_SECONDS
-        while len(list(folder.iterdir())) < self.meeting and time.monotonic() < deadline:
+        while len(list(folder.iterdir())) < MEETING and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def wait_at_gate(self) -> None:

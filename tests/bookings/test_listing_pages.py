@@ -34,6 +34,7 @@ LIMIT = 7
 @pytest.fixture
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing_pages, "NARROW", 10)
+    monkeypatch.setattr(listing_pages, "KEYS_AT_ONCE", 12)
     monkeypatch.setattr(listing_pages, "SHALLOW", 5)
 
 
@@ -212,8 +213,9 @@ def test_bookings_are_those_of_a_plain_query(
         check_pages(world, "bookings", query | order, "id", expected)
 
 
-def test_a_page_is_searched_in_its_part_of_the_list(world: World) -> None:
-    """Of the bookings in every second week, which no index has in their order."""
+def test_a_page_is_searched_in_its_parts_of_the_list(world: World) -> None:
+    """Of the bookings in every second week, which no index has in their order: 7 of them in the
+    newest part of the list, 14 in the next one."""
     world.app.bookings.all().delete()
     rows = [world.add_booking() for _ in range(160)]
     for number, row in enumerate(rows):
@@ -221,17 +223,28 @@ def test_a_page_is_searched_in_its_part_of_the_list(world: World) -> None:
         start = NOW + timedelta(days=number // 7 % 2 * 100)
         Booking.objects.filter(id=row.id).update(created_at=made_at)
         Event.objects.filter(id=row.event_id).update(start=start, end=start + timedelta(hours=1))
+    matching = [str(row.id) for number, row in enumerate(rows) if number // 7 % 2]
 
-    def searched(page: int) -> list[str]:
+    def searched(page: int) -> list[tuple[str, str]]:
+        """Of each statement for keys: the bounds of its part, and its limit."""
         query = {"limit": 20, "page": page, "start": (NOW + timedelta(days=50)).isoformat()}
         with Queries(connection) as captured:
             answer = world.tenant.client.get("/v2/bookings", query, headers=world.tenant.headers)
-        assert answer.json()["total"] == 77
+        shown = [booking["id"] for booking in answer.json()["data"]]
+        assert (answer.json()["total"], shown) == (77, matching[20 * (page - 1) : 20 * page])
         statements = [query["sql"] for query in captured.captured_queries]
-        (keys,) = (one for one in statements if "COALESCE" in one and "bookings_booking" in one)
-        return re.findall(r"created_at\"? (>=|<) ", keys)
+        return [
+            (
+                " ".join(re.findall(r"created_at\"? (>=|<) ", one)),
+                "".join(re.findall(r"LIMIT \d+", one)),
+            )
+            for one in statements
+            if '"id" AS "pk"' in one
+        ]
 
-    assert [searched(page) for page in (1, 2, 4)] == [[">="], [">=", "<"], ["<"]]
+    assert searched(1) == [(">=", ""), (">= <", "LIMIT 13")]  # few rows are read whole
+    assert searched(2) == [(">= <", "LIMIT 1"), (">= <", "LIMIT 19")]
+    assert searched(4) == [("<", "LIMIT 17")]
 
 
 # --- Customers ------------------------------------------------------------------------------------

@@ -23,6 +23,11 @@ UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespac
 """
 
 
+real_clock = pytest.mark.skipif(
+    "TEST_CLOCK" in os.environ, reason="pg_restore and find know the real clock alone"
+)
+
+
 def run_script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
     programs = Path(find_program("pg_dump") or pytest.skip("pg_dump is not installed")).parent
     return subprocess.run(
@@ -34,6 +39,7 @@ def run_script(name: str, *arguments: object, **env: str) -> subprocess.Complete
     )
 
 
+@real_clock
 def test_service_runs_on_a_restored_backup(
     start_service: Callable[..., Service], service_database_url: str, tmp_path: Path
 ) -> None:
@@ -73,6 +79,7 @@ def structure(url: str) -> list[tuple[str]]:
         return connection.execute(NAMES).fetchall()
 
 
+@real_clock
 def test_backup_deletes_old_ones_and_leaves_no_half_one(
     service_database_url: str, tmp_path: Path
 ) -> None:
