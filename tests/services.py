@@ -594,7 +594,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def some_cases(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return the tests, with some cases only of a test that has many, spread evenly over them."""
+    """Return the tests, but of a test with many cases only some, spread evenly."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)

@@ -174,12 +174,70 @@ def test_second_pass_repeats_what_depends_on_the_database(tmp_path, database, co
     assert (done.returncode, summary in done.stdout) == (code, True), done.stdout + done.stderr
 
 
+MATRICES = """
+import pytest
+
+twenty_times = pytest.mark.parametrize("number", range(20))
+
+@pytest.mark.matrix
+@twenty_times
+def test_of_a_matrix(number):
+    print("of a matrix", number)
+
+@pytest.mark.both_databases
+@twenty_times
+def test_of_both(number):
+    print("of both", number)
+
+@pytest.mark.both_databases
+@pytest.mark.every_case
+@twenty_times
+def test_of_every_case(number):
+    print("of every case", number)
+"""
+EIGHT = [0, 2, 5, 7, 10, 12, 15, 17]
+FOUR = [0, 5, 10, 15]
+
+
+@pytest.mark.parametrize(
+    ("database", "arguments", "of_a_matrix", "of_both"),
+    [
+        ("", ["--override-ini=testpaths={folder}"], EIGHT, range(20)),
+        pytest.param(
+            *("sqlite", ["--override-ini=testpaths={folder}"], [], FOUR),
+            marks=pytest.mark.postgresql,
+        ),
+        pytest.param("", ["{folder}"], range(20), range(20), marks=pytest.mark.deep),
+        pytest.param(
+            *("", ["--override-ini=testpaths={folder}", "--deep"], range(20), range(20)),
+            marks=pytest.mark.deep,
+        ),
+    ],
+)
+def test_the_whole_suite_takes_some_cases_of_a_matrix(
+    tmp_path, database, arguments, of_a_matrix, of_both
+):
+    (tmp_path / "test_it.py").write_text(MATRICES)
+    words = [word.format(folder=tmp_path) for word in arguments]
+    given = {"DATABASE_URL": "" if database else "sqlite://"}
+
+    done = run_pytest(None, "-s", *words, TEST_DATABASE=database, **given)
+
+    expected = {"of a matrix": of_a_matrix, "of both": of_both, "of every case": range(20)}
+    lines = [line.lstrip(".") for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in lines if line.startswith("of ")] == [
+        f"{name} {number}" for name, numbers in expected.items() for number in numbers
+    ]
+
+
 def run_pytest(
-    folder: Path, *arguments: str, TEST_DATABASE: str = "", **env: str
+    folder: Path | None, *arguments: str, TEST_DATABASE: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
     ours = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    given = [str(folder)] if folder else []
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", *arguments, str(folder)],
+        [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-q", *arguments, *given],
         cwd=ROOT,
         env=ours | {"TEST_DATABASE": TEST_DATABASE, **env},
         capture_output=True,
