@@ -27,7 +27,7 @@ from common.api.pagination import Page
 Row = TypeVar("Row", bound=Model)
 
 NARROW = 1000  # so many rows are found and sorted in no time
-KEYS_AT_ONCE = 20_000  # so many keys are read in less time than a bad plan for a LIMIT takes
+KEYS_AT_ONCE = 20_000  # read in less time than a bad plan for a LIMIT takes
 # Where a list is divided whose matching rows no index has in its order: finely at its beginning,
 # where most pages are.
 FRACTIONS = (1 / 16, 1 / 4, 1 / 2, 3 / 4)
@@ -143,20 +143,28 @@ class Part(NamedTuple):
     def rows(self) -> int:
         return self.after.position - self.before.position
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the list's rows here match, and all their keys may be read: with a LIMIT,
+        PostgreSQL would expect to meet enough of them soon.
+        """
+        return self.rows <= KEYS_AT_ONCE and 10 * self.rows <= self.whole
+
 
 def _page_parts(parts: list[Part], start: int, stop: int) -> list[Part]:
-    """Return the parts with rows `start` to `stop`; neighbours with few rows as one, since it takes
-    one statement to find them.
+    """Return the parts with rows `start` to `stop`; sparse neighbours as one, since one statement
+    finds them.
     """
     found: list[Part] = []
     for part in parts:
         if not part.rows or part.after.position <= start or part.before.position >= stop:
             continue
-        last = found[-1] if found else None
-        if last and last.rows + part.rows <= KEYS_AT_ONCE:
-            found[-1] = Part(last.before, part.after, last.whole + part.whole)
-        else:
-            found.append(part)
+        if found:
+            both = Part(found[-1].before, part.after, found[-1].whole + part.whole)
+            if both.is_sparse:
+                found[-1] = both
+                continue
+        found.append(part)
     return found
 
 
@@ -197,8 +205,7 @@ def _part_keys(rows: QuerySet, part: Part, start: int, stop: int) -> list[Any]:
     if last.key is not None:
         rows = rows.filter(**{f"{column}__lt": last.key})
     first_row, end = start - before.position, stop - before.position
-    if part.rows <= KEYS_AT_ONCE:
-        # All of them: with a LIMIT, PostgreSQL would expect to meet so many soon.
+    if part.is_sparse:
         return list(rows.prefetch_related(None).values_list("pk", flat=True))[first_row:end]
     keys = _sorted_without_index(rows).prefetch_related(None).values_list("pk", flat=True)
     return list(keys[first_row:end])
