@@ -51,7 +51,7 @@ def measure_connected(stage: Stage) -> list[Goal]:
     """Compare ten connected calendars with ten of the service, with the same events."""
     filled = stage.script("benchmarks.fill", "connected")
     client = stage.client(filled["key"])
-    names = ("own", "connected", "out of step")
+    names = ("own", "connected", "stale")
     runs = {
         name: lambda body=body: client.call("POST", "/availability", body)
         for name, body in zip(
@@ -62,7 +62,7 @@ def measure_connected(stage: Stage) -> list[Goal]:
     }
     answers = {name: json.loads(run()) for name, run in runs.items()}
     found = {name: [slot["start"] for slot in answer["data"]] for name, answer in answers.items()}
-    if not found["own"] == found["connected"] == found["out of step"]:
+    if not found["own"] == found["connected"] == found["stale"]:
         raise RuntimeError("the same events leave different times free")
     times = time_each(runs)
     return [
@@ -75,7 +75,7 @@ def measure_connected(stage: Stage) -> list[Goal]:
         )
         for name, target, reached in (
             ("connected", "at most 1.1x", times["connected"] / times["own"] <= 1.1),
-            ("out of step", "reported", None),
+            ("stale", "reported", None),
         )
     ]
 

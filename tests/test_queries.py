@@ -63,7 +63,7 @@ def make_events(resources: list[Resource], count: int) -> None:
 
 
 def connect_calendars(resources: list[Resource], count: int) -> None:
-    """So many of each resource, all of them out of step."""
+    """So many of each resource, all of them stale."""
     Calendar.objects.bulk_create(
         Calendar(app_id=resource.app_id, resource=resource, name=f"C{number}", provider="caldav")
         for resource in resources

@@ -1,4 +1,4 @@
-"""Connected calendars that are out of step: said aloud; where the app wants it, no time is free."""
+"""Stale connected calendars: responses name them; where the app wants it, no time is free."""
 
 from datetime import timedelta
 from typing import Any

@@ -836,7 +836,7 @@ AN_HOUR = timedelta(hours=1)
 def test_what_availability_warns_of_is_a_fault_or_a_first_look(
     tenant: Tenant, shelf: Shelf, given: dict[str, Any], state: str
 ) -> None:
-    """One rule: what is out of step there is called in step nowhere."""
+    """One rule: no page says that a calendar is in sync of which availability warns."""
     now = timezone.now()
     values = {name: now - one if isinstance(one, timedelta) else one for name, one in given.items()}
     calendar = connected(tenant, shelf, **values)
