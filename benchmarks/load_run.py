@@ -1,6 +1,7 @@
 """Ten minutes of load: availability, bookings, lists and webhooks at once, from 32 clients.
 
-Prints requests, answers 5xx, p50, p99 and memory of every minute. Meant for a quiet machine.
+Another app of the installation has a million bookings. Prints requests, answers 5xx, p50, p99 and
+memory of every minute. Meant for a quiet machine.
 """
 
 import contextlib
@@ -17,19 +18,22 @@ import psutil
 from benchmarks.deliveries import sink
 from benchmarks.endpoints import WEEKS
 from benchmarks.many_resources import Call, make_booker
-from benchmarks.stage import Goal, HttpClient, Stage, is_small, milliseconds, own_postgres
+from benchmarks.stage import Goal, HttpClient, Stage, is_small, million, milliseconds, own_postgres
 
 CLIENTS = 32
+CUSTOMERS = 50  # of each client
+DAYS = 1000  # no client runs out of free times
 
 
 def calls_of(resource_id: str) -> dict[str, Call]:
-    """Return the calls of one client, in turn; its bookings are of its own resource and customer:
-    bookings of one customer wait for each other.
+    """Return the calls of one client, in turn; its bookings are of its own resource and customers:
+    bookings of one customer wait for each other, and few people book hundreds of times.
     """
     search = {"resources": [resource_id], **WEEKS}
+    emails = [f"{number}.{resource_id}@example.com" for number in range(CUSTOMERS)]
     return {
         "POST /availability": lambda client: client.call("POST", "/availability", search),
-        "POST /bookings": make_booker(resource_id=resource_id, email=f"{resource_id}@example.com"),
+        "POST /bookings": make_booker(resource_id=resource_id, emails=emails, days=DAYS),
         "GET /bookings": lambda client: client.call("GET", "/bookings?limit=20"),
         "GET /customers": lambda client: client.call("GET", "/customers?limit=20"),
     }
@@ -89,6 +93,7 @@ def measure() -> Iterator[Goal]:
         stage = Stage(url, Path(folder))
         stage.env["WEBHOOK_ALLOWED_NETWORKS"] = "127.0.0.0/8"
         try:
+            stage.script("benchmarks.listing_rows", str(million()))
             stage.start(workers=2)
             stage.service.start_worker(concurrency=2)
             stage.service.start_beat()

@@ -2,10 +2,11 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -22,7 +23,7 @@ from benchmarks.stage import (
 )
 
 LENGTH = timedelta(minutes=15)
-DAYS = 200  # bookings start within the project's window of a year
+DAYS = 200  # bookings of projects start within their window of a year
 
 
 def measure_slots(stage: Stage, small: dict, many: dict) -> list[Goal]:
@@ -74,11 +75,11 @@ def requirements(resources: list[str]) -> list[dict[str, Any]]:
     return [{"name": str(number), "any_of": resources[number::3]} for number in range(3)]
 
 
-def starts() -> Iterator[datetime]:
+def starts(days: int = DAYS) -> Iterator[datetime]:
     """Starts from Monday to Friday, 13:00 to 16:45 Berlin time in summer and winter, in turn."""
     first = datetime.now(UTC).replace(hour=13, minute=0, second=0, microsecond=0)
     for quarter in range(8):
-        for day in range(2, DAYS):
+        for day in range(2, days):
             start = first + timedelta(days=day) + LENGTH * quarter
             if start.weekday() < 5:
                 yield start
@@ -87,9 +88,11 @@ def starts() -> Iterator[datetime]:
 Call = Callable[[HttpClient], bytes]
 
 
-def make_booker(*, email: str = "marty@example.com", **target: str) -> Call:
-    """Return a function that books the target's next time for the customer with this address."""
-    times = starts()
+def make_booker(
+    *, emails: Sequence[str] = ("marty@example.com",), days: int = DAYS, **target: str
+) -> Call:
+    """Return a function that books the target's next time, for these customers in turn."""
+    times, addresses = starts(days), cycle(emails)
 
     def book(client: HttpClient) -> bytes:
         start = next(times)
@@ -98,7 +101,7 @@ def make_booker(*, email: str = "marty@example.com", **target: str) -> Call:
             "start": start.isoformat(),
             "end": (start + LENGTH).isoformat(),
             "what": "Meeting",
-            "customer": {"name": "Marty McFly", "email": email},
+            "customer": {"name": "Marty McFly", "email": next(addresses)},
         }
         return client.call("POST", "/bookings", body, status=201)
 

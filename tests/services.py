@@ -716,7 +716,7 @@ class Service:
     ) -> None:
         """Returns when /healthz answers. `wsgi`: a test's own application around the service."""
         command = ["gunicorn", wsgi, "--bind", f"127.0.0.1:{self.port}", "--preload"]
-        command += ["--no-control-socket", "--worker-class", "gthread", "--graceful-timeout", "5"]
+        command += ["--no-control-socket", "--graceful-timeout", "5"]
         command += ["--workers", str(workers), "--threads", str(threads), "--log-level", "warning"]
         self.start("web", *command)
         deadline = time.monotonic() + 60

@@ -1,0 +1,88 @@
+"""How connections are spread over the processes of web."""
+
+import http.client
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import TConn
+
+from scheduling import balanced_worker
+from scheduling.balanced_worker import BalancedWorker
+from tests.services import Service
+
+
+class Process(BalancedWorker):
+    """A process with one thread that counts its connections and serves none."""
+
+    def __init__(self, listener: socket.socket, *, waiting: int) -> None:
+        config = Config()
+        config.set("threads", 1)
+        super().__init__(1, 1, [listener], None, 30, config, Logger(config))
+        self.tmp.close()
+        self.nr_conns = waiting + 1
+
+    def enqueue_req(self, conn: TConn) -> None:
+        conn.sock.close()
+
+
+@contextmanager
+def connected() -> Iterator[socket.socket]:
+    """A listening socket with one connection to accept."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.setblocking(False)
+        with closing(socket.create_connection(listener.getsockname(), timeout=5)):
+            yield listener
+
+
+@pytest.mark.parametrize(
+    ("waiting", "pause", "accepted"),
+    [
+        (3, 1.0, (0, 1)),
+        (3, 0.0, (1, 0)),  # control: the first to see a connection takes it
+        (0, 1.0, (1, 0)),
+    ],
+)
+def test_a_process_with_waiting_requests_leaves_a_connection_to_others(
+    monkeypatch: pytest.MonkeyPatch, waiting: int, pause: float, accepted: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(balanced_worker, "PAUSE", pause)
+    monkeypatch.setattr(balanced_worker, "LONGEST_PAUSE", 10)
+    with connected() as listener:
+        first = Process(listener, waiting=waiting)
+        other = Process(listener, waiting=-1)
+        other.nr_conns = 0
+        late = threading.Timer(0.3, other.accept, [listener])
+        late.start()
+        first.accept(listener)
+        late.join()
+
+    assert (first.nr_conns - waiting - 1, other.nr_conns) == accepted
+
+
+def test_without_other_processes_a_busy_one_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connected() as listener:
+        only = Process(listener, waiting=1000)  # a pause of a second, were there no longest one
+        only.accept(listener)
+
+    assert only.nr_conns == 1002
+
+
+def test_a_connection_is_closed_after_fifty_requests(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service()
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    kept = []
+    for _ in range(50):
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b'{"status":"ok"}')
+        kept.append(answer.getheader("Connection"))
+    service.stop()
+
+    assert kept == ["keep-alive"] * 49 + ["close"]
