@@ -283,6 +283,9 @@ LARGE = (
     "autovacuum_vacuum_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01,"
     " autovacuum_vacuum_insert_scale_factor = 0.05"
 )
+# A table that grows, and whose rows are chosen by app. PostgreSQL takes an app that is not in the
+# statistics for one without rows, and then reads all its rows where another index finds one.
+FREQUENT_ANALYZE = "autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000"
 # A table of few rows that change all the time: it is small only if it is vacuumed without pauses.
 BUSY = (
     "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,"
@@ -291,6 +294,9 @@ BUSY = (
 
 
 def set_autovacuum(settings: Mapping[str, str]) -> VendorSQL:
-    """Set the storage parameters, LARGE or BUSY, of tables. Readers and writers don't wait."""
+    """Set the storage parameters of tables: LARGE, FREQUENT_ANALYZE or BUSY.
+
+    Readers and writers don't wait.
+    """
     statements = [f"ALTER TABLE {table} SET ({values})" for table, values in settings.items()]
     return VendorSQL(postgresql=statements, sqlite=[])
