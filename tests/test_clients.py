@@ -62,6 +62,7 @@ def python_client(description: Path, tmp_path: Path) -> Iterator[str]:
         del sys.modules[name]
 
 
+@pytest.mark.deep
 def test_a_generated_python_client_books(app: LiveApp, python_client: str) -> None:
     def load(name: str) -> Any:
         return importlib.import_module(f"{python_client}.{name}")

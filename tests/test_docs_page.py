@@ -200,6 +200,7 @@ def check_search(page: Page) -> None:
     assert page.complaints == []
 
 
+@pytest.mark.deep
 def test_page_is_drawn_and_searched_and_its_samples_run(
     browser: Browser, live_service: Service, tmp_path: Path
 ) -> None:

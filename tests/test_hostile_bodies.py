@@ -177,6 +177,7 @@ PARSED = pytest.mark.parametrize(
 
 
 @PARSED
+@pytest.mark.matrix
 def test_no_endpoint_takes_a_body_that_is_no_clean_json(
     unharmed: Hostility, operation: Operation
 ) -> None:
@@ -341,6 +342,7 @@ def wrong_texts(schema: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("operation", BODY_OPERATIONS, ids=str)
+@pytest.mark.matrix
 def test_no_endpoint_takes_a_value_that_its_description_excludes(
     unharmed: Hostility, operation: Operation, pytestconfig: pytest.Config
 ) -> None:
@@ -385,6 +387,7 @@ STORED = {
         for group in corpus.WRONG
     ],
 )
+@pytest.mark.matrix
 def test_wrong_values(unharmed: Hostility, group: str) -> None:
     faults = {}
     for wrong in corpus.WRONG[group]:

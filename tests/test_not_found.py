@@ -79,6 +79,7 @@ def test_every_kind_of_id_has_its_model() -> None:
 @pytest.mark.parametrize(
     ("operation", "missing"), NAMING, ids=[f"{one}, no {name}" for one, name in NAMING]
 )
+@pytest.mark.matrix
 def test_not_found_names_the_model(
     known: tuple[Tenant, dict[str, str]], operation: Operation, missing: str
 ) -> None:

@@ -136,6 +136,7 @@ def test_project_without_resources_has_no_slots(tenant, mode):
         ({"mode": "mutual"}, ["09:00-10:00", "10:30-11:30"]),
     ],
 )  # fmt: skip
+@pytest.mark.matrix
 def test_field(tenant, ada, given, found):
     days = [row if len(row) > 11 and row[2] == "-" else f"11-23 {row}" for row in found]
 

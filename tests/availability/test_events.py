@@ -201,6 +201,7 @@ FORM = ["Must be a date and time such as 2026-11-20T10:30:00+01:00."]
         ),
     ],
 )
+@pytest.mark.matrix
 def test_values_that_are_wrong(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:

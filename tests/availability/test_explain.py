@@ -173,6 +173,7 @@ def test_allowing_rules_that_unite_are_named_together(tenant, ada):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("source", ["resource", "project", "request"])
+@pytest.mark.matrix
 def test_constraint_of_each_source(tenant, source, constraint, text):
     own = {source: [constraint]}
     ada = tenant.make_resource("Ada", availability_constraints=own.get("resource", []))

@@ -380,6 +380,7 @@ def test_refused(tenant, ada, given, errors):
          {"filters__or": "Timestamps can't be combined with days and times here."}),
     ],
 )  # fmt: skip
+@pytest.mark.matrix
 def test_filters_refused(tenant, ada, name, filters, errors):
     answer = find(tenant, ada["id"], **{name: filters})
     beside_the_other = find(tenant, ada["id"], **{"filters": [], "constraints": [], name: filters})

@@ -67,6 +67,7 @@ def windows(rules: list[dict[str, Any]], zone: str) -> Any:
 
 @pytest.mark.parametrize("zone", [BERLIN, "UTC", "America/New_York"])
 @pytest.mark.parametrize("rules", LISTS)
+@pytest.mark.matrix
 def test_what_is_written_is_read_as_the_same_time(rules: Any, zone: str) -> None:
     text = write(rules, zone)
 

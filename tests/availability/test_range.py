@@ -62,6 +62,7 @@ pytestmark = pytest.mark.usefixtures("monday")
          "2011-12-31 00:00-14:00 +14:00"),
     ],
 )  # fmt: skip
+@pytest.mark.matrix
 def test_range(tenant, monday, zone, now, given, found):
     monday.move_to(at(now))
     rosa = tenant.make_resource("Rosa", zone)

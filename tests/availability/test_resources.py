@@ -150,6 +150,7 @@ def test_the_key_of_a_resource_is_shown_once_and_works(tenant: Tenant) -> None:
         ),
     ],
 )
+@pytest.mark.matrix
 def test_values_that_are_wrong(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
@@ -420,6 +421,7 @@ def test_rows_of_one_instant_have_an_order(tenant: Tenant) -> None:
         ("", ["100% \\ *", "Ada Berg", "a;b:c"]),
     ],
 )
+@pytest.mark.matrix
 def test_search(tenant: Tenant, make_tenant: MakeTenant, search: str, names: list[str]) -> None:
     tenant.make_resource("Ada Berg", email="ada@example.com")
     tenant.make_resource("100% \\ *", email=None)

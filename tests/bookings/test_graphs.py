@@ -255,6 +255,7 @@ def test_every_action_of_every_state(
 
 
 @pytest.mark.parametrize(("graph", "state"), PLACES)
+@pytest.mark.matrix
 def test_every_other_action_is_refused_and_changes_nothing(
     tenant: Tenant, graph: str, state: str
 ) -> None:

@@ -40,7 +40,7 @@ DAY = 1440
 KINDS = ("roundrobin_random", "roundrobin_prioritized", "roundrobin_fair", "exclusive", "mutual",
          "requires")  # fmt: skip
 # Of each kind; with --deep, and without.
-EXAMPLES = 334 if settings().max_examples > 100 else 4
+EXAMPLES = 334 if settings().max_examples > 100 else 3
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
 LIMITED = {"day": "max_per_day", "week": "max_per_week", "month": "max_per_month"}

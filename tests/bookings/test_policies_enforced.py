@@ -100,6 +100,7 @@ def test_a_refusal_whole(tenant: Tenant) -> None:
          "Blocked by the {}'s rule: 2026-11-23 09:59:59 to 2026-11-25 00:00:00."),
     ],
 )  # fmt: skip
+@pytest.mark.matrix
 def test_constraints(tenant: Tenant, source: str, rule: Any, text: str) -> None:
     rules = {"rules": [rule]} if source == "resource" else {"availability_constraints": [rule]}
     desk = Desk(tenant, **rules)

@@ -203,6 +203,7 @@ def test_each_include_everywhere(made: Made, include: str) -> None:
 
 
 @pytest.mark.parametrize("include", INCLUDES)
+@pytest.mark.matrix
 def test_each_include_of_a_new_booking(made: Made, include: str) -> None:
     """In the answer of POST it is as GET shows it."""
     body = {

@@ -497,6 +497,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("rule", REFUSED)
+@pytest.mark.matrix
 def test_rules_that_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
     answer = tenant.book(resource_id=ada["id"], recurrence=rule, **NINE)
 

@@ -23,6 +23,7 @@ NO_YEAR = "The year must be from 1970 to 2199."
 
 
 @pytest.mark.parametrize("name", sorted(ZONES))
+@pytest.mark.matrix
 def test_every_zone_loads(name):
     assert find_zone(name).key == name
 

@@ -91,6 +91,7 @@ def test_every_model_is_registered() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@pytest.mark.matrix
 def test_lists_and_pages_take_as_many_queries_for_many_rows(
     staff: Client, make_tenant: Callable[..., Tenant], model: type
 ) -> None:

@@ -543,6 +543,7 @@ def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: E
         ("'", []),
     ],
 )
+@pytest.mark.matrix
 def test_bookings_are_found_by_what_the_customer_says(
     tenant: Tenant, ada: Any, enter: Enter, term: str, names: list[str]
 ) -> None:

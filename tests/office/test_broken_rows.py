@@ -93,6 +93,7 @@ def answers(
 
 
 @pytest.mark.parametrize(("model", "values"), BROKEN)
+@pytest.mark.matrix
 def test_no_page_fails_on_a_broken_row(
     tenant: Tenant, enter: Enter, model: Any, values: dict[str, Any]
 ) -> None:

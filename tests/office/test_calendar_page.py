@@ -641,7 +641,7 @@ def test_the_device_has_another_clock(
         pytest.param("UTC", marks=pytest.mark.deep),
         pytest.param("Europe/Berlin", marks=pytest.mark.deep),
         "America/New_York",
-        "Asia/Kolkata",
+        pytest.param("Asia/Kolkata", marks=pytest.mark.deep),
     ],
 )
 def test_readings_are_the_resources_on_whatever_device(

@@ -183,6 +183,7 @@ def test_its_buttons_work_by_keyboard(
     assert f"/v2/calendars/{calendars['Home'].pk}/feed.ics?token=" in address
 
 
+@pytest.mark.deep
 def test_a_look_is_followed(
     calendars: dict[str, Calendar], editor: Account, visit: Callable[..., Visit]
 ) -> None:

@@ -612,6 +612,7 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
         ("/w/" + "x" * 997, "x" * 79 + "…"),
     ],
 )
+@pytest.mark.matrix
 def test_hostile_names_are_one_harmless_line(
     tenant: Tenant, shelf: Shelf, href: str, name: str
 ) -> None:

@@ -68,6 +68,7 @@ PERSON = ("Marty McFly", "Customer, marty@example.com")
         ("%", []),
     ],
 )
+@pytest.mark.matrix
 def test_what_is_found(
     tenant: Tenant, booking: Any, enter: Enter, term: str, found: list[tuple[str, str]]
 ) -> None:

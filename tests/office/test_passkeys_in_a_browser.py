@@ -116,7 +116,9 @@ def deactivate(account: Account) -> None:
     account.save()
 
 
-@pytest.mark.parametrize("refuse", [remove_passkey, deactivate])
+@pytest.mark.parametrize(
+    "refuse", [pytest.param(remove_passkey, marks=pytest.mark.deep), deactivate]
+)
 def test_a_passkey_that_is_not_accepted(
     doc: Account, open_page: Any, refuse: Callable[[Account], None]
 ) -> None:

@@ -193,6 +193,7 @@ def test_christmas_eve_is_closed_and_one_saturday_is_open(
     ]
 
 
+@pytest.mark.deep
 def test_a_question_and_a_reminder_take_four_steps_each(
     by_keyboard: Any, office: Tenant, ada: Any, editor: Account
 ) -> None:

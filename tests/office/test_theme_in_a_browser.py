@@ -49,6 +49,7 @@ def names_of(page: Page) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.deep
 def test_names_have_no_icon_words(
     visit: Callable[..., Visit], office: Tenant, owner: Account, booking: Any
 ) -> None:

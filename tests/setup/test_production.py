@@ -134,6 +134,7 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
 )
+@pytest.mark.matrix
 def test_nonsense_in_the_environment_stops_the_start(changed, message):
     done = manage("check", env=production_environment(**changed))
 
@@ -171,6 +172,7 @@ def test_postgresql_without_a_secret_key_makes_none(tmp_path):
         ({"WORKER_METRICS_ADDRESS": "9100"}, "WORKER_METRICS_ADDRESS must be an address"),
     ],
 )
+@pytest.mark.matrix
 def test_nonsense_in_the_settings_of_operators(given, message):
     done = manage("check", env=production_environment() | given)
 

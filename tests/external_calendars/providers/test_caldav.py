@@ -239,6 +239,7 @@ def test_reading_one(server):
         (datetime(2026, 11, 30, tzinfo=UTC), 15, {"daily"}),
     ],
 )
+@pytest.mark.matrix
 def test_what_stands_in_a_range_or_within_a_day_of_it(server, start, minutes, uids):
     calendar = server.make_calendar()
     daily = ("RRULE:FREQ=DAILY;COUNT=10",)

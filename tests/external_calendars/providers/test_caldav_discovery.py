@@ -41,6 +41,7 @@ def trouble_with(address: str, user: str = "ada", password: str = PASSWORD) -> P
         "caldav://{host}{calendar}",
     ],
 )
+@pytest.mark.matrix
 def test_calendar_is_found_from_any_address_of_its_server(server, given):
     calendar = server.make_calendar()
     address = given.format(
