@@ -115,7 +115,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         "next_bookings": _next(bookings, now, end),
         "requests": _pending_request_lines(bookings),
         "calendars": _calendar_lines(in_need),
-        "first_looks": _first_looks(calendars_in_first_sync(calendars, now)),
+        "first_syncs": _first_syncs(calendars_in_first_sync(calendars, now)),
         **(chart or {}),
     }
 
@@ -229,7 +229,7 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     return found
 
 
-def _first_looks(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
+def _first_syncs(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars in their first sync: stale too, but without a fault."""
     rows = calendars.select_related("resource", "connection").order_by("-id")[:MAX_LISTED]
     return [

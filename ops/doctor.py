@@ -69,7 +69,7 @@ class Finding(NamedTuple):
 
 class Check(NamedTuple):
     name: str
-    look: Callable[[], Finding]
+    run: Callable[[], Finding]
     fix: str  # for an unexpected error or a timeout
     seconds: float = 5.0
     needs_database: bool = True
@@ -83,7 +83,7 @@ def run_all_checks() -> Iterator[tuple[str, Finding]]:
             yield check.name, Finding(WARN, "not checked", "Restore the database first.")
             continue
         finding = run_check(check)
-        if check.look is check_database and finding.level == FAIL:
+        if check.run is check_database and finding.level == FAIL:
             database_is_there = False
         yield check.name, finding
 
@@ -92,15 +92,15 @@ def run_check(check: Check) -> Finding:
     """Return the check's finding; an error or a timeout also gives one."""
     found: list[Finding] = []
 
-    def look() -> None:
+    def run() -> None:
         try:
-            found.append(check.look())
+            found.append(check.run())
         except Exception as error:
             found.append(Finding(FAIL, first_line(error), check.fix))
         finally:
             connections.close_all()
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(check.seconds)
     return found[0] if found else Finding(FAIL, f"no answer in {check.seconds:g} s", check.fix)
@@ -390,16 +390,16 @@ def check_stored_secrets() -> Finding:
 def check_all_day_events() -> Finding:
     """Check as many events as possible in ALL_DAY_SECONDS."""
     ends = time.monotonic() + ALL_DAY_SECONDS
-    looked_at = shifted = 0
+    checked = shifted = 0
     for count, events in find_shifted(timezone.now()):
-        looked_at, shifted = looked_at + count, shifted + len(events)
+        checked, shifted = checked + count, shifted + len(events)
         if time.monotonic() > ends:
             break
     if shifted:
-        seen = f"{shifted:,} of {looked_at:,} do not start and end at midnight"
+        seen = f"{shifted:,} of {checked:,} do not start and end at midnight"
         fix = "A time zone has changed its rules: run manage.py recompute_all_day_events."
         return Finding(WARN, seen, fix)
-    return Finding(OK, f"{looked_at:,} checked, all start and end at midnight")
+    return Finding(OK, f"{checked:,} checked, all start and end at midnight")
 
 
 def check_calendars() -> Finding:

@@ -40,13 +40,13 @@ logger = logging.getLogger(__name__)
 
 # Timeouts for a provider's answer, in seconds, well within a lease: some servers read a large
 # calendar completely before they answer.
-LOOK_SECONDS, BATCH_SECONDS = 90.0, 30.0
+SYNC_SECONDS, BATCH_SECONDS = 90.0, 30.0
 BATCH = 100  # objects per transaction
 BATCH_GONE = 500
 MAX_HREF, MAX_ETAG = 1000, 300
 
 # Results of a sync.
-SYNCED, UNFINISHED, FAILED, LEASE_LOST = "in step", "unfinished", "troubled", "lost"
+SYNCED, UNFINISHED, FAILED, LEASE_LOST = "synced", "unfinished", "failed", "lease lost"
 
 ReportProgress = Callable[[int, int], None]
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class _SyncRun:
         self.access = credentials_of(self.connection)
         self._reset_sync_if_context_changed()
         change_set = self.provider.list_changes(
-            self.access, self.connection.mark, lambda: self.known, deadline=LOOK_SECONDS
+            self.access, self.connection.mark, lambda: self.known, deadline=SYNC_SECONDS
         )
         self.etags = self._wanted(change_set)
         self.connection.done, self.connection.total = 0, len(self.etags)

@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from external_calendars.models import Connection
 from external_calendars.sync.leases import claim_connections, release_lease
-from external_calendars.sync.run import BATCH_SECONDS, LOOK_SECONDS, sync_calendar
+from external_calendars.sync.run import BATCH_SECONDS, SYNC_SECONDS, sync_calendar
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 MAX_SECONDS = 20.0
 # Limit of a round: then the change set and first batch of a sync may still be pending, plus time
 # for the database.
-MAX_RUN = MAX_SECONDS + LOOK_SECONDS + BATCH_SECONDS + 25.0
+MAX_RUN = MAX_SECONDS + SYNC_SECONDS + BATCH_SECONDS + 25.0
 RECHECK_SECONDS = 1.0  # while syncs are running
 
 

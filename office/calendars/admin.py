@@ -220,7 +220,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "last_sync": moment_words(calendar.synced_at),
             "problem": problem_words(connection),
             "problem_since": moment_words(connection and connection.problem_since),
-            "next_look": _next_look_words(connection, timezone.now()),
+            "next_sync": _next_sync_words(connection, timezone.now()),
             "is_live": bool(connection and connection.lease_token) or state == FIRST_SYNC,
             "progress": progress,
             "progress_words": progress_words(connection),
@@ -234,7 +234,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         of_one = {
             "reconnect": self.reconnect,
             "try": self.try_out,
-            "look": self.look,
+            "sync": self.sync,
             "primary": self.set_primary,
             "disconnect": self.disconnect,
             "feed": self.feed,
@@ -257,7 +257,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
-    def look(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def sync(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Request a sync."""
         calendar = self.find_connected(request, object_id)
         request_sync(calendar)
@@ -371,7 +371,7 @@ def not_found_as_404(view: Callable[Params, HttpResponse]) -> Callable[Params, H
     return answer
 
 
-def _next_look_words(connection: Connection | None, now: datetime) -> str:
+def _next_sync_words(connection: Connection | None, now: datetime) -> str:
     """Return when the next sync is due; "" if a person must fix a problem first."""
     if connection is None or connection.next_at is None:
         return ""

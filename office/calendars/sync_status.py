@@ -16,7 +16,7 @@ from external_calendars.providers.base import FINAL_ERRORS
 from external_calendars.sync.health_queries import in_first_sync
 from office.base.lazy_text import LazyText
 
-SYNCED, FIRST_SYNC, FAILING = "in_step", "first_look", "troubled"
+SYNCED, FIRST_SYNC, FAILING = "synced", "first_sync", "failing"
 STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"
 NEEDS_ATTENTION = "trouble"  # in URLs: stale, stopped or with a final error
 # Each calendar has exactly one state. Value: text, and the theme's label colour (`default`: grey).

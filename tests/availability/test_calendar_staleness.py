@@ -22,7 +22,7 @@ TWO_HOURS = {"from": f"{MONDAY}T09:00:00Z", "to": f"{MONDAY}T11:00:00Z"}
 
 
 def connect(resource: Any, synced_at: Any, *, name: str = "Work", **given: Any) -> Calendar:
-    """A connected calendar of the resource, last in step then."""
+    """A connected calendar of the resource, last synced at `synced_at`."""
     return Calendar.objects.create(
         app=app_of(resource["id"]),
         resource_id=UUID(resource["id"]),
@@ -138,7 +138,7 @@ def test_the_setting_says_how_long_it_may_be(tenant: Tenant, settings: Any) -> N
     ]
 
 
-def test_never_in_step(tenant: Tenant) -> None:
+def test_never_synced(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     calendar = connect(ada, None)
 
@@ -401,7 +401,7 @@ def test_where_no_rule_is_enforced_it_is_booked(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [201, 201]
 
 
-def test_a_project_books_the_one_that_is_in_step(tenant: Tenant) -> None:
+def test_a_project_books_the_one_that_is_synced(tenant: Tenant) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     modes = {
         mode: tenant.make_project(ada["id"], bob["id"], availability={"mode": mode})["id"]
@@ -461,7 +461,7 @@ def test_a_request_is_still_confirmed(tenant: Tenant) -> None:
     assert (answer.status, answer.data["state"]) == (200, "confirmed")
 
 
-def test_once_it_is_in_step_again_time_is_free(tenant: Tenant) -> None:
+def test_once_it_is_synced_again_time_is_free(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     calendar = connect(ada, LATE)
     block(tenant)

@@ -16,7 +16,7 @@ from tests.world import Tenant
 
 
 def age(connection: Connection, seconds: float, problem: str = "", stopped: bool = False) -> None:
-    """Was in step so long ago; what keeps it from it."""
+    """Time since the last complete sync, and what prevents the next."""
     now = database_now()
     synced_at = now - timedelta(seconds=seconds)
     Calendar.objects.filter(id=connection.pk).update(synced_at=synced_at)
@@ -39,7 +39,7 @@ def three(tenant: Tenant) -> list[Connection]:
     return [connect(ada["id"]) for _ in range(3)]
 
 
-def test_all_are_in_step(three: list[Connection]) -> None:
+def test_all_are_synced(three: list[Connection]) -> None:
     for number, connection in enumerate(three):
         age(connection, number * 100)
 
@@ -82,7 +82,7 @@ def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connectio
         ({"created_at": lambda: database_now() - timedelta(hours=1)}, "not synced"),
     ],
 )
-def test_a_first_look_that_failed_or_takes_too_long_is_one(
+def test_a_first_sync_that_failed_or_takes_too_long_is_one(
     three: list[Connection], given: dict[str, Any], causes: str
 ) -> None:
     age(three[0], 10)

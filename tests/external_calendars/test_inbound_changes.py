@@ -147,7 +147,7 @@ def test_what_is_over_is_left_alone(
     assert copies() == [("written", "")]
 
 
-def test_a_server_that_is_away_is_asked_at_the_next_look(
+def test_a_server_that_is_away_is_asked_at_the_next_sync(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     booking = written(tenant, ada)

@@ -253,7 +253,7 @@ def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> Non
         pass
     assert names_in(ada.home) == sorted([*map(name_of, (stays, moves, ends)), "lunch.ics"])
     known = text_of(ada.home, stays)
-    in_step = ada.record()["synced_at"]
+    synced = ada.record()["synced_at"]
 
     place.leave(way)
     begun = timezone.now()
@@ -270,7 +270,7 @@ def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> Non
         # Answered from what is known, with a word about it where that is too old.
         counted = place.count_calls()
         offered, warnings = ada.free(5)
-        is_old = timezone.now() - datetime.fromisoformat(in_step) > timedelta(hours=1)
+        is_old = timezone.now() - datetime.fromisoformat(synced) > timedelta(hours=1)
         assert (offered, len(warnings)) == ([], is_old)
         assert place.count_calls() == counted
 
@@ -280,7 +280,7 @@ def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> Non
     since = datetime.fromisoformat(problem["since"])
     assert begun <= since <= begun + timedelta(minutes=6)
     assert ada.record()["provider_sync"] is True
-    assert ada.record()["synced_at"] == in_step
+    assert ada.record()["synced_at"] == synced
     waiting = Delivery.objects.open().filter(type="calendar")
     of = {str(row.booking_id): (row.state, row.tries) for row in waiting}
     assert of == {one["id"]: ("scheduled", 4) for one in (moves, ends, made)}

@@ -40,14 +40,14 @@ def test_one_round_looks_at_all_that_are_due(tenant: Tenant, busy: Memory) -> No
 
     assert sync_due_calendars() == 2
 
-    in_step = Calendar.objects.exclude(synced_at=None).values_list("id", flat=True)
-    assert set(in_step) == {theirs[0].pk, theirs[1].pk}
+    synced = Calendar.objects.exclude(synced_at=None).values_list("id", flat=True)
+    assert set(synced) == {theirs[0].pk, theirs[1].pk}
     assert Event.objects.count() == 60
     assert sync_due_calendars() == 0
 
 
 def test_a_slow_server_holds_up_no_other(tenant: Tenant, busy: Memory) -> None:
-    """The first waits until the second is in step."""
+    """The first waits until the second is synced."""
     ada, bob = (connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob"))
     waiting = threading.Event()
     fetch = busy.fetch

@@ -61,7 +61,7 @@ def weekly(name: str, *lines: str) -> str:
     )
 
 
-def test_the_first_look(there: Connection, memory: Memory, ada: Any) -> None:
+def test_the_first_sync(there: Connection, memory: Memory, ada: Any) -> None:
     memory.put("/a", meeting("Lunch", uid="uid-a"))
     memory.put("/b", one("DTSTART;VALUE=DATE:20261225", "TRANSP:TRANSPARENT", uid="uid-b"))
     memory.put("/c", calendar("BEGIN:VTODO\r\nUID:todo\r\nEND:VTODO"))

@@ -52,7 +52,7 @@ FORM = {
     "name": "",
     "primary": "",
 }
-PARTS = ("reconnect", "try", "look", "primary", "disconnect", "feed", "revoke_feed")
+PARTS = ("reconnect", "try", "sync", "primary", "disconnect", "feed", "revoke_feed")
 
 
 def page_of(calendar: Any, part: str = "change") -> str:
@@ -334,11 +334,11 @@ def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
     assert Connection.objects.get().problem == ""
 
 
-def test_looking_now_gets_a_stopped_one_going(tenant: Tenant, shelf: Shelf) -> None:
+def test_a_sync_now_starts_a_stopped_one(tenant: Tenant, shelf: Shelf) -> None:
     calendar = connected(tenant, shelf, next_at=None, problem="unauthorized")
     editor = member(tenant.app, "editor")
 
-    answer = editor.post(page_of(calendar, "look"), follow=True)
+    answer = editor.post(page_of(calendar, "sync"), follow=True)
 
     assert told(answer) == ["A sync was requested. This page shows its progress."]
     assert Connection.objects.get().next_at is not None
@@ -491,7 +491,7 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
         ({"next_at": None}, "none until the problem is fixed"),
     ],
 )
-def test_when_it_is_looked_at_next(
+def test_time_of_the_next_sync(
     tenant: Tenant, shelf: Shelf, given: dict[str, Any], words: str
 ) -> None:
     resource = tenant.make_resource(timezone="Europe/Berlin")
@@ -740,9 +740,9 @@ def every(tenant: Tenant, shelf: Shelf) -> dict[str, Calendar]:
 
     found = {
         "here": Calendar.objects.get(provider="service"),
-        "in_step": one(1),
-        "first_look": one(2, synced_at=None),
-        "troubled": one(3, problem="unreachable", problem_since=now),
+        "synced": one(1),
+        "first_sync": one(2, synced_at=None),
+        "failing": one(3, problem="unreachable", problem_since=now),
         "out_of_step": one(4, synced_at=long_ago, problem="unreachable", problem_since=now),
         "stopped": one(5, next_at=None, problem="unauthorized", problem_since=now),
         "deleted": one(6),
@@ -778,7 +778,7 @@ def test_the_list_says_how_they_stand(
 def test_what_a_person_mends_needs_somebody_at_once(
     tenant: Tenant, shelf: Shelf, enter: Enter, problem: str
 ) -> None:
-    """Though the last look but one was a minute ago, and others will follow."""
+    """Though the last sync but one was a minute ago, and others will follow."""
     calendar = connected(tenant, shelf, problem=problem, problem_since=timezone.now())
 
     page = enter(tenant, Membership.VIEWER).get(LIST, {"state": "trouble"}).context["cl"]
@@ -802,9 +802,9 @@ def test_today_says_which_are_out_of_step(
         (page_of(every["out_of_step"]), "out of sync", PROVIDER_ERRORS["unreachable"]),
         (page_of(every["stopped"]), "stopped", PROVIDER_ERRORS["unauthorized"]),
     ]
-    assert context["first_looks"] == [
+    assert context["first_syncs"] == [
         {
-            "link": page_of(every["first_look"]),
+            "link": page_of(every["first_sync"]),
             "name": "Work",
             "resource": "Ada",
             "state": "first sync",
@@ -812,7 +812,7 @@ def test_today_says_which_are_out_of_step(
             "since": "queued",
         }
     ]
-    names = ("calendars", "first_looks")
+    names = ("calendars", "first_syncs")
     assert elsewhere["figures"][-1].number == "0"
     assert [elsewhere[name] for name in names] == [[], []]
 
@@ -824,17 +824,17 @@ AN_HOUR = timedelta(hours=1)
 @pytest.mark.parametrize(
     ("given", "state"),
     [
-        (FIRST, "first_look"),
-        (FIRST | {"created_at": AN_HOUR - timedelta(minutes=1)}, "first_look"),
+        (FIRST, "first_sync"),
+        (FIRST | {"created_at": AN_HOUR - timedelta(minutes=1)}, "first_sync"),
         (FIRST | {"created_at": AN_HOUR + timedelta(minutes=1)}, "out_of_step"),
         (FIRST | {"problem": "unreachable"}, "out_of_step"),
         (FIRST | {"problem": "unauthorized", "next_at": None}, "stopped"),
         ({"synced_at": AN_HOUR + timedelta(minutes=1)}, "out_of_step"),
-        ({"synced_at": AN_HOUR - timedelta(minutes=1)}, "in_step"),
-        ({"synced_at": AN_HOUR - timedelta(minutes=1), "problem": "unreachable"}, "troubled"),
+        ({"synced_at": AN_HOUR - timedelta(minutes=1)}, "synced"),
+        ({"synced_at": AN_HOUR - timedelta(minutes=1), "problem": "unreachable"}, "failing"),
     ],
 )
-def test_what_availability_warns_of_is_a_fault_or_a_first_look(
+def test_what_availability_warns_of_is_a_fault_or_a_first_sync(
     tenant: Tenant, shelf: Shelf, given: dict[str, Any], state: str
 ) -> None:
     """One rule: no page says that a calendar is in sync of which availability warns."""
@@ -852,10 +852,10 @@ def test_what_availability_warns_of_is_a_fault_or_a_first_look(
     assert row.state == state
     is_late = values["synced_at"] is None or values["synced_at"] < now - AN_HOUR
     assert bool(answer.json.get("warnings")) is is_late
-    named = {name: [one["name"] for one in today[name]] for name in ("calendars", "first_looks")}
+    named = {name: [one["name"] for one in today[name]] for name in ("calendars", "first_syncs")}
     assert named == {
         "calendars": ["Work"] if state in ("out_of_step", "stopped") else [],
-        "first_looks": ["Work"] if state == "first_look" else [],
+        "first_syncs": ["Work"] if state == "first_sync" else [],
     }
 
 
@@ -879,7 +879,7 @@ def test_connected_again_it_is_being_read_for_the_first_time(
     first = state()
     editor.post(path, form_of(editor, path) | {"password": "new"} | given)
 
-    assert (first, state()) == ("stopped", "first_look")
+    assert (first, state()) == ("stopped", "first_sync")
 
 
 @pytest.mark.parametrize("who", ["staff", "viewer"])
@@ -949,7 +949,7 @@ def test_who_may_not_lead_changes_nothing(tenant: Tenant, shelf: Shelf, who: str
 
     refused = {"viewer": 403, "stranger": 404, "staff without permissions": 403}[who]
     # What takes a POST alone says so before it looks who asks.
-    looks = {part: 405 if part in ("try", "look", "primary") else refused for part in found}
+    looks = {part: 405 if part in ("try", "sync", "primary") else refused for part in found}
     assert found == {part: (looks[part], refused) for part in found}
     assert (Connection.objects.count(), Feed.objects.count(), len(shelf.asked)) == (1, 1, 1)
 
@@ -973,7 +973,7 @@ def test_editors_and_owners_lead(tenant: Tenant, shelf: Shelf, role: str) -> Non
     assert found == {
         "reconnect": (200, 200),
         "try": (405, 302),
-        "look": (405, 302),
+        "sync": (405, 302),
         "primary": (405, 302),
         "disconnect": (200, 302),
         "feed": (200, 200),

@@ -58,7 +58,7 @@ NAMES = [
 def test_each_check_has_a_finding_without_an_error(db: None, mails: MailSink) -> None:
     # Workers of other tests may answer.
     checks = [check for check in doctor.CHECKS if check.name != "workers"]
-    levels = {check.name: check.look().level for check in checks}
+    levels = {check.name: check.run().level for check in checks}
 
     others = {"beat": "FAIL", "public address": "WARN"}
     assert levels == dict.fromkeys(set(NAMES) - {"workers"}, "ok") | others
@@ -72,7 +72,7 @@ def test_an_error_is_a_finding() -> None:
         time.sleep(0.5)
         return Finding("ok", "")
 
-    checks = [Check("one", look, "Mend it.", seconds=0.1) for look in (fall, hang)]
+    checks = [Check("one", run, "Mend it.", seconds=0.1) for run in (fall, hang)]
 
     assert [run_check(check) for check in checks] == [
         Finding("FAIL", "ValueError: first", "Mend it."),
@@ -222,7 +222,7 @@ def test_webhooks_and_breakers(tenant: Tenant) -> None:
 def test_the_mail_server(db: None, mails: MailSink) -> None:
     good = doctor.check_mail_server()
     mails.stop()
-    check = next(check for check in doctor.CHECKS if check.look is doctor.check_mail_server)
+    check = next(check for check in doctor.CHECKS if check.run is doctor.check_mail_server)
     gone = run_check(check)
 
     assert good == Finding("ok", f"127.0.0.1:{mails.port} answers EHLO with 250")
@@ -340,7 +340,7 @@ def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         current_app, "connection_for_write", lambda **options: connect(url, **options)
     )
-    check = next(check for check in doctor.CHECKS if check.look is doctor.check_broker)
+    check = next(check for check in doctor.CHECKS if check.run is doctor.check_broker)
 
     found = run_check(check)
 

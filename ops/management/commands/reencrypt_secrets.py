@@ -32,11 +32,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         check_option_maximums(options, batch=10_000)
-        look = scan_secrets if options["dry_run"] else reencrypt_secrets
+        scan = scan_secrets if options["dry_run"] else reencrypt_secrets
         counts: Counter[str] = Counter()
         with exit_on_interrupt(), no_statement_timeout():
             progress = Progress(count_secrets(), self.stdout, "secrets checked")
-            for found in look(batch=options["batch"]):
+            for found in scan(batch=options["batch"]):
                 counts.update(secret.state for secret in found)
                 for secret in found:
                     if secret.state == UNREADABLE:
