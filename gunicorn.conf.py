@@ -28,7 +28,7 @@ limit_request_line = 8190
 
 # Clients that keep their connections stay with the process that accepted them, often one for all: a
 # connection is closed after so many requests, and the process with less to do accepts the next one.
-REQUESTS_PER_CONNECTION = 50
+REQUESTS_PER_CONNECTION = 100
 
 
 def pre_request(worker: Any, request: Any) -> None:
