@@ -81,7 +81,7 @@ def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> 
     """
     limit = limit_of(app, OPEN_PER_EMAIL)
     for email in emails if limit else ():
-        # By the index on the address: the customer's app has none.
+        # By the index on the address; the app of a customer has no index.
         rows = Customer.objects.filter(app=app, email__iexact=email, booking__deleted_at=None)
         rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
         number = rows.aggregate(bookings=Count("booking", distinct=True))["bookings"]
