@@ -5,7 +5,7 @@ import time
 
 from gunicorn.workers.gthread import ThreadWorker
 
-PAUSE = 0.001  # seconds, for each request that waits for a thread
+PAUSE = 0.001  # seconds, for each waiting request but one for each thread
 LONGEST_PAUSE = 0.05
 
 
@@ -18,8 +18,9 @@ class BalancedWorker(ThreadWorker):
 
     def accept(self, listener: socket.socket) -> None:
         idle = len(self.keepalived_conns) + len(self.pending_conns)
-        waiting = self.nr_conns - idle - self.cfg.threads
+        # Besides the requests that are served, one for each thread, which then has work until the
+        # main thread continues.
+        waiting = self.nr_conns - idle - 2 * self.cfg.threads
         if waiting > 0:
-            # The threads have work until the main thread continues.
             time.sleep(min(waiting * PAUSE, LONGEST_PAUSE))
         super().accept(listener)
