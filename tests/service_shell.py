@@ -7,49 +7,57 @@ spend a second on its start.
 import contextlib
 import io
 import json
-import subprocess
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.fork_server import ForkedProcess, ForkServer
+
+# The second skips the pages of the back office, as in a worker.
+SHELL_ENV = {"DJANGO_SETTINGS_MODULE": "scheduling.settings", "CELERY_SKIP_CHECKS": "1"}
+
 
 class Shell:
     """`shell.run("print(1)")` -> "1\\n"; starts with the first piece of code."""
 
-    def __init__(self, env: Mapping[str, str], folder: Path) -> None:
-        self.env, self.folder = env, folder
+    def __init__(self, server: ForkServer, env: Mapping[str, str], folder: Path) -> None:
+        self.server, self.env, self.folder = server, env, folder
         self.lock = threading.Lock()
-        self.process: subprocess.Popen[str] | None = None
+        self.process: ForkedProcess | None = None
 
     def run(self, code: str) -> str:
         """What the code printed. Raises AssertionError with its traceback."""
         with self.lock:
-            process = self.process = self.process or self._start()
-            assert process.stdin
-            assert process.stdout
-            process.stdin.write(json.dumps(code) + "\n")
-            process.stdin.flush()
-            answer = process.stdout.readline()
+            if self.process is None:
+                self._start()
+            self.questions.write(json.dumps(code) + "\n")
+            answer = self.answers.readline()
         assert answer, "the shell has ended"
         fault, printed = json.loads(answer)
         assert not fault, fault
         return printed
 
-    def _start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.service_shell"],
-            cwd=self.folder,
-            env=dict(self.env) | {"DJANGO_SETTINGS_MODULE": "scheduling.settings"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def _start(self) -> None:
+        (asked, ask), (answered, answer) = os.pipe(), os.pipe()
+        self.questions, self.answers = os.fdopen(ask, "w", buffering=1), os.fdopen(answered)
+        with os.fdopen(asked) as input, os.fdopen(answer, "w") as output:
+            self.process = self.server.start(
+                "tests.service_shell",
+                cwd=self.folder,
+                env={**self.env, **SHELL_ENV},
+                input=input,
+                output=output,
+                errors=sys.__stderr__,
+            )
 
     def stop(self) -> None:
         if self.process:
-            self.process.communicate()  # ends with its input
+            self.questions.close()  # it ends with its input
+            self.process.wait(30)
+            self.answers.close()
 
 
 def main() -> None:

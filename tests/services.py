@@ -70,6 +70,7 @@ import psycopg
 import pytest
 import redis
 
+from tests.fork_server import ForkedProcess, ForkServer, end_with_parent
 from tests.service_shell import Shell
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,6 +84,7 @@ MARKS = ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos", "ma
 MATRIX_CASES = 6
 SECOND_PASS_CASES = 3
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
+FORK_SERVER = ForkServer()
 
 
 # --- Servers --------------------------------------------------------------------------------------
@@ -105,14 +107,6 @@ def unprivileged_user() -> str | None:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in ("postgres", "nobody") if name in known)
-
-
-def end_with_parent() -> None:
-    """In the child on Linux: a killed test run leaves no server behind (1 = PR_SET_PDEATHSIG)."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 
 class Server(ABC):
@@ -534,6 +528,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    FORK_SERVER.stop()
     if TEMPLATE_THREAD in config.stash:
         config.stash[TEMPLATE_THREAD].join()
     stop_services(config)
@@ -664,7 +659,7 @@ class Service:
     url             http://127.0.0.1:PORT
     env             the environment of every process of it
     folder          its VAR_DIR; the outbox of e-mails lies in it
-    processes       name -> Popen, to be killed or signalled by a test
+    processes       name -> process, to be killed or signalled by a test
     code            where the code lies that runs: this checkout, or another release
     """
 
@@ -676,7 +671,7 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
         self.database_url = database_url
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, ForkedProcess] = {}
         self.env = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
         self.env |= {
             "DATABASE_URL": patient(database_url),
@@ -691,7 +686,7 @@ class Service:
             "FAILED_LOGINS_PER_MINUTE": "0",
         }
         self.env |= {name: str(value) for name, value in settings.items()}
-        self.shell = Shell(self.env, ROOT)
+        self.shell = Shell(FORK_SERVER, self.env, ROOT)
 
     def run(self, code: str) -> str:
         """Runs Python in the service's environment, with Django set up; returns what it printed."""
@@ -741,15 +736,8 @@ class Service:
 
     def start(self, name: str, module: str, *args: str) -> None:
         with open(self.folder / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", module, *args],
-                cwd=self.code,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
+            self.processes[name] = FORK_SERVER.start(
+                module, *args, cwd=self.code, env=self.env, output=log
             )
 
     def is_healthy(self) -> bool:

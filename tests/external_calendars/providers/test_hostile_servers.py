@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import psutil
@@ -208,15 +209,15 @@ def test_every_drip_has_an_end(fake, monkeypatch):
 
 
 FLOOD = b"x" * (1 << 20)
-BOMB = gzip.compress(bytes(200 << 20))
 
 
 def flood() -> Answer:
     return Answer(207, (FLOOD for _ in range(200)))
 
 
+@cache
 def bomb() -> Answer:
-    return Answer(207, BOMB, {"Content-Encoding": "gzip"})
+    return Answer(207, gzip.compress(bytes(200 << 20)), {"Content-Encoding": "gzip"})
 
 
 @pytest.mark.parametrize("say", [flood, bomb])
