@@ -16,9 +16,6 @@ from pathlib import Path
 
 from tests.fork_server import ForkedProcess, ForkServer
 
-# The second skips the pages of the back office, as in a worker.
-SHELL_ENV = {"DJANGO_SETTINGS_MODULE": "scheduling.settings", "CELERY_SKIP_CHECKS": "1"}
-
 
 class Shell:
     """`shell.run("print(1)")` -> "1\\n"; starts with the first piece of code."""
@@ -47,7 +44,7 @@ class Shell:
             self.process = self.server.start(
                 "tests.service_shell",
                 cwd=self.folder,
-                env={**self.env, **SHELL_ENV},
+                env={**self.env, "DJANGO_SETTINGS_MODULE": "scheduling.settings"},
                 input=input,
                 output=output,
                 errors=sys.__stderr__,
