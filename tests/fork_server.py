@@ -131,7 +131,8 @@ class ForkedProcess:
 def send(connection: socket.socket, message: object, files: list[int]) -> None:
     content = json.dumps(message).encode() + b"\n"
     sent = socket.send_fds(connection, [content], files)
-    connection.sendall(content[sent:])
+    if sent < len(content):  # the other side may have gone after it had all of it
+        connection.sendall(content[sent:])
 
 
 def receive(connection: socket.socket) -> tuple[Any, list[int]]:
