@@ -19,9 +19,10 @@ from tests.services import Service
 class Process(BalancedWorker):
     """A process with one thread that counts its connections and serves none."""
 
-    def __init__(self, listener: socket.socket, *, waiting: int) -> None:
+    def __init__(self, listener: socket.socket, *, waiting: int, processes: int = 2) -> None:
         config = Config()
         config.set("threads", 1)
+        config.set("workers", processes)
         super().__init__(1, 1, [listener], None, 30, config, Logger(config))
         self.tmp.close()
         self.nr_conns = waiting + 1
@@ -64,12 +65,17 @@ def test_a_process_with_waiting_requests_leaves_a_connection_to_others(
     assert (first.nr_conns - waiting - 1, other.nr_conns) == accepted
 
 
-def test_without_other_processes_a_busy_one_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("processes", "pauses"), [(2, [0.05]), (1, [])])
+def test_no_pause_is_long_and_a_single_process_makes_none(
+    monkeypatch: pytest.MonkeyPatch, processes: int, pauses: list[float]
+) -> None:
+    made: list[float] = []
+    monkeypatch.setattr(balanced_worker.time, "sleep", made.append)
     with connected() as listener:
-        only = Process(listener, waiting=1000)  # a pause of a second, were there no longest one
-        only.accept(listener)
+        busy = Process(listener, waiting=1000, processes=processes)
+        busy.accept(listener)
 
-    assert only.nr_conns == 1002
+    assert (busy.nr_conns, made) == (1002, pauses)
 
 
 def test_a_connection_is_closed_after_a_hundred_requests(
