@@ -69,19 +69,14 @@ def test_a_service_that_runs(start_service: Callable[..., Service], broker: str)
     service.stop()
 
 
-def test_nothing_is_there(start_service: Callable[..., Service], tmp_path: Path) -> None:
+def test_nothing_is_there(tmp_path: Path) -> None:
     """Dead and mute servers: every line is said, none is waited for."""
-    service = start_service(workers=1)
-    service.stop()
     began = time.monotonic()
 
     with mute_server() as port:
-        code, levels, said = ask(
-            service,
-            DATABASE_URL=f"postgres://nobody@127.0.0.1:{port}/none",
-            REDIS_URL=f"redis://127.0.0.1:{port}/0",
-            EMAIL_URL=f"smtp://127.0.0.1:{port}",
-        )
+        dead = f"127.0.0.1:{port}"
+        servers = {"REDIS_URL": f"redis://{dead}/0", "EMAIL_URL": f"smtp://{dead}"}
+        code, levels, said = ask(Service(tmp_path, f"postgres://nobody@{dead}/none", servers))
     took = time.monotonic() - began
 
     failed = ["database", "broker", "workers", "e-mail server"]
