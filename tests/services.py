@@ -82,7 +82,7 @@ TEMPLATE_THREAD = pytest.StashKey[threading.Thread]()
 LONG_FIXTURES = {"chromium", "service_database_url", "start_service", "start_shared_service"}
 MARKS = ("both_databases", "postgresql", "sqlite", "redis", "deep", "chaos", "matrix", "every_case")
 MATRIX_CASES = 6
-SECOND_PASS_CASES = 3
+SECOND_PASS_CASES = 2
 SKIPS: dict[str, list[str]] = {}  # reason -> tests
 FORK_SERVER = ForkServer()
 

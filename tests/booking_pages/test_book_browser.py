@@ -182,7 +182,12 @@ def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
 @pytest.mark.parametrize(
     ("booking", "state", "heading"),
     [
-        ({"graph": "confirm_decline"}, "tentative", "Your request has been sent"),
+        pytest.param(
+            {"graph": "confirm_decline"},
+            "tentative",
+            "Your request has been sent",
+            marks=pytest.mark.deep,
+        ),
         (
             {"graph": "instant_payment", "payment_url": "https://pay.example.com/"},
             "tentative",
@@ -648,7 +653,7 @@ def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> Non
     [
         ("en-US", "9:00\u00a0am", "h12"),
         pytest.param("en-GB", "09:00", "h23", marks=pytest.mark.deep),
-        ("de-DE", "09:00", "h23"),
+        pytest.param("de-DE", "09:00", "h23", marks=pytest.mark.deep),
     ],
 )
 def test_the_clock_is_that_of_the_visitors_region(
@@ -695,14 +700,14 @@ def test_without_scripts_days_and_times_can_be_read(browser: Browser, app: LiveA
 @pytest.mark.parametrize(
     ("width", "language"),
     [
-        (390, "en-US"),
         (390, "ar"),
-        (1280, "pl"),
-        pytest.param(390, "en-GB", marks=pytest.mark.deep),
-        pytest.param(390, "pl", marks=pytest.mark.deep),
+        *(
+            pytest.param(390, language, marks=pytest.mark.deep)
+            for language in ("en-US", "en-GB", "pl")
+        ),
         *(
             pytest.param(1280, language, marks=pytest.mark.deep)
-            for language in ("en-US", "en-GB", "ar")
+            for language in ("en-US", "en-GB", "pl", "ar")
         ),
     ],
 )
@@ -858,6 +863,7 @@ def test_the_first_time_stands_on_the_first_screen(
     assert page.texts("#soonest") == ["Next free time: Monday, 3 March 2031, 09:00"]
 
 
+@pytest.mark.deep
 def test_the_first_time_stands_there_with_everything_above_it(
     browser: Browser, live_service: Service
 ) -> None:
@@ -895,7 +901,7 @@ COVER = "document.querySelector('.cover p')"
     ("width", "language"),
     [
         (390, "ar"),
-        (1280, "en"),
+        pytest.param(1280, "en", marks=pytest.mark.deep),
         pytest.param(390, "en", marks=pytest.mark.deep),
         pytest.param(1280, "ar", marks=pytest.mark.deep),
     ],
@@ -946,6 +952,7 @@ def test_a_cover_text_that_fits_is_shown_whole(browser: Browser, live_service: S
     assert shown == {390: [True, True], 1280: [False, False]}
 
 
+@pytest.mark.deep
 def test_dates_begin_headings_with_a_capital_letter(browser: Browser, app: LiveApp) -> None:
     """In languages that write months and weekdays small, too."""
     page = Shop(app).open(browser, language="it")
@@ -1031,6 +1038,7 @@ def test_everyone_can_use_it(
     check_quiet(page, app)
 
 
+@pytest.mark.deep
 def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
     """By the browser, in the page's language. A browser without its dictionary breaks the word."""
     word = "Donaudampfschifffahrtsgesellschaftskapitänsuntersuchung"

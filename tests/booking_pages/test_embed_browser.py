@@ -201,7 +201,7 @@ def test_inline_the_height_follows_and_the_site_hears_of_bookings(
     assert page.complaints == []
 
 
-@pytest.mark.parametrize("kind", ["popup", "button"])
+@pytest.mark.parametrize("kind", [pytest.param("popup", marks=pytest.mark.deep), "button"])
 def test_a_pop_up_closes_by_escape_and_gives_the_focus_back(
     browser: Browser, app: LiveApp, site: HostSite, kind: str
 ) -> None:

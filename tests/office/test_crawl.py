@@ -230,7 +230,7 @@ def add_attempts(tenant: Tenant) -> None:
     ("role", "most"),
     [
         (SUPERUSER, 1),  # who reads most pages
-        (Membership.VIEWER, 1),
+        pytest.param(Membership.VIEWER, 1, marks=pytest.mark.deep),
         *(
             pytest.param(role, MAX_OF_ROUTE, marks=pytest.mark.deep)
             for role in (SUPERUSER, Membership.OWNER, Membership.EDITOR, Membership.VIEWER)
