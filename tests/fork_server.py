@@ -50,6 +50,8 @@ LIBRARIES = (
 def end_with_parent() -> None:
     """In the child on Linux: a killed test run leaves no server behind (1 = PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
+        # A shell ignores it in its background jobs, and so do their children.
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(1, signal.SIGQUIT)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,4 +98,5 @@ def test_programs_end_with_the_server(tmp_path: Path) -> None:
 
         server.stop()
 
-        assert heard.read() == b""  # returns when nobody can write any more
+        assert select.select([heard], [], [], 30)[0] == [heard]
+        assert heard.read() == b""  # nobody can write any more
