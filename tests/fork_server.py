@@ -57,7 +57,9 @@ def end_with_parent() -> None:
 
 # --- In the test's process ------------------------------------------------------------------------
 class ForkServer:
-    """Starts with the first program, and ends with the process that made it at the latest."""
+    """Starts with the first program, and ends with the process that made it at the latest: then
+    its socket is closed. A death signal would come with the end of a thread already.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -94,7 +96,6 @@ class ForkServer:
                 pass_fds=[far_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                preexec_fn=end_with_parent,
             )
 
     def stop(self) -> None:
