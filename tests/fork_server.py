@@ -154,7 +154,7 @@ def main(connection: socket.socket) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     if forked := serve(connection):
-        become(*forked, connection)
+        run_program(*forked, connection)
 
 
 def serve(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -178,7 +178,7 @@ def exit_code(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
-def become(program: dict[str, Any], files: list[int], connection: socket.socket) -> None:
+def run_program(program: dict[str, Any], files: list[int], connection: socket.socket) -> None:
     """In the fork: run the program as a new Python would."""
     os.setsid()
     end_with_parent()

@@ -46,7 +46,7 @@ def start(server: ForkServer, folder: Path, code: str, *args: str) -> ForkedProc
         return server.start("program", *args, cwd=folder, env=env, output=output, errors=errors)
 
 
-def test_program_has_its_own_world(server: ForkServer, tmp_path: Path) -> None:
+def test_program_runs_as_in_a_new_process(server: ForkServer, tmp_path: Path) -> None:
     process = start(server, tmp_path, REPORT, "one", "two")
 
     assert (process.wait(60), process.poll()) == (3, 3)
