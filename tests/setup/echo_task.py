@@ -9,4 +9,6 @@ from scheduling.celery import app
 @app.task
 def write(path: str) -> None:
     """Write whether the loaded service is shared with the worker that has forked this process."""
-    Path(path).write_text("shared" if gc.get_freeze_count() > 10_000 else "copied")
+    result, unfinished = Path(path), Path(f"{path}.unfinished")
+    unfinished.write_text("shared" if gc.get_freeze_count() > 10_000 else "copied")
+    unfinished.rename(result)  # a reader waits for the file, then takes it for whole
