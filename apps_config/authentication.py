@@ -27,7 +27,7 @@ from apps_config.models import (
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
 from common.instants import to_aware
-from common.rate_limit import RateWindow, RedisCounter, RefusedKeys, client_address
+from common.rate_limit import RateWindow, RefusedKeys, SharedCounter, client_address
 from common.sql import count_up
 
 Scope = TypeVar("Scope")
@@ -276,10 +276,12 @@ def _scope(stored: str | None, read: Callable[[str], Scope]) -> frozenset[Scope]
 
 
 # --- How often ------------------------------------------------------------------------------------
-request_rates = RateWindow(
-    settings.RATE_LIMIT_PER_MINUTE,
-    RedisCounter(settings.REDIS_URL) if settings.REDIS_URL else None,
-)
+counter_of_all_processes: SharedCounter | None = None
+if settings.REDIS_URL:  # without it, redis and all that it imports would take 8 MB of each process
+    from common.redis_counter import RedisCounter
+
+    counter_of_all_processes = RedisCounter(settings.REDIS_URL)
+request_rates = RateWindow(settings.RATE_LIMIT_PER_MINUTE, counter_of_all_processes)
 refused_logins = RefusedKeys()
 
 

@@ -45,6 +45,14 @@ def own_bookings_path(app: App) -> str:
     return f"/book/{app.slug}/mine"
 
 
+def project_page_path(booking: Booking) -> str:
+    """Return the path of the project's booking page; "" if it has none."""
+    project = booking.project
+    if project is None or project.deleted_at or not project.is_published:
+        return ""
+    return f"/book/{project.slug}"
+
+
 def payment_address(booking: Booking) -> str:
     """Return the link to the project's payment page; "" unless the booking awaits its payment.
 

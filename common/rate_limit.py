@@ -5,32 +5,21 @@ process.
 import ipaddress
 import threading
 import time
+from typing import Protocol
 
-import redis
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
-
-from common.optional_redis import OptionalRedis
 
 WINDOW = 60
 MAX_KEYS = 50_000
 
 
-class RedisCounter(OptionalRedis):
-    """Counts hits in Redis, for all processes."""
+class SharedCounter(Protocol):
+    """Counts the hits of all processes."""
 
     def count(self, key: str, window: int) -> int | None:
-        """Count a hit; the hits of all processes in the window. None if Redis does not answer."""
-        name = f"rate-limit:{window}:{digest_key(key)}"
-
-        def count_hit(client: redis.Redis) -> int:
-            count = client.incr(name)
-            if count == 1:
-                client.expire(name, 2 * WINDOW)
-            return count
-
-        return self.ask(count_hit)
+        """Count a hit; return the hits of all processes in the window. None: not known."""
 
 
 def digest_key(text: str) -> str:
@@ -45,7 +34,7 @@ class RateWindow:
     outage of `shared` does not start a new count.
     """
 
-    def __init__(self, limit: int, shared: RedisCounter | None = None) -> None:
+    def __init__(self, limit: int, shared: SharedCounter | None = None) -> None:
         self.limit = limit
         self.shared = shared
         self.window = 0

@@ -13,25 +13,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-import redis
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
 
 from common.direct_and_replica_connections import REPLICA, use_connection
 from common.errors import sqlstate_of
-from common.optional_redis import OptionalRedis
 
 Result = TypeVar("Result")
 
 MAX_LAG = 1.0  # seconds
 SAMPLE_SECONDS = 0.25  # how often a process asks the primary for its position
 PAUSE = 10.0  # seconds without the replica after a failure
-REMEMBERED = 10  # seconds, in Redis; after MAX_LAG a write is in every replica that serves
 WAIT_STEP = 0.005
 UNKNOWN = sys.maxsize  # a position that no replica has
-MEMBER = "position"
 
 CONFLICT = "40001"  # with the replay of changes, on the replica
 TIMED_OUT = "57014"
@@ -72,37 +68,20 @@ class PrimaryPositions:
             return self.samples[0][1]
 
 
-class LastWrites(OptionalRedis):
-    """The position after each reader's last write, in Redis: the score of a set's one member."""
+class LastPositions(Protocol):
+    """The position after each reader's last write, for all processes."""
 
     def store(self, reader: str, position: int) -> bool:
-        """Store the position unless a later one is known: two writes may end in any order."""
-        name = last_write_name(reader)
-
-        def store_later(client: redis.Redis) -> bool:
-            with client.pipeline(transaction=False) as commands:
-                commands.zadd(name, {MEMBER: position}, gt=True)
-                commands.expire(name, REMEMBERED)
-                commands.execute()
-            return True
-
-        return self.ask(store_later) is True
+        """Store the position unless a later one is known. False: it could not be stored."""
 
     def find(self, reader: str) -> int | None:
-        """Return the position, 0 if there was no write, or None if Redis does not answer."""
-        name = last_write_name(reader)
-        found = self.ask(lambda client: client.zscore(name, MEMBER) or 0.0)
-        return None if found is None else int(found)
-
-
-def last_write_name(reader: str) -> str:
-    return f"last-write:{reader}"
+        """Return the position, 0 if there was no write, or None if nobody knows."""
 
 
 class Replica:
     """Decides which reads the replica serves. After a failure it serves none for a while."""
 
-    def __init__(self, last_writes: LastWrites) -> None:
+    def __init__(self, last_writes: LastPositions) -> None:
         self.last_writes = last_writes
         self.primary = PrimaryPositions()
         self.paused_until = 0.0
@@ -194,12 +173,12 @@ def position_or_unknown() -> int:
         return UNKNOWN
 
 
+replica: Replica | None = None
 # Without Redis, no process can know the writes of the others.
-replica = (
-    Replica(LastWrites(settings.REDIS_URL))
-    if REPLICA in settings.DATABASES and settings.REDIS_URL
-    else None
-)
+if REPLICA in settings.DATABASES and settings.REDIS_URL:
+    from common.last_writes import LastWrites
+
+    replica = Replica(LastWrites(settings.REDIS_URL))
 
 
 def read_on_replica(read: Callable[[], Result], reader: str = "") -> Result:

@@ -5,7 +5,6 @@ over a window (a day, an hour): retention deletes rows, and a counter that falls
 restart. Requests and tasks are counted by the processes (`common/observability/metrics.py`).
 """
 
-import hmac
 import math
 import threading
 import time
@@ -33,6 +32,7 @@ from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.leases import LEASE
 from notifications.outbox.overdue import oldest_overdue, seconds_since
+from ops.metrics_token import is_authorized
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -300,11 +300,3 @@ class MetricsView(ApiView):
         if not is_authorized(request.META.get("HTTP_AUTHORIZATION", "")):
             raise MetricsTokenRequired
         return HttpResponse(cached_metrics.text(), content_type=CONTENT_TYPE)
-
-
-def is_authorized(given: str) -> bool:
-    """Return whether no token is set, or the Authorization header has it."""
-    wanted = f"Bearer {settings.METRICS_TOKEN}".encode()
-    return not settings.METRICS_TOKEN or hmac.compare_digest(
-        given.encode("latin-1", "replace"), wanted
-    )

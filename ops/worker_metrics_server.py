@@ -11,7 +11,7 @@ from django.conf import settings
 from prometheus_client import make_wsgi_app
 
 from common.observability.metrics import process_registry
-from ops.metrics import is_authorized
+from ops.metrics_token import is_authorized
 
 
 class MetricsServer(ThreadingMixIn, WSGIServer):

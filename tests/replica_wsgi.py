@@ -10,23 +10,23 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from common import read_replica
+from common import last_writes, read_replica
 from scheduling.wsgi import application as service
 
 is_unguarded = ContextVar("is_unguarded", default=False)
-find = read_replica.LastWrites.find
+find = last_writes.LastWrites.find
 
 
-def find_unless_unguarded(writes: read_replica.LastWrites, reader: str) -> int | None:
+def find_unless_unguarded(writes: last_writes.LastWrites, reader: str) -> int | None:
     return 0 if is_unguarded.get() else find(writes, reader)
 
 
-read_replica.LastWrites.find = find_unless_unguarded
-read_replica.REMEMBERED = 3600
+last_writes.LastWrites.find = find_unless_unguarded
+last_writes.REMEMBERED = 3600
 read_replica.PAUSE = 0.2
 # On a busy machine Redis takes longer than a request of the service waits for it. The write would
 # then wait for a replica that the test has paused.
-read_replica.replica.last_writes = read_replica.LastWrites(settings.REDIS_URL, seconds=30)
+read_replica.replica.last_writes = last_writes.LastWrites(settings.REDIS_URL, seconds=30)
 
 
 position_at_start = read_replica.read_position()

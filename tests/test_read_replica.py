@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from common import read_replica
+from common import last_writes, read_replica
 from tests.live import CUSTOMER, LiveAnswer, LiveApp, LiveCaller
 from tests.services import PostgreSQL, Redis, Replica, Service, make_database, with_database
 
@@ -52,7 +52,7 @@ print(seen, replica.paused_until)
 OFFICE_LIST = """
 from django.test import Client
 from apps_config.models import Account
-from common import read_replica
+from common import last_writes, read_replica
 read_replica.MAX_LAG = read_replica.SAMPLE_SECONDS = 3600.0
 account = Account.objects.get(email={email!r})
 client = Client()
@@ -69,7 +69,7 @@ read_replica.MAX_LAG, read_replica.SAMPLE_SECONDS = 1.0, 0.25
 """
 WITHOUT_REDIS = """
 import math
-from common import read_replica
+from common import last_writes, read_replica
 replica = read_replica.replica
 position = read_replica.read_position()
 replica.last_writes.paused_until = math.inf
@@ -255,7 +255,7 @@ def test_without_the_replica_the_primary_answers_and_later_the_replica_again(pai
 
 def test_of_two_writes_the_later_position_counts() -> None:
     """Their requests may end in the other order."""
-    writes = read_replica.LastWrites(os.environ["REDIS_URL"], seconds=5)
+    writes = last_writes.LastWrites(os.environ["REDIS_URL"], seconds=5)
     reader, far = uuid.uuid4().hex, 2**52 + 1
 
     stored = [writes.store(reader, position) for position in (far, far - 1)]

@@ -35,6 +35,7 @@ from bookings.action_links import (
     action_url,
     own_bookings_path,
     payment_address,
+    project_page_path,
 )
 from bookings.formatting import to_one_line
 from bookings.graphs import GRAPHS
@@ -48,7 +49,6 @@ from bookings.views.email_links import (
     STATE_SENTENCES,
     UNREADABLE,
     booking_facts,
-    project_page_path,
 )
 from common.api.fields import CANONICAL_ID, EmailField, OneLineField
 from common.api.json_parser import read_body

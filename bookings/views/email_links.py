@@ -19,7 +19,7 @@ from drf_spectacular.utils import OpenApiResponse
 
 from availability.event_reservations import NotAvailable
 from availability.models import Event
-from bookings.action_links import BadLink, own_bookings_path, read_expiry
+from bookings.action_links import BadLink, own_bookings_path, project_page_path, read_expiry
 from bookings.formatting import (
     days_words,
     first_known_zone,
@@ -403,14 +403,6 @@ def read_reason(request: ApiRequest) -> str:
     form = QueryDict(read_body(request._request))
     text = form.get("reason", "").replace("\r\n", "\n").strip()
     return REASON_FIELD.run_validation(text)
-
-
-def project_page_path(booking: Booking) -> str:
-    """Return the path of the project's booking page; "" if it has none."""
-    project = booking.project
-    if project is None or project.deleted_at or not project.is_published:
-        return ""
-    return f"/book/{project.slug}"
 
 
 def is_done(booking: Booking, action: str, state: str) -> bool:

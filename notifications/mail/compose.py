@@ -23,6 +23,7 @@ from bookings.action_links import (
     action_url,
     own_bookings_path,
     payment_address,
+    project_page_path,
 )
 from bookings.branding import (
     Branding,
@@ -47,7 +48,6 @@ from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
 from bookings.trusted_texts import customer_name, trusted_text
-from bookings.views.email_links import project_page_path
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url

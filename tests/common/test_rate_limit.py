@@ -12,13 +12,13 @@ from common import rate_limit
 from common.optional_redis import REDIS_PAUSE
 from common.rate_limit import (
     RateWindow,
-    RedisCounter,
     RefusedKeys,
     client_address,
     customer_network,
     digest_key,
     is_behind_unknown_proxy,
 )
+from common.redis_counter import RedisCounter
 from tests.services import free_port
 
 

@@ -1,0 +1,22 @@
+"""Counts the requests of a key in Redis, for all processes."""
+
+import redis
+
+from common.optional_redis import OptionalRedis
+from common.rate_limit import WINDOW, digest_key
+
+
+class RedisCounter(OptionalRedis):
+    """Counts hits in Redis, for all processes."""
+
+    def count(self, key: str, window: int) -> int | None:
+        """Count a hit; the hits of all processes in the window. None if Redis does not answer."""
+        name = f"rate-limit:{window}:{digest_key(key)}"
+
+        def count_hit(client: redis.Redis) -> int:
+            count = client.incr(name)
+            if count == 1:
+                client.expire(name, 2 * WINDOW)
+            return count
+
+        return self.ask(count_hit)
