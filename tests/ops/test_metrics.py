@@ -5,16 +5,16 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from common.observability.metrics import FOLDER
+from common.observability.metrics import process_registry
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import record_heartbeat
 from notifications.webhooks.services import create_webhook
@@ -65,10 +65,10 @@ FAMILIES = (
 
 
 @pytest.fixture(autouse=True)
-def _always_fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _always_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the counts of this process, which has served the requests of all tests before."""
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 0)
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    monkeypatch.setattr(metrics, "process_registry", CollectorRegistry)
 
 
 def parsed(text: str) -> Figures:
@@ -295,7 +295,7 @@ def test_connections_of_the_server(db: None) -> None:
 def test_an_outage_hides_only_what_the_database_says(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(FOLDER))
+    monkeypatch.setattr(metrics, "process_registry", process_registry)
     Client().get("/healthz")
 
     def fail() -> None:
