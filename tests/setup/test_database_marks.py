@@ -66,6 +66,7 @@ SQL_BY_HAND = {
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
     "common/direct_and_replica_connections.py": (),
+    "common/last_writes.py": (),
     "common/read_replica.py": (),
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/compiled_query.py": ("bookings/test_find_booking", "notifications/test_lanes"),
