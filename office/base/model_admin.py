@@ -189,6 +189,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     show_facets = ShowFacets.NEVER
     compressed_fields = True
     warn_unsaved_form = True
+    conditional_fields: ClassVar[Mapping[str, str]] = {}  # else sought anew for each field
     fixed_fields: ClassVar[tuple[str, ...]] = ()
     index_sorted: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
