@@ -105,7 +105,8 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
 # Pages for owners of an app and staff only.
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
 OWNERS = frozenset({"apps_config_credential_changelist", TEAM})
-# What the theme's template asks of each group and entry. Django finds a key much faster than its absence.
+# What the theme's template asks of each group and entry: Django finds a key much faster than its
+# absence.
 UNUSED = {"badge": None, "link_callback": None, "collapsible": False}
 
 

@@ -11,7 +11,9 @@ from django.core.management.commands import flush
 from django.db import connection, transaction
 from django.db.backends.base.introspection import BaseDatabaseIntrospection
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.template import Context, Template
 from django.test import override_settings
+from django.test.signals import template_rendered
 
 from apps_config import authentication, public_limits
 from common.rate_limit import RateWindow, RefusedKeys
@@ -56,6 +58,22 @@ def _fast_settings() -> Iterator[None]:
     """What only costs time here; services in processes of their own run without it."""
     with override_settings(**FAST):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals_of_whole_pages(django_test_environment: None) -> Iterator[None]:
+    """Django's test client stores a copy of the context of each part that a page includes, and an
+    office page has hundreds. Tests read the context of the page alone."""
+
+    def render(template: Template, context: Context) -> str:
+        if context.template is template:
+            template_rendered.send(sender=template, template=template, context=context)
+        return template.nodelist.render(context)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Template, "_render", render)
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="session", autouse=True)
