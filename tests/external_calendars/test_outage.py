@@ -123,6 +123,7 @@ class Place(Protocol):
     homes: tuple[Home, Home]
 
     def leave(self, way: str) -> None: ...
+    def reasons(self, way: str) -> set[str]: ...
     def come_back(self) -> None: ...
     def count_calls(self) -> int: ...
 
@@ -135,6 +136,9 @@ class RealPlace:
 
     def leave(self, way: str) -> None:
         self.front.answer = WAYS[way][0]
+
+    def reasons(self, way: str) -> set[str]:
+        return WAYS[way][2]
 
     def come_back(self) -> None:
         self.front.answer = lambda call: None
@@ -164,13 +168,16 @@ class MemoryPlace(Memory):
         self.homes = (MemoryHome(self, "first"), MemoryHome(self, "second"))
 
     def leave(self, way: str) -> None:
-        _, code, said = WAYS[way]
-
         def refuse(call: str) -> None:
             if self.homes[0].folder in call:
-                raise ProviderError(code, detail=min(said))
+                (detail,) = self.reasons(way)
+                raise ProviderError(WAYS[way][1], detail=detail)
 
         self.before = refuse
+
+    def reasons(self, way: str) -> set[str]:
+        """Return one of them: all calls are refused in the same way."""
+        return {min(WAYS[way][2])}
 
     def come_back(self) -> None:
         self.before = lambda call: None
@@ -245,7 +252,7 @@ ALWAYS = (("real", "garbage"), ("memory", "429"))
     indirect=["place"],
 )
 def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> None:
-    _, code, said = WAYS[way]
+    code = WAYS[way][1]
     ada, ben = (Person(tenant, *one) for one in zip(("Ada", "Ben"), place.homes, strict=True))
     ada.has("lunch", 5)
     stays, moves, ends = (ada.book(day) for day in (1, 2, 3))
@@ -284,7 +291,7 @@ def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> Non
     waiting = Delivery.objects.open().filter(type="calendar")
     of = {str(row.booking_id): (row.state, row.tries) for row in waiting}
     assert of == {one["id"]: ("scheduled", 4) for one in (moves, ends, made)}
-    assert {row.reason for row in waiting} == said
+    assert {row.reason for row in waiting} == place.reasons(way)
     assert place.count_calls() - calls <= 30
     # Nobody else has noticed.
     assert (ben.record()["problem"], len(names_in(ben.home))) == (None, 6)

@@ -116,7 +116,7 @@ def faults_of_names(page: Page) -> list[tuple[str, str]]:
         for role, name in names_of(page)
         if role != "InlineTextBox"  # a line of a text
         and "://" not in name
-        and (ICON.search(re.sub(r"{\w+}", "", name)) or (role in CONTROLS and not name))
+        and (ICON.search(re.sub(r"{ ?\w+ ?}", "", name)) or (role in CONTROLS and not name))
     ]
 
 

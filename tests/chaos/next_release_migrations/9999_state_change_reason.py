@@ -1,10 +1,16 @@
+import pkgutil
+
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+import bookings.migrations
+
+NEWEST = max(module.name for module in pkgutil.iter_modules(bookings.migrations.__path__))
 
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("bookings", "0019_customer_names")]
+    dependencies = [("bookings", NEWEST)]
     operations = [
         migrations.AddField(
             "statechange",
