@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import migrations, transaction
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+from common.migration_sql import RunWithoutModels
 
 # Concurrent transactions seldom wait for the lock of one count: each connection has one of these.
 SLOTS = 32
@@ -133,7 +135,7 @@ class TalliedTable:
         )
 
 
-class AddListingTally(migrations.RunPython):
+class AddListingTally(RunWithoutModels):
     """Create the triggers, and count the rows from before. The migration needs `atomic = False`,
     and can be run again where it was interrupted.
     """

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
-from django.db import migrations
 from django.db.migrations import AddIndex, RemoveIndex
+
+from common.migration_sql import RunWithoutModels
 
 
 class AddIndexOnline(AddIndexConcurrently):
@@ -54,7 +55,7 @@ class RemoveIndexOnline(RemoveIndexConcurrently):
         return RemoveIndexConcurrently if is_postgresql else RemoveIndex
 
 
-class AddPostgreSQLIndex(migrations.RunPython):
+class AddPostgreSQLIndex(RunWithoutModels):
     """Build an index of a kind that SQLite does not have, without blocking writers.
 
     Its migration needs `atomic = False`, and can be run again where it was interrupted.

@@ -8,6 +8,8 @@ later migration makes Django rebuild the table on SQLite, the triggers must be m
 from django.contrib.postgres.operations import BtreeGistExtension
 from django.db import migrations
 
+from common.migration_sql import RunWithoutModels
+
 POSTGRESQL = """
 ALTER TABLE availability_event ADD CONSTRAINT slot_taken
 EXCLUDE USING gist (resource_id WITH =, tstzrange(start, "end", '[)') WITH &&) WHERE (exclusive);
@@ -49,4 +51,4 @@ def remove_guard(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("availability", "0001_initial")]
 
-    operations = [BtreeGistExtension(), migrations.RunPython(add_guard, remove_guard)]
+    operations = [BtreeGistExtension(), RunWithoutModels(add_guard, remove_guard)]

@@ -7,6 +7,8 @@ from importlib import import_module
 
 from django.db import migrations, models
 
+from common.migration_sql import RunWithoutModels
+
 guard = import_module("availability.migrations.0002_overlap_guard")
 
 
@@ -57,13 +59,13 @@ class Migration(migrations.Migration):
             name='synced_at',
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
-        migrations.RunPython(remove_guard, add_guard),
+        RunWithoutModels(remove_guard, add_guard),
         migrations.AddField(
             model_name='event',
             name='provider_id',
             field=models.CharField(blank=True, editable=False, help_text='the UID in a connected calendar', max_length=300),
         ),
-        migrations.RunPython(add_guard, remove_guard),
+        RunWithoutModels(add_guard, remove_guard),
         migrations.AddIndex(
             model_name='calendar',
             index=models.Index(condition=models.Q(('deleted_at', None), models.Q(('provider', 'service'), _negated=True)), fields=['resource', 'synced_at'], name='calendar_connected'),

@@ -7,6 +7,8 @@ from importlib import import_module
 
 from django.db import migrations, models
 
+from common.migration_sql import RunWithoutModels
+
 external = import_module("availability.migrations.0006_external")
 
 
@@ -42,13 +44,13 @@ class Migration(migrations.Migration):
             name='provider_primary',
             field=models.BooleanField(db_default=False, default=False, help_text="the resource's bookings are written here, wherever they stand"),
         ),
-        migrations.RunPython(external.remove_guard, external.add_guard),
+        RunWithoutModels(external.remove_guard, external.add_guard),
         migrations.AlterField(
             model_name='event',
             name='provider_id',
             field=models.CharField(blank=True, db_default='', default='', editable=False, help_text='the UID in a connected calendar', max_length=300),
         ),
-        migrations.RunPython(external.add_guard, external.remove_guard),
+        RunWithoutModels(external.add_guard, external.remove_guard),
         migrations.AlterField(
             model_name='resource',
             name='password',

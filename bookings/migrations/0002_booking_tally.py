@@ -8,6 +8,8 @@ migration makes Django rebuild the table on SQLite, the triggers must be made ag
 
 from django.db import migrations
 
+from common.migration_sql import RunWithoutModels
+
 FUNCTION = """
 CREATE FUNCTION booking_tally() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -77,4 +79,4 @@ def remove_triggers(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("bookings", "0001_initial")]
 
-    operations = [migrations.RunPython(add_triggers, remove_triggers)]
+    operations = [RunWithoutModels(add_triggers, remove_triggers)]

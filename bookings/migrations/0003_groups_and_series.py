@@ -9,6 +9,7 @@ from importlib import import_module
 import django.db.models.deletion
 import common.ids
 from django.db import migrations, models
+from common.migration_sql import RunWithoutModels
 
 TALLY = import_module("bookings.migrations.0002_booking_tally")
 
@@ -27,7 +28,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(migrations.RunPython.noop, make_triggers_again),
+        RunWithoutModels(migrations.RunPython.noop, make_triggers_again),
         migrations.CreateModel(
             name='Bulk',
             fields=[
@@ -112,5 +113,5 @@ class Migration(migrations.Migration):
             model_name='booking',
             constraint=models.UniqueConstraint(condition=models.Q(('owner_booking', None)), fields=('event',), name='booking_event_once'),
         ),
-        migrations.RunPython(make_triggers_again, migrations.RunPython.noop),
+        RunWithoutModels(make_triggers_again, migrations.RunPython.noop),
     ]

@@ -7,6 +7,8 @@ Django rebuild the table on SQLite, the trigger must be made again.)
 
 from django.db import migrations
 
+from common.migration_sql import RunWithoutModels
+
 KEPT = ("id", "booking_id", "from_state", "to_state", "action", "source", "created_at")
 OLD, NEW = (", ".join(f"{row}.{name}" for name in KEPT) for row in ("OLD", "NEW"))
 LONGER = " OR ".join(f"length(NEW.{name}) > length(OLD.{name})" for name in ("actor", "message"))
@@ -44,4 +46,4 @@ def remove_trigger(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("bookings", "0003_groups_and_series")]
 
-    operations = [migrations.RunPython(add_trigger, remove_trigger)]
+    operations = [RunWithoutModels(add_trigger, remove_trigger)]

@@ -8,6 +8,8 @@ from importlib import import_module
 
 from django.db import migrations, models
 
+from common.migration_sql import RunWithoutModels
+
 log = import_module("bookings.migrations.0004_append_only_log")
 
 
@@ -15,7 +17,7 @@ class Migration(migrations.Migration):
     dependencies = [("bookings", "0005_requests")]
 
     operations = [
-        migrations.RunPython(log.remove_trigger, log.add_trigger),
+        RunWithoutModels(log.remove_trigger, log.add_trigger),
         migrations.AlterField(
             model_name="statechange",
             name="source",
@@ -31,5 +33,5 @@ class Migration(migrations.Migration):
                 max_length=8,
             ),
         ),
-        migrations.RunPython(log.add_trigger, log.remove_trigger),
+        RunWithoutModels(log.add_trigger, log.remove_trigger),
     ]

@@ -8,6 +8,8 @@ from importlib import import_module
 
 from django.db import migrations, models
 
+from common.migration_sql import RunWithoutModels
+
 groups = import_module("bookings.migrations.0003_groups_and_series")
 
 
@@ -18,11 +20,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(migrations.RunPython.noop, groups.make_triggers_again),
+        RunWithoutModels(migrations.RunPython.noop, groups.make_triggers_again),
         migrations.AlterField(
             model_name='booking',
             name='policies',
             field=models.JSONField(blank=True, db_default=models.Value({}, models.JSONField()), default=dict),
         ),
-        migrations.RunPython(groups.make_triggers_again, migrations.RunPython.noop),
+        RunWithoutModels(groups.make_triggers_again, migrations.RunPython.noop),
     ]

@@ -9,6 +9,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 from apps_config.listing_tally_triggers import current_schema
+from common.migration_sql import RunWithoutModels
 
 ROWS = """{schema}bookings_customer AS customer
     JOIN {schema}bookings_booking AS booking ON booking.id = customer.booking_id"""
@@ -207,5 +208,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(add_triggers, remove_triggers),
+        RunWithoutModels(add_triggers, remove_triggers),
     ]

@@ -3,6 +3,7 @@
 from django.db import OperationalError, migrations, transaction
 
 from apps_config.listing_tally_triggers import AddListingTally, TalliedTable
+from common.migration_sql import RunWithoutModels
 
 BATCH = 500
 ADDRESSES = """
@@ -90,5 +91,5 @@ class Migration(migrations.Migration):
     operations = [
         AddListingTally(BOOKINGS),
         AddListingTally(CUSTOMERS),
-        migrations.RunPython(fill_customers, migrations.RunPython.noop),
+        RunWithoutModels(fill_customers, migrations.RunPython.noop),
     ]

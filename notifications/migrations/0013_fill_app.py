@@ -6,6 +6,7 @@ from django.db.migrations.state import StateApps
 
 from common.migration_sql import (
     FillColumns,
+    RunWithoutModels,
     VendorSQL,
     add_and_validate_not_null,
     app_of,
@@ -78,5 +79,5 @@ class Migration(migrations.Migration):
             ],
             sqlite=[],
         ),
-        migrations.RunPython(drop_old_keys, migrations.RunPython.noop),
+        RunWithoutModels(drop_old_keys, migrations.RunPython.noop),
     ]
