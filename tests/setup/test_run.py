@@ -1,4 +1,5 @@
-"""./run as a stranger meets it: a clean copy of the tree, a folder with a space, no settings."""
+"""./run and the commands of README.md as a stranger meets them: a clean copy of the tree, a folder
+with a space, no settings."""
 
 import contextlib
 import json
@@ -11,9 +12,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -21,7 +23,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.services import ROOT, free_port
+from tests.setup.test_guide import block_of_guide
 
+BLOCK = re.compile(r"^```sh ([\w-]+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROCESSES = 8  # of a whole ./run, at least
 NOT_IN_A_CLONE = ("var", ".*cache", ".venv", ".git", ".hypothesis", "staticfiles")
 
@@ -128,33 +132,183 @@ def refused(checkout: Path, *args: str, **env: str) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
-def test_run_shows_calls_that_work_and_stops_without_a_trace(checkout, tmp_path):
+def commands(name: str) -> str:
+    """All blocks of that name, one after the other, as a newcomer types them."""
+    blocks = [
+        text for found, text in BLOCK.findall((ROOT / "README.md").read_text()) if found == name
+    ]
+    assert blocks, name
+    return "".join(f"echo; echo '--- {number}'\n{text}" for number, text in enumerate(blocks))
+
+
+def run_commands(text: str, folder: Path) -> list[str]:
+    """What each block printed. A command that fails ends the test."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder,
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return re.split(r"^--- \d+\n", done.stdout, flags=re.MULTILINE)[1:]
+
+
+def files_in(folder: Path) -> set[str]:
+    """Files that a newcomer sees: not those of the service in var/."""
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {name for name in found if not name.startswith("var/") and "__pycache__" not in name}
+
+
+def run_until(wanted: Sequence[str], text: str, folder: Path) -> str:
+    """What commands that leave something running print, until all of these are there."""
+    with subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", f"{text}\necho\nwait"],
+        cwd=folder,
+        env=plain_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as started:
+        end = threading.Timer(300, os.killpg, (started.pid, signal.SIGKILL))
+        end.start()
+        try:
+            printed = ""
+            while not all(word in printed for word in wanted):
+                line = started.stdout.readline()
+                assert line, printed
+                printed += line
+            return printed
+        finally:
+            end.cancel()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def demo(checkout: Path) -> Iterator[tuple[Run, int]]:
+    """./run with its demo data, and its port. The last of its tests ends it."""
     port = free_port()
-    with running(checkout, "--port", str(port), log=tmp_path / "log") as run:
+    with running(checkout, "--port", str(port), log=checkout.parent / "log") as run:
         run.wait_until_ready()
-        calls = [line.strip() for line in run.log().splitlines() if line.strip().startswith("curl")]
-        answers = [
-            json.loads(subprocess.run(["/bin/sh", "-c", call], capture_output=True).stdout)
-            for call in calls
-        ]
-        page = re.search(r"Book +(http://\S+/book/\S+)", run.log())[1]
-        with urllib.request.urlopen(page) as shown:
-            heading = re.search(r"<h1>(.*)</h1>", shown.read().decode())[1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as shown:
-            home = shown.read().decode()
-        made = json.loads((checkout / "var" / "demo.json").read_text())
-        family = run.whole_family()
-        same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
-        same_folder = refused(checkout, "--port", str(free_port()))
-        still_there = alive(family)
-        run.process.send_signal(signal.SIGINT)
-        code = run.process.wait(30)
+        yield run, port
+
+
+def test_run_shows_calls_and_pages_that_work(checkout: Path, demo: tuple[Run, int]) -> None:
+    run, port = demo  # the first of its tests: the call books what was free at the start
+    calls = [line.strip() for line in run.log().splitlines() if line.strip().startswith("curl")]
+
+    answers = [
+        json.loads(subprocess.run(["/bin/sh", "-c", call], capture_output=True).stdout)
+        for call in calls
+    ]
+    page = re.search(r"Book +(http://\S+/book/\S+)", run.log())[1]
+    with urllib.request.urlopen(page) as shown:
+        heading = re.search(r"<h1>(.*)</h1>", shown.read().decode())[1]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as shown:
+        home = shown.read().decode()
 
     (booking,) = answers
     assert (booking["data"]["graph"], booking["data"]["state"]) == ("instant", "confirmed")
     assert heading == "Check-up"
     assert re.search(r"User +\S+@\S+\n +Password +\S+\n", run.log())
-    assert ("Demo booking page" in home, made["api_key"] in home) == (True, False)
+    api_key = json.loads((checkout / "var" / "demo.json").read_text())["api_key"]
+    assert ("Demo booking page" in home, api_key in home) == (True, False)
+
+
+def test_a_newcomer_gets_to_the_first_booking(checkout: Path, demo: tuple[Run, int]) -> None:
+    _, port = demo
+    text = commands("first-booking").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
+
+    before = files_in(checkout)
+    _, slot, made, refused, looked = run_commands(text, checkout)
+
+    assert files_in(checkout) == before
+    offered = json.loads(slot)
+    assert set(offered) == {"start", "end", "resources"}
+    booking = json.loads(made)["data"]
+    assert (booking["state"], booking["graph"], booking["completed"]) == (
+        "confirmed",
+        "instant",
+        False,
+    )
+    assert json.loads(refused)["code"] == "slot_taken"
+    assert len(json.loads(refused)["alternatives"]) == 3
+    listing, end = json.JSONDecoder().raw_decode(looked)
+    explained = json.loads(looked[end:])
+    assert [one["id"] for one in listing["data"]] == [booking["id"]]
+    assert {segment["available"] for segment in explained["data"][0]["segments"]} == {False}
+
+
+def test_a_webhook_tells_of_a_cancellation(checkout: Path, demo: tuple[Run, int]) -> None:
+    _, port = demo
+    receiver = free_port()
+    python = f"{plain_environment()['RUN_VENV']}/bin/python"
+    text = commands("first-booking") + commands("webhook")
+    text = text.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace(".venv/bin/python", python)
+
+    text = text.replace("127.0.0.1:9000", f"127.0.0.1:{receiver}")
+    text = text.replace("--port 9000", f"--port {receiver}")
+
+    printed = run_until(["signature ", '"kind":"cancelled"'], text, checkout)
+
+    assert re.findall(r"^(event|signature) +(.+)$", printed, re.MULTILINE) == [
+        ("event", "booking.cancelled"),
+        ("signature", "verified"),
+    ]
+    cancelled, deliveries = (
+        json.loads(one) for one in re.findall(r"^\{.*\}$", printed, re.MULTILINE)[-2:]
+    )
+    assert cancelled["data"]["state"] == "cancelled"
+    kinds = {(delivery["type"], delivery["kind"]) for delivery in deliveries["data"]}
+    assert kinds == {
+        ("email", "confirmed"),
+        ("email", "cancelled"),
+        ("webhook", "cancelled"),
+    }
+
+
+def test_an_app_of_your_own_gets_a_key(checkout: Path, demo: tuple[Run, int]) -> None:
+    python = f"{plain_environment()['RUN_VENV']}/bin/python"
+    text = commands("own-app").replace(".venv/bin/python", python) + 'echo "$KEY"\n'
+
+    (printed,) = run_commands(text, checkout)
+
+    assert re.fullmatch(r"live_api_key_00[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
+
+
+def test_the_guides_client_works_from_end_to_end(checkout: Path, demo: tuple[Run, int]) -> None:
+    _, port = demo
+    key = json.loads((checkout / "var" / "demo.json").read_text())["api_key"]
+    env = plain_environment(API=f"http://127.0.0.1:{port}/v2", KEY=key)
+
+    done = subprocess.run(
+        [sys.executable, "-c", block_of_guide("python client")],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, block_of_guide("text client-prints")), done.stderr
+
+
+def test_second_run_is_refused_and_an_interrupt_leaves_no_trace(
+    checkout: Path, demo: tuple[Run, int], tmp_path: Path
+) -> None:
+    run, port = demo
+    family = run.whole_family()
+
+    same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
+    same_folder = refused(checkout, "--port", str(free_port()))
+    still_there = alive(family)
+    run.process.send_signal(signal.SIGINT)
+    code = run.process.wait(30)
+
     assert f"Cannot listen on 127.0.0.1:{port}" in same_port
     assert "Another service uses" in same_folder
     assert len(still_there) == len(family) >= PROCESSES
