@@ -2,36 +2,34 @@
 webhook called once.
 """
 
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.bookings.race_tenant import LiveTenant, span
-from tests.services import ROOT
+from tests.service_shell import Shell
+from tests.services import FORK_SERVER, ROOT
 
 pytestmark = pytest.mark.both_databases
 
 BOOKINGS = 12
 # Small transactions, so that the processes meet in the middle of the work.
 COMPLETE = """
-import contextlib, sys, time
+import contextlib, time
 from datetime import timedelta
 from pathlib import Path
 
-import django
-django.setup()
 from django.utils import timezone
 from bookings.models import Booking
 from bookings.services import complete_ended, transitions
 
-folder, number, is_locked = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "locked"
+folder, number, is_locked = Path({folder!r}), {number}, {is_locked}
 
 def meet(place):
-    (folder / f"{place}{number}").touch()
+    (folder / f"{{place}}{{number}}").touch()
     ends = time.monotonic() + 30
-    while len(list(folder.glob(f"{place}?"))) < 2 and time.monotonic() < ends:
+    while len(list(folder.glob(f"{{place}}?"))) < 2 and time.monotonic() < ends:
         time.sleep(0.01)
 
 def read_without_lock(app, ids, **options):
@@ -51,21 +49,19 @@ print(complete_ended(now=timezone.now() + timedelta(days=400)))
 """
 
 
-def complete_twice(tenant: LiveTenant, folder: Path, lock: str) -> list[int]:
+def complete_twice(tenant: LiveTenant, folder: Path, *, is_locked: bool) -> list[int]:
     """Run two processes; return how many bookings each has completed."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", COMPLETE, str(folder), str(number), lock],
-            cwd=ROOT,
-            env=tenant.service.env,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in (1, 2)
-    ]
-    printed = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    return [int(text.split()[-1]) for text in printed]
+
+    def complete(number: int) -> int:
+        shell = Shell(FORK_SERVER, tenant.service.env, ROOT)
+        code = COMPLETE.format(folder=str(folder), number=number, is_locked=is_locked)
+        try:
+            return int(shell.run(code))
+        finally:
+            shell.stop()
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(complete, (1, 2)))
 
 
 def book_all(tenant: LiveTenant) -> list[str]:
@@ -89,7 +85,7 @@ CREATED, COMPLETED = ("initialized", "confirm", "confirmed"), ("confirmed", "com
 def test_each_booking_is_completed_by_one_process(live_tenant: LiveTenant, tmp_path: Path) -> None:
     bookings = book_all(live_tenant)
 
-    done = complete_twice(live_tenant, tmp_path, "locked")
+    done = complete_twice(live_tenant, tmp_path, is_locked=True)
 
     # SQLite's writers wait for each other, so one of them may find nothing left.
     assert sum(done) >= BOOKINGS
@@ -104,7 +100,7 @@ def test_control_without_locks_bookings_are_completed_twice(
     """In a database that no other test audits."""
     bookings = book_all(faulty_tenant)
 
-    complete_twice(faulty_tenant, tmp_path, "unlocked")
+    complete_twice(faulty_tenant, tmp_path, is_locked=False)
 
     steps = [CREATED, COMPLETED, COMPLETED]
     twice = [booking for booking in bookings if faulty_tenant.steps_of(booking) == steps]

@@ -93,7 +93,10 @@ def test_bug_in_a_request_is_reported_once_without_the_request(
             *({"OTEL_SERVICE_NAME": "x", "SENTRY_ENVIRONMENT": "x"}, []), marks=pytest.mark.deep
         ),
         ({"SENTRY_DSN": "http://key@127.0.0.1:9/1"}, ["sentry_sdk"]),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}, ["opentelemetry.sdk.trace"]),
+        pytest.param(
+            *({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}, ["opentelemetry.sdk.trace"]),
+            marks=pytest.mark.deep,
+        ),
         pytest.param(
             *(
                 {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_SDK_DISABLED": "true"},

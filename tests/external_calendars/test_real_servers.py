@@ -1,4 +1,4 @@
-"""Whole calendars on real servers: 500 events and 20 series, ten times as many with --deep, and
+"""Whole calendars on real servers: 300 events and 12 series, many more with --deep, and
 what changes in them."""
 
 import contextlib
@@ -31,7 +31,7 @@ class Size(NamedTuple):
     early: int
 
 
-SMALL, LARGE = Size(500, 20, 2), Size(5000, 200, 20)
+SMALL, LARGE = Size(300, 12, 2), Size(5000, 200, 20)
 
 
 def texts(size: Size) -> dict[str, str]:
