@@ -17,7 +17,7 @@ MAX_ROWS_PER_UPDATE = 2000
 class RunWithoutModels(migrations.RunPython):
     """`RunPython` for a function that uses no models: its `apps` has none.
 
-    For `RunPython`, Django builds the classes of all models anew, a third of a whole `migrate`.
+    For `RunPython`, Django builds the classes of all models again: a tenth of a second.
     """
 
     def database_forwards(

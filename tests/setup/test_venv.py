@@ -60,6 +60,25 @@ def test_failed_installation_is_said_and_tried_again(checkout):
     assert "pip could not install requirements.txt" in second.stderr
 
 
+@pytest.mark.deep
+def test_uv_installs_where_it_is_and_pip_where_uv_fails(checkout):
+    prepare(checkout)
+    uv = checkout / ".venv" / "bin" / "uv"
+    uv.write_text('#!/bin/sh\necho "$@" >> "$0.asked"\ntest -e "$0.works"\n')
+    uv.chmod(0o755)
+    (checkout / "requirements.txt").write_text("# none, still\n")
+
+    by_pip, again = prepare(checkout), prepare(checkout)
+    (checkout / ".venv" / "bin" / "uv.works").touch()
+    (checkout / "requirements.txt").write_text("./not-there\n")
+    by_uv = prepare(checkout)
+
+    python, listing = checkout / ".venv" / "bin" / "python", checkout / "requirements.txt"
+    asked = f"pip install --python {python} -r {listing}\n"
+    assert [done.returncode for done in (by_pip, again, by_uv)] == [0, 0, 0]
+    assert (checkout / ".venv" / "bin" / "uv.asked").read_text() == asked * 2
+
+
 def test_missing_ensurepip_names_the_package(checkout, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['ensurepip'] = None\n")
 
