@@ -115,7 +115,7 @@ def issue_key(
     """
     credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
     text = make_key(credential, mode)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         credential.save(force_insert=True)
     return credential, text
 

@@ -109,7 +109,8 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
         _set_schedule(resource, given)
         _save_resource(resource)
         Calendar.objects.create(app_id=app.id, resource=resource, name=FIRST_CALENDAR)
-        replace_constraints(given.get("availability_constraints", ()), resource=resource)
+        if given.get("availability_constraints"):
+            replace_constraints(given["availability_constraints"], resource=resource)
         if resource.tags:
             derive_resources_by_tag(app)
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
@@ -196,8 +197,9 @@ def _check_lower_capacity(resource: Resource, *, now: datetime) -> None:
 
 
 def _save_resource(resource: Resource) -> None:
+    """Save the row and its history. After AlreadyExists, the caller's transaction ends."""
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             resource.save()
     except IntegrityError as error:
         if "resource_email_once" not in str(error):
@@ -477,8 +479,9 @@ def _require_payment_link(project: Project) -> None:
 
 
 def _save_project(project: Project) -> None:
+    """Save the row and its history. After AlreadyExists, the caller's transaction ends."""
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             project.save()
     except IntegrityError as error:
         if "slug" not in str(error):
@@ -514,7 +517,7 @@ def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -
     }
     if errors:
         raise Invalid(errors)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         ProjectResource.objects.filter(project=project).delete()
         ProjectResource.objects.bulk_create(
             ProjectResource(project=project, resource_id=resource_id, position=position)
