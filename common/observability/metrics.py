@@ -6,10 +6,11 @@ scrape reaches any one process. `ops/metrics.py` adds them up, with what the dat
 
 import functools
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, multiprocess
+from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric, multiprocess
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -71,10 +72,31 @@ def report_threads(threads: int) -> None:
     gauge.set(threads)
 
 
+class ProcessCollector(multiprocess.MultiProcessCollector):
+    """Reads the files of all processes that share the folder."""
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the sums. A process opens its file before the file has a first byte: an empty file
+        has no counts yet, and the library can't read it. `remove_old_files` may remove a file that
+        was found: then the folder is listed again."""
+        while True:
+            files = [str(file) for file in FOLDER.glob("*.db") if _size(file)]
+            with suppress(FileNotFoundError):
+                return self.merge(files)
+
+
+def _size(file: Path) -> int:
+    """Return the bytes of a file, 0 if there is none."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def process_registry() -> CollectorRegistry:
     """Return the sums over all processes that share the folder."""
     registry = CollectorRegistry()
-    multiprocess.MultiProcessCollector(registry)
+    ProcessCollector(registry)
     return registry
 
 

@@ -3,11 +3,14 @@
 import json
 import logging
 import os
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
-from prometheus_client import multiprocess
+from prometheus_client import Metric, multiprocess
 
 from common.observability import metrics
 from common.observability.log_format import JsonFormatter
@@ -106,3 +109,51 @@ def test_files_of_ended_processes_are_removed() -> None:
 
     assert (ended.exists(), own.exists()) == (False, True)
     own.unlink()
+
+
+def count_of_all_processes() -> float:
+    [family] = [
+        family
+        for family in metrics.process_registry().collect()
+        if family.name == "http_request_duration_seconds"
+    ]
+    return sum(row.value for row in family.samples if row.name.endswith("_count"))
+
+
+@pytest.fixture
+def counts_of_another_process() -> Iterator[Path]:
+    """Their file, empty as yet."""
+    file = metrics.FOLDER / f"histogram_another_{os.getpid()}.db"
+    file.touch()
+    yield file
+    file.unlink(missing_ok=True)
+
+
+def test_file_without_counts_is_left_out(counts_of_another_process: Path) -> None:
+    Client().get("/healthz")
+
+    assert count_of_all_processes() >= 1
+    with pytest.raises(struct.error):  # a control: the library can't read it
+        multiprocess.MultiProcessCollector.merge([str(counts_of_another_process)])
+
+
+def test_file_that_is_removed_meanwhile_is_left_out(
+    counts_of_another_process: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Client().get("/healthz")
+    counts_of_another_process.write_bytes(bytes(8))
+    merge = multiprocess.MultiProcessCollector.merge
+    errors = []
+
+    def remove_and_merge(files: list[str]) -> Iterable[Metric]:
+        counts_of_another_process.unlink(missing_ok=True)
+        try:
+            return merge(files)
+        except FileNotFoundError as error:
+            errors.append(Path(error.filename))
+            raise
+
+    monkeypatch.setattr(multiprocess.MultiProcessCollector, "merge", staticmethod(remove_and_merge))
+
+    assert count_of_all_processes() >= 1
+    assert errors == [counts_of_another_process]
