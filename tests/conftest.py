@@ -2,7 +2,7 @@ import itertools
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.template import Context, Template
 from django.test import override_settings
 from django.test.signals import template_rendered
+from psycopg._preparing import PrepareManager
 
 from apps_config import authentication, public_limits
 from common.rate_limit import RateWindow, RefusedKeys
@@ -101,6 +102,26 @@ def _fast_flush() -> Iterator[None]:
     table_names = BaseDatabaseIntrospection.django_table_names
     patch.setattr(BaseDatabaseIntrospection, "django_table_names", list_tables)
     patch.setattr(flush, "emit_post_migrate_signal", lambda *args: None)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_statements() -> Iterator[None]:
+    """At a ROLLBACK, psycopg discards its prepared statements: what they name may have been made
+    since BEGIN. Each test ends with a ROLLBACK, and after it PostgreSQL would plan every statement
+    anew. Here only DROP and ALTER discard them."""
+    clear = PrepareManager.clear
+
+    def discard_after_ddl(manager: PrepareManager, prepare: Any, results: Sequence[Any]) -> bool:
+        statuses = [result.command_status or b"" for result in results]
+        is_ddl = any(status.startswith((b"DROP", b"ALTER", b"DISCARD")) for status in statuses)
+        return clear(manager) if is_ddl else False
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(PrepareManager, "_should_discard", discard_after_ddl)
+    patch.setattr(PrepareManager, "clear", lambda manager: False)
+    patch.setattr(PrepareManager, "prepared_max", 1000)
     yield
     patch.undo()
 

@@ -17,7 +17,11 @@ from apps_config.models import Account, App, Credential, Membership
 from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 from availability.models import Resource
+from availability.serializers.projects import NewProjectSerializer
+from availability.serializers.resources import NewResourceSerializer
+from availability.services import create_project, create_resource
 from common import updated_at
+from common.api.validated_input import read_values_as
 from common.sql import datetime_param
 
 BERLIN = "Europe/Berlin"
@@ -109,7 +113,12 @@ def _json(value: Any) -> bytes:
 
 
 class Tenant(Caller):
-    """An app and its server key; the ways to put something into it go through the API."""
+    """An app and its server key.
+
+    The ways to put something into it go through the API, but for `make_resource` and
+    `make_project`: these call what POST /resources and POST /projects call, with the same checks of
+    the values, in a third of the time.
+    """
 
     def __init__(self, slug: str, **app: Any) -> None:
         self.app: App = create_app(slug=slug, name=app.pop("name", slug.title()), **app)
@@ -131,12 +140,27 @@ class Tenant(Caller):
         Membership.objects.create(account=account, app=self.app, role=role)
         return Caller(issue_key(Credential.ACCESS, account=account)[1], user=email)
 
-    def make_resource(self, name: str = "Ada", timezone: str = "UTC", **given: Any) -> Any:
+    def post_resource(self, name: str = "Ada", timezone: str = "UTC", **given: Any) -> Any:
         """The answer of POST /resources: with `calendars` and `api_token`."""
         return self.post("/resources", {"name": name, "timezone": timezone, **given}).data
 
-    def make_project(self, *resource_ids: str, name: str = "Check-up", **given: Any) -> Any:
+    def post_project(self, *resource_ids: str, name: str = "Check-up", **given: Any) -> Any:
         return self.post("/projects", {"name": name, "resources": list(resource_ids), **given}).data
+
+    def make_resource(self, name: str = "Ada", timezone: str = "UTC", **given: Any) -> Any:
+        """A part of the answer of POST /resources, with `calendars` and `api_token`."""
+        values = {"name": name, "timezone": timezone, **given}
+        resource, key = create_resource(
+            app=self.app, given=read_values_as(NewResourceSerializer, values)
+        )
+        calendars = [{"id": str(row.id)} for row in resource.calendars.all()]
+        return {"id": str(resource.id), "name": name, "api_token": key, "calendars": calendars}
+
+    def make_project(self, *resource_ids: str, name: str = "Check-up", **given: Any) -> Any:
+        """A part of the answer of POST /projects."""
+        values = {"name": name, "resources": list(resource_ids), **given}
+        project = create_project(app=self.app, given=read_values_as(NewProjectSerializer, values))
+        return {"id": str(project.id), "name": name, "slug": project.slug}
 
     def make_event(self, calendar_id: str, start: str, end: str, **given: Any) -> Any:
         body = {"calendar_id": calendar_id, "what": "Busy", "start": start, "end": end, **given}

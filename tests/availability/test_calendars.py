@@ -68,7 +68,7 @@ def make_calendar(tenant: Tenant, resource: Any, name: str = "Private", **given:
     ],
 )
 def test_a_new_calendar(tenant: Tenant, given: dict[str, Any], shown: dict[str, Any]) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
 
     answer = tenant.post("/calendars", {"name": "Private", "resource_id": resource["id"], **given})
 
@@ -99,7 +99,7 @@ def test_a_new_calendar(tenant: Tenant, given: dict[str, Any], shown: dict[str, 
 def test_values_that_are_wrong(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
 
     answer = tenant.post("/calendars", {"name": "Private", "resource_id": resource["id"], **given})
 
@@ -118,9 +118,9 @@ def test_what_a_new_calendar_needs(tenant: Tenant) -> None:
 
 
 def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
-    removed = tenant.make_resource()["id"]
+    removed = tenant.post_resource()["id"]
     tenant.delete(f"/resources/{removed}")
-    ids = [make_tenant().make_resource()["id"], str(uuid.uuid4()), removed]
+    ids = [make_tenant().post_resource()["id"], str(uuid.uuid4()), removed]
 
     answers = [
         tenant.post("/calendars", {"name": "A", "resource_id": identifier}) for identifier in ids
@@ -136,9 +136,9 @@ def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -
 def test_foreign_unknown_and_removed_ones_are_the_same(
     tenant: Tenant, make_tenant: MakeTenant, method: str
 ) -> None:
-    removed = make_calendar(tenant, tenant.make_resource())["id"]
+    removed = make_calendar(tenant, tenant.post_resource())["id"]
     tenant.delete(f"/calendars/{removed}")
-    foreign = make_tenant().make_resource()["calendars"][0]["id"]
+    foreign = make_tenant().post_resource()["calendars"][0]["id"]
 
     answers = [
         tenant.call(method, f"/calendars/{unknown_id}", {})
@@ -149,8 +149,8 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
 
 
 def test_the_listing_newest_first(tenant: Tenant, make_tenant: MakeTenant, clock: Any) -> None:
-    make_tenant().make_resource()
-    resource = tenant.make_resource()
+    make_tenant().post_resource()
+    resource = tenant.post_resource()
     for name in ("A", "B", "C", "D"):
         clock.shift(1)
         make_calendar(tenant, resource, name)
@@ -175,7 +175,7 @@ def test_the_listing_newest_first(tenant: Tenant, make_tenant: MakeTenant, clock
 
 
 def test_search_by_resource(tenant: Tenant) -> None:
-    first, second = tenant.make_resource("A"), tenant.make_resource("B")
+    first, second = tenant.post_resource("A"), tenant.post_resource("B")
 
     answers = [
         tenant.get(f"/calendars?search=resource.id:{one}")
@@ -214,7 +214,7 @@ def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, li
     ],
 )
 def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     made = make_calendar(tenant, resource, description="Mine")
     clock.shift(60)
 
@@ -227,7 +227,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
 
 # --- DELETE ---------------------------------------------------------------------------------------
 def test_a_resources_last_calendar_cant_go(tenant: Tenant) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     first = resource["calendars"][0]["id"]
     second = make_calendar(tenant, resource)["id"]
 
@@ -242,7 +242,7 @@ def test_a_resources_last_calendar_cant_go(tenant: Tenant) -> None:
 
 
 def test_bookings_that_are_yet_to_end_keep_a_calendar(tenant: Tenant, clock: Any) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     clock.shift(1)
     make_calendar(tenant, resource)
     path = f"/calendars/{resource['calendars'][0]['id']}"
@@ -260,7 +260,7 @@ def test_bookings_that_are_yet_to_end_keep_a_calendar(tenant: Tenant, clock: Any
 
 
 def test_what_stands_in_a_removed_calendar_blocks_no_more(tenant: Tenant) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     second = make_calendar(tenant, resource)["id"]
     event = tenant.make_event(second, **SPAN)
     taken = tenant.book(resource_id=resource["id"], **SPAN)
@@ -273,7 +273,7 @@ def test_what_stands_in_a_removed_calendar_blocks_no_more(tenant: Tenant) -> Non
 
 
 def test_bookings_go_into_the_first_calendar_that_is_left(tenant: Tenant, clock: Any) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     clock.shift(1)
     second = make_calendar(tenant, resource)["id"]
     tenant.delete(f"/calendars/{resource['calendars'][0]['id']}")
@@ -285,7 +285,7 @@ def test_bookings_go_into_the_first_calendar_that_is_left(tenant: Tenant, clock:
 
 
 def test_events_of_every_calendar_block_the_resource(tenant: Tenant) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     second = make_calendar(tenant, resource)["id"]
     tenant.make_event(second, **SPAN)
 

@@ -103,7 +103,7 @@ def test_every_rule_comes_back_as_it_went_in(tenant: Tenant, given: Any, shown: 
         "/resources?include=availability_constraints",
         {"name": "Ada", "timezone": BERLIN, "availability_constraints": [given]},
     ).data
-    project = tenant.make_project(availability_constraints=[given])
+    project = tenant.post_project(availability_constraints=[given])
 
     again = tenant.put(
         f"/projects/{project['id']}",
@@ -118,7 +118,7 @@ def test_every_rule_comes_back_as_it_went_in(tenant: Tenant, given: Any, shown: 
 def test_rules_keep_their_order(tenant: Tenant) -> None:
     rules = [shown for _, shown in ROUND_TRIPS[::-1] if "replace_day" not in shown] * 2
 
-    project = tenant.make_project(availability_constraints=rules)
+    project = tenant.post_project(availability_constraints=rules)
 
     assert project["availability_constraints"] == rules
     assert Constraint.objects.count() == len(rules)
@@ -264,7 +264,7 @@ WRONG = [
 @pytest.mark.matrix
 @pytest.mark.parametrize(("rule", "errors"), WRONG)
 def test_faults_are_named_by_their_paths(tenant: Tenant, rule: Any, errors: dict[str, str]) -> None:
-    resource = tenant.make_resource()["id"]
+    resource = tenant.post_resource()["id"]
 
     answers = {
         "availability_constraints": [
@@ -290,7 +290,7 @@ def test_every_faulty_rule_is_named(tenant: Tenant) -> None:
         {"allow_day": {"day": "x"}},
         {"allow_hours": {"start": 9, "end": 25}},
     ]
-    resource = tenant.make_resource()["id"]
+    resource = tenant.post_resource()["id"]
 
     answer = tenant.post("/availability", {"resources": [resource], "constraints": rules})
 
@@ -342,7 +342,7 @@ def test_lists_that_are_wrong(tenant: Tenant, rules: Any, fault: str) -> None:
 def test_two_hundred_rules(tenant: Tenant) -> None:
     rules = [{"allow_day": {"day": "Monday"}}] * 200
 
-    project = tenant.make_project(availability_constraints=rules)
+    project = tenant.post_project(availability_constraints=rules)
 
     assert project["availability_constraints"] == rules
 
@@ -446,8 +446,8 @@ def test_rules_mean_the_same_wherever_they_come_from(
     tenant: Tenant, source: str, rules: list[Any], opened: list[tuple[str, str]]
 ) -> None:
     lists = {"resource": [], "project": [], "request": [], source: rules}
-    resource = tenant.make_resource(timezone=BERLIN, availability_constraints=lists["resource"])
-    project = tenant.make_project(
+    resource = tenant.post_resource(timezone=BERLIN, availability_constraints=lists["resource"])
+    project = tenant.post_project(
         resource["id"], availability_constraints=lists["project"], availability={"length": None}
     )
 
@@ -468,10 +468,10 @@ def test_rules_mean_the_same_wherever_they_come_from(
 
 def test_lists_of_all_sources_are_taken_together(tenant: Tenant) -> None:
     """Different lists intersect; blocks are taken away last."""
-    resource = tenant.make_resource(
+    resource = tenant.post_resource(
         availability_constraints=[{"allow_hours": {"start": 8, "end": 14}}]
     )
-    project = tenant.make_project(
+    project = tenant.post_project(
         resource["id"],
         availability_constraints=[{"allow_hours": {"start": 10, "end": 18}}],
         availability={"length": None},

@@ -94,7 +94,7 @@ def test_a_project_of_a_name(tenant: Tenant) -> None:
 
 
 def test_a_project_with_everything(tenant: Tenant) -> None:
-    ids = [tenant.make_resource(name)["id"] for name in "AB"]
+    ids = [tenant.post_resource(name)["id"] for name in "AB"]
 
     answer = tenant.post("/projects", {**FULL, "resources": ids[::-1], "unknown": 1})
 
@@ -225,7 +225,7 @@ MODE = {"availability.mode": [CHOICE.format("random")]}
 def test_values_that_are_wrong(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
-    made = tenant.make_project()
+    made = tenant.post_project()
 
     answers = [
         tenant.post("/projects", {"name": "Other", **given}),
@@ -244,11 +244,11 @@ def test_a_new_project_needs_a_name(tenant: Tenant) -> None:
 
 
 def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
-    removed = tenant.make_resource()["id"]
+    removed = tenant.post_resource()["id"]
     tenant.delete(f"/resources/{removed}")
-    foreign = make_tenant().make_resource()["id"]
-    ids = [foreign, tenant.make_resource()["id"], str(uuid.uuid4()), removed]
-    project = tenant.make_project()
+    foreign = make_tenant().post_resource()["id"]
+    ids = [foreign, tenant.post_resource()["id"], str(uuid.uuid4()), removed]
+    project = tenant.post_project()
 
     answers = [
         tenant.post("/projects", {"name": "A", "resources": ids}),
@@ -276,16 +276,16 @@ def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -
 def test_slugs_are_made_from_names(
     tenant: Tenant, make_tenant: MakeTenant, name: str, slug: str
 ) -> None:
-    make_tenant().make_project(name="Taken")
+    make_tenant().post_project(name="Taken")
 
-    project = tenant.make_project(name=name)
+    project = tenant.post_project(name=name)
 
     assert re.fullmatch(slug, project["slug"])
 
 
 def test_slugs_are_unique_in_the_whole_service(tenant: Tenant, make_tenant: MakeTenant) -> None:
-    make_tenant().make_project(slug="taken")
-    made = tenant.make_project(slug="mine")
+    make_tenant().post_project(slug="taken")
+    made = tenant.post_project(slug="mine")
 
     answers = [
         tenant.post("/projects", {"name": "A", "slug": "taken"}),
@@ -298,14 +298,14 @@ def test_slugs_are_unique_in_the_whole_service(tenant: Tenant, make_tenant: Make
 
 
 def test_the_slug_of_a_removed_project_is_free(tenant: Tenant, make_tenant: MakeTenant) -> None:
-    made = tenant.make_project(slug="mine")
+    made = tenant.post_project(slug="mine")
     tenant.delete(f"/projects/{made['id']}")
 
-    assert make_tenant().make_project(slug="mine")["slug"] == "mine"
+    assert make_tenant().post_project(slug="mine")["slug"] == "mine"
 
 
 def test_a_project_may_keep_its_slug(tenant: Tenant) -> None:
-    made = tenant.make_project(slug="mine")
+    made = tenant.post_project(slug="mine")
 
     answers = [tenant.put(f"/projects/{made['id']}", {"slug": one}) for one in ("mine", "new")]
 
@@ -400,7 +400,7 @@ def test_a_project_may_keep_its_slug(tenant: Tenant) -> None:
     ],
 )
 def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
-    ids = [tenant.make_resource(name)["id"] for name in "AB"]
+    ids = [tenant.post_resource(name)["id"] for name in "AB"]
     made = tenant.post("/projects", {**FULL, "resources": ids}).data
     clock.shift(60)
 
@@ -423,7 +423,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
 def test_from_and_to_go_together_after_a_partial_change(
     tenant: Tenant, kept: dict[str, str], given: dict[str, Any]
 ) -> None:
-    made = tenant.make_project(availability=kept)
+    made = tenant.post_project(availability=kept)
 
     answer = tenant.put(f"/projects/{made['id']}", {"availability": given})
 
@@ -436,7 +436,7 @@ def test_from_and_to_go_together_after_a_partial_change(
 
 @pytest.mark.parametrize("name", ["customer_fields", "ui", "meta"])
 def test_free_objects_cant_grow_without_end(tenant: Tenant, name: str) -> None:
-    made = tenant.make_project(**{name: {f"a{n}": {} for n in range(30)}})
+    made = tenant.post_project(**{name: {f"a{n}": {} for n in range(30)}})
 
     answer = tenant.put(f"/projects/{made['id']}", {name: {f"b{n}": {} for n in range(30)}})
 
@@ -459,9 +459,9 @@ def test_free_objects_cant_grow_without_end(tenant: Tenant, name: str) -> None:
 def test_foreign_unknown_and_removed_ones_are_the_same(
     tenant: Tenant, make_tenant: MakeTenant, method: str, below: str
 ) -> None:
-    removed = tenant.make_project()["id"]
+    removed = tenant.post_project()["id"]
     tenant.delete(f"/projects/{removed}")
-    foreign = make_tenant().make_project()["id"]
+    foreign = make_tenant().post_project()["id"]
 
     answers = [
         tenant.call(method, f"/projects/{unknown_id}{below}", {})
@@ -472,10 +472,10 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
 
 
 def test_included_resources_are_whole(tenant: Tenant) -> None:
-    resources = [tenant.make_resource(name) for name in "AB"]
+    resources = [tenant.post_resource(name) for name in "AB"]
     ids = [resource["id"] for resource in resources]
     whole = [tenant.get(f"/resources/{identifier}").data for identifier in ids]
-    made = tenant.make_project(*ids)
+    made = tenant.post_project(*ids)
     path = f"/projects/{made['id']}"
 
     answers = [
@@ -496,8 +496,8 @@ def test_included_resources_are_whole(tenant: Tenant) -> None:
 
 def test_resources_of_a_project_with_includes(tenant: Tenant) -> None:
     rules = [{"allow_hours": {"start": 9, "end": 17}}]
-    resource = tenant.make_resource(availability_constraints=rules)
-    path = f"/projects/{tenant.make_project(resource['id'])['id']}/resources"
+    resource = tenant.post_resource(availability_constraints=rules)
+    path = f"/projects/{tenant.post_project(resource['id'])['id']}/resources"
     includes = "include=calendars,availability_constraints"
 
     answer = tenant.get(f"{path}?{includes}")
@@ -507,7 +507,7 @@ def test_resources_of_a_project_with_includes(tenant: Tenant) -> None:
 
 
 def test_unknown_includes(tenant: Tenant) -> None:
-    path = f"/projects/{tenant.make_project()['id']}"
+    path = f"/projects/{tenant.post_project()['id']}"
 
     answers = [
         tenant.get(f"{path}?include=resources.calendars"),
@@ -523,11 +523,11 @@ def test_unknown_includes(tenant: Tenant) -> None:
 
 
 def test_the_listing_newest_first(tenant: Tenant, make_tenant: MakeTenant, clock: Any) -> None:
-    make_tenant().make_project()
+    make_tenant().post_project()
     made = []
     for name in "ABCDE":
         clock.shift(1)
-        made.insert(0, tenant.make_project(name=name))
+        made.insert(0, tenant.post_project(name=name))
 
     answer = tenant.get("/projects?limit=3&page=2")
 
@@ -559,7 +559,7 @@ def test_the_listing_newest_first(tenant: Tenant, make_tenant: MakeTenant, clock
 )
 def test_search(tenant: Tenant, search: str, names: list[str]) -> None:
     for name in ("Check-up", "Braces", "Consultation"):
-        tenant.make_project(name=name)
+        tenant.post_project(name=name)
 
     answer = tenant.get(f"/projects?search={search}")
 
@@ -583,7 +583,7 @@ def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, li
 # --- The resources of a project -------------------------------------------------------------------
 @pytest.fixture
 def four(tenant: Tenant) -> list[str]:
-    return [tenant.make_resource(name)["id"] for name in "ABCD"]
+    return [tenant.post_resource(name)["id"] for name in "ABCD"]
 
 
 @pytest.mark.parametrize("wrap", [list, lambda ids: {"resources": ids}])
@@ -591,7 +591,7 @@ def test_resources_are_set_in_the_order_given(
     tenant: Tenant, four: list[str], wrap: Callable[[list[str]], Any]
 ) -> None:
     a, b, c, d = four
-    made = tenant.make_project(a, b)
+    made = tenant.post_project(a, b)
     path = f"/projects/{made['id']}/resources"
 
     answers = [tenant.put(path, wrap(ids)) for ids in ([d, b, c], [b, b, a], [a.upper()], [])]
@@ -614,7 +614,7 @@ def test_resources_are_set_in_the_order_given(
 def test_lists_of_resources_that_are_wrong(
     tenant: Tenant, four: list[str], body: Any, errors: dict[str, list[str]]
 ) -> None:
-    made = tenant.make_project(*four)
+    made = tenant.post_project(*four)
 
     answer = tenant.put(f"/projects/{made['id']}/resources", body)
 
@@ -624,7 +624,7 @@ def test_lists_of_resources_that_are_wrong(
 
 def test_a_resource_is_added_at_the_end_and_once(tenant: Tenant, four: list[str]) -> None:
     a, b, c, _ = four
-    made = tenant.make_project(b)
+    made = tenant.post_project(b)
     path = f"/projects/{made['id']}/resources"
 
     answers = [tenant.post(path, {"resource_id": one}) for one in (a, c, b)]
@@ -638,10 +638,10 @@ def test_a_resource_is_added_at_the_end_and_once(tenant: Tenant, four: list[str]
 def test_a_resource_that_is_not_there_cant_be_added(
     tenant: Tenant, make_tenant: MakeTenant, four: list[str], kind: str
 ) -> None:
-    made = tenant.make_project()
+    made = tenant.post_project()
     tenant.delete(f"/resources/{four[0]}")
     ids = {
-        "foreign": make_tenant().make_resource()["id"],
+        "foreign": make_tenant().post_resource()["id"],
         "unknown": str(uuid.uuid4()),
         "removed": four[0],
     }
@@ -656,7 +656,7 @@ def test_a_resource_that_is_not_there_cant_be_added(
 
 def test_a_resource_is_taken_out(tenant: Tenant, four: list[str]) -> None:
     a, b, c, d = four
-    made = tenant.make_project(a, b, c)
+    made = tenant.post_project(a, b, c)
     path = f"/projects/{made['id']}/resources"
 
     answers = [tenant.delete(f"{path}/{one}") for one in (b, b, d, uuid.uuid4())]
@@ -669,7 +669,7 @@ def test_a_resource_is_taken_out(tenant: Tenant, four: list[str]) -> None:
 
 def test_the_resources_are_listed_in_their_order(tenant: Tenant, four: list[str]) -> None:
     a, b, c, d = four
-    made = tenant.make_project(d, a, c, b)
+    made = tenant.post_project(d, a, c, b)
     whole = {one: tenant.get(f"/resources/{one}").data for one in four}
 
     answer = tenant.get(f"/projects/{made['id']}/resources?limit=3&page=2")
@@ -694,7 +694,7 @@ def test_the_resources_are_listed_in_their_order(tenant: Tenant, four: list[str]
 
 # --- DELETE ---------------------------------------------------------------------------------------
 def test_a_project_with_future_bookings_stays(tenant: Tenant, four: list[str]) -> None:
-    path = f"/projects/{tenant.make_project(four[0])['id']}"
+    path = f"/projects/{tenant.post_project(four[0])['id']}"
     booking = tenant.book(project_id=path.rpartition("/")[2], **SPAN).data["id"]
 
     before = tenant.delete(path)
@@ -714,7 +714,7 @@ def test_a_project_with_future_bookings_stays(tenant: Tenant, four: list[str]) -
 def test_bookings_that_have_ended_do_not_keep_a_project(
     tenant: Tenant, four: list[str], clock: Any
 ) -> None:
-    project = tenant.make_project(four[0])["id"]
+    project = tenant.post_project(four[0])["id"]
     tenant.book(project_id=project, **SPAN)
     clock.move_to("2026-11-23T10:00:00Z")
 
@@ -722,7 +722,7 @@ def test_bookings_that_have_ended_do_not_keep_a_project(
 
 
 def test_a_removed_project_cant_be_booked_or_asked(tenant: Tenant, four: list[str]) -> None:
-    project = tenant.make_project(four[0])["id"]
+    project = tenant.post_project(four[0])["id"]
     tenant.delete(f"/projects/{project}")
 
     answers = [
@@ -736,7 +736,7 @@ def test_a_removed_project_cant_be_booked_or_asked(tenant: Tenant, four: list[st
 
 
 def test_lengths_are_merged_and_removed(tenant: Tenant) -> None:
-    made = tenant.make_project(availability={"lengths": ["45 minutes", "1 hour"]})
+    made = tenant.post_project(availability={"lengths": ["45 minutes", "1 hour"]})
     path = f"/projects/{made['id']}"
 
     answers = [

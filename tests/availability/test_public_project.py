@@ -45,8 +45,8 @@ def hosted(slug: str, **headers: str) -> Answer:
 
 
 def make_full(tenant: Tenant) -> tuple[Any, list[str]]:
-    ids = [tenant.make_resource(name, meta={"secret": 1})["id"] for name in "AB"]
-    return tenant.make_project(*ids[::-1], **FULL), ids[::-1]
+    ids = [tenant.post_resource(name, meta={"secret": 1})["id"] for name in "AB"]
+    return tenant.post_project(*ids[::-1], **FULL), ids[::-1]
 
 
 WHOLE = {
@@ -69,7 +69,7 @@ WHOLE = {
 
 # --- GET /projects/embed/:id ----------------------------------------------------------------------
 def test_an_embedded_page_of_a_name(tenant: Tenant) -> None:
-    project = tenant.make_project()
+    project = tenant.post_project()
 
     answer = tenant.widget().get(f"/projects/embed/{project['id']}")
 
@@ -91,7 +91,7 @@ def test_an_embedded_page_with_everything(tenant: Tenant) -> None:
 
 
 def test_empty_values_are_left_out_at_any_depth(tenant: Tenant) -> None:
-    project = tenant.make_project(
+    project = tenant.post_project(
         availability={"length": None, "mode": "mutual"},
         booking={"what": "Cut", "where": "", "description": ""},
         ui={"avatar": "", "show": False, "nested": {"deeper": {}, "list": []}, "count": 0},
@@ -111,7 +111,7 @@ def test_empty_values_are_left_out_at_any_depth(tenant: Tenant) -> None:
 
 def test_the_projects_words_win(tenant: Tenant) -> None:
     own = {"submit_button": "Reserve", "other": "Words"}
-    project = tenant.make_project(
+    project = tenant.post_project(
         ui={"localization": own},
         booking={"graph": "confirm_decline"},
         customer_fields={"email": {"title": "Address"}},
@@ -128,8 +128,8 @@ def test_the_projects_words_win(tenant: Tenant) -> None:
 
 
 def test_deleted_resources_are_not_offered(tenant: Tenant) -> None:
-    ada, bob = (tenant.make_resource(name)["id"] for name in ("Ada", "Bob"))
-    project = tenant.make_project(ada, bob)
+    ada, bob = (tenant.post_resource(name)["id"] for name in ("Ada", "Bob"))
+    project = tenant.post_project(ada, bob)
     tenant.delete(f"/resources/{ada}")
 
     answer = tenant.widget().get(f"/projects/embed/{project['id']}")
@@ -139,11 +139,11 @@ def test_deleted_resources_are_not_offered(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("kind", ["unknown", "foreign", "deleted"])
 def test_no_page_of_what_is_not_here(tenant: Tenant, make_tenant: MakeTenant, kind: str) -> None:
-    gone = tenant.make_project()
+    gone = tenant.post_project()
     tenant.delete(f"/projects/{gone['id']}")
     ids = {
         "unknown": str(uuid.uuid4()),
-        "foreign": make_tenant().make_project(slug="theirs")["id"],
+        "foreign": make_tenant().post_project(slug="theirs")["id"],
         "deleted": gone["id"],
     }
 
@@ -155,7 +155,7 @@ def test_no_page_of_what_is_not_here(tenant: Tenant, make_tenant: MakeTenant, ki
 def test_what_the_page_is_told_can_be_asked_for(tenant: Tenant) -> None:
     """Pages of this family send a project's own values along: that is no loosening."""
     given = {key: FULL[key] for key in ("availability", "availability_constraints")}
-    project = tenant.make_project(tenant.make_resource()["id"], **given)
+    project = tenant.post_project(tenant.post_resource()["id"], **given)
     widget = tenant.widget()
     told = widget.get(f"/projects/embed/{project['id']}").data
 
@@ -191,7 +191,7 @@ def test_a_hosted_page_carries_a_key(tenant: Tenant) -> None:
 
 
 def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
-    tenant.make_project()
+    tenant.post_project()
 
     answers = [hosted("check-up") for _ in range(2)]
 
@@ -201,7 +201,7 @@ def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
 
 
 def test_the_newest_key_that_is_valid_is_shown(tenant: Tenant, clock: Any) -> None:
-    project = tenant.make_project()["id"]
+    project = tenant.post_project()["id"]
     keys = []
     for expires_at in (None, None, at("2026-11-20 09:31"), None):
         scope = {"projects": [project], "hosted_project_id": project}
@@ -218,7 +218,7 @@ def test_the_newest_key_that_is_valid_is_shown(tenant: Tenant, clock: Any) -> No
 
 
 def test_each_page_has_a_key_of_its_own(tenant: Tenant) -> None:
-    ids = [tenant.make_project(slug=slug)["id"] for slug in ("one", "two")]
+    ids = [tenant.post_project(slug=slug)["id"] for slug in ("one", "two")]
     callers = [Caller(hosted(slug).data["app_key"]) for slug in ("one", "two")]
 
     statuses = [[caller.get(f"/projects/embed/{id_}").status for id_ in ids] for caller in callers]
@@ -227,7 +227,7 @@ def test_each_page_has_a_key_of_its_own(tenant: Tenant) -> None:
 
 
 def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
-    tenant.make_project()
+    tenant.post_project()
     first = hosted("check-up").data["app_key"]
     tenant.delete(f"/credentials/{Credential.objects.get(kind='widget').id}")
 
@@ -239,7 +239,7 @@ def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("kind", ["unknown", "deleted", "archived"])
 def test_no_hosted_page_of_what_is_gone(tenant: Tenant, kind: str) -> None:
-    project = tenant.make_project()
+    project = tenant.post_project()
     if kind == "deleted":
         tenant.delete(f"/projects/{project['id']}")
     if kind == "archived":
@@ -253,7 +253,7 @@ def test_no_hosted_page_of_what_is_gone(tenant: Tenant, kind: str) -> None:
 
 def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
     tenant = make_tenant(mode="test")
-    tenant.make_project()
+    tenant.post_project()
 
     answer = hosted("check-up")
 
@@ -262,7 +262,7 @@ def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
 
 
 def test_queries_are_strict_and_browsers_may_read(tenant: Tenant) -> None:
-    tenant.make_project()
+    tenant.post_project()
 
     strict = hosted("check-up?x=1")
     browser = hosted("check-up", Origin="https://www.example.com")
@@ -278,9 +278,9 @@ def test_the_number_of_queries_does_not_grow(
     tenant: Tenant, django_assert_num_queries: Callable[..., Any]
 ) -> None:
     for count in (1, 4):
-        ids = [tenant.make_resource(f"R{number}")["id"] for number in range(count)]
+        ids = [tenant.post_resource(f"R{number}")["id"] for number in range(count)]
         rules = [{"allow_hours": {"start": hour, "end": hour + 1}} for hour in range(count)]
-        tenant.make_project(*ids, slug=f"with-{count}", availability_constraints=rules)
+        tenant.post_project(*ids, slug=f"with-{count}", availability_constraints=rules)
 
     for count in (1, 4):
         hosted(f"with-{count}")  # makes the key
@@ -305,7 +305,7 @@ def test_reservation_time_has_bounds(tenant: Tenant, given: Any, fault: str) -> 
 
 
 def test_reservation_time_is_set_kept_and_cleared(tenant: Tenant) -> None:
-    project = tenant.make_project(reservation_time=3600)
+    project = tenant.post_project(reservation_time=3600)
     path = f"/projects/{project['id']}"
 
     seen = [
@@ -328,4 +328,4 @@ def test_reservation_time_is_set_kept_and_cleared(tenant: Tenant) -> None:
     ],
 )
 def test_every_graph_can_be_a_projects(tenant: Tenant, graph: str) -> None:
-    assert tenant.make_project(booking={"graph": graph})["booking"] == {"graph": graph}
+    assert tenant.post_project(booking={"graph": graph})["booking"] == {"graph": graph}

@@ -107,7 +107,7 @@ def test_a_resource_with_everything(tenant: Tenant) -> None:
 
 
 def test_the_key_of_a_resource_is_shown_once_and_works(tenant: Tenant) -> None:
-    made = tenant.make_resource(email="ada@example.com")
+    made = tenant.post_resource(email="ada@example.com")
 
     shown = Caller(made["api_token"], user="ada@example.com").get(f"/resources/{made['id']}")
 
@@ -154,7 +154,7 @@ def test_the_key_of_a_resource_is_shown_once_and_works(tenant: Tenant) -> None:
 def test_values_that_are_wrong(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
-    made = tenant.make_resource()
+    made = tenant.post_resource()
 
     answers = [
         tenant.post("/resources", {"name": "Bob", "timezone": "UTC", **given}),
@@ -205,8 +205,8 @@ def test_values_at_their_bounds(tenant: Tenant, given: dict[str, Any]) -> None:
 
 # --- E-mail addresses -----------------------------------------------------------------------------
 def test_addresses_are_unique_in_any_case(tenant: Tenant) -> None:
-    tenant.make_resource(email="ada@example.com")
-    other = tenant.make_resource("Bob", email="bob@example.com")
+    tenant.post_resource(email="ada@example.com")
+    other = tenant.post_resource("Bob", email="bob@example.com")
 
     answers = [
         tenant.post("/resources", {"name": "A", "timezone": "UTC", "email": "ADA@example.com"}),
@@ -220,18 +220,18 @@ def test_addresses_are_unique_in_any_case(tenant: Tenant) -> None:
 def test_addresses_are_free_in_other_apps_and_after_removal(
     tenant: Tenant, make_tenant: MakeTenant
 ) -> None:
-    first = tenant.make_resource(email="ada@example.com")
-    make_tenant().make_resource(email="ada@example.com")
+    first = tenant.post_resource(email="ada@example.com")
+    make_tenant().post_resource(email="ada@example.com")
     tenant.delete(f"/resources/{first['id']}")
 
-    again = tenant.make_resource(email="ada@example.com")
+    again = tenant.post_resource(email="ada@example.com")
 
     assert [row["id"] for row in tenant.get("/resources").data] == [again["id"]]
 
 
 def test_several_may_have_no_address(tenant: Tenant) -> None:
     for _ in range(2):
-        tenant.make_resource(email=None)
+        tenant.post_resource(email=None)
 
     assert [row["email"] for row in tenant.get("/resources").data] == [None, None]
 
@@ -239,7 +239,7 @@ def test_several_may_have_no_address(tenant: Tenant) -> None:
 # --- GET ------------------------------------------------------------------------------------------
 def test_includes_of_one(tenant: Tenant, clock: Any) -> None:
     rules = [{"allow_day": {"day": "Monday"}}]
-    made = tenant.make_resource(availability_constraints=rules)
+    made = tenant.post_resource(availability_constraints=rules)
     clock.shift(1)
     second = tenant.post("/calendars", {"name": "B", "resource_id": made["id"]}).data
     path = f"/resources/{made['id']}"
@@ -264,9 +264,9 @@ def test_includes_of_one(tenant: Tenant, clock: Any) -> None:
 def test_foreign_unknown_and_removed_ones_are_the_same(
     tenant: Tenant, make_tenant: MakeTenant, method: str
 ) -> None:
-    removed = tenant.make_resource()["id"]
+    removed = tenant.post_resource()["id"]
     tenant.delete(f"/resources/{removed}")
-    foreign = make_tenant().make_resource()["id"]
+    foreign = make_tenant().post_resource()["id"]
 
     answers = [
         tenant.call(method, f"/resources/{unknown_id}", {})
@@ -279,7 +279,7 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
 
 @pytest.mark.parametrize("include", ["events", "calendars.events", "Calendars"])
 def test_unknown_includes(tenant: Tenant, include: str) -> None:
-    path = f"/resources/{tenant.make_resource()['id']}"
+    path = f"/resources/{tenant.post_resource()['id']}"
     body = {"name": "B", "timezone": "UTC"}
 
     answers = [
@@ -301,7 +301,7 @@ def make_five(tenant: Tenant, clock: Any) -> list[Any]:
     made = []
     for name in ("A", "B", "C", "D", "E"):
         clock.shift(1)
-        made.insert(0, tenant.make_resource(name))
+        made.insert(0, tenant.post_resource(name))
     return made
 
 
@@ -389,7 +389,7 @@ def test_pages_follow_one_another(tenant: Tenant, clock: Any) -> None:
 
 
 def test_rows_of_one_instant_have_an_order(tenant: Tenant) -> None:
-    made = {tenant.make_resource(str(number))["id"] for number in range(6)}
+    made = {tenant.post_resource(str(number))["id"] for number in range(6)}
 
     pages = [tenant.get(f"/resources?limit=2&page={page}").data for page in (1, 2, 3)]
 
@@ -423,10 +423,10 @@ def test_rows_of_one_instant_have_an_order(tenant: Tenant) -> None:
 )
 @pytest.mark.matrix
 def test_search(tenant: Tenant, make_tenant: MakeTenant, search: str, names: list[str]) -> None:
-    tenant.make_resource("Ada Berg", email="ada@example.com")
-    tenant.make_resource("100% \\ *", email=None)
-    tenant.make_resource("a;b:c", email="b@example.com")
-    make_tenant().make_resource("Ada Berg", email="ada@example.com")
+    tenant.post_resource("Ada Berg", email="ada@example.com")
+    tenant.post_resource("100% \\ *", email=None)
+    tenant.post_resource("a;b:c", email="b@example.com")
+    make_tenant().post_resource("Ada Berg", email="ada@example.com")
 
     answer = tenant.client.get("/v2/resources", {"search": search}, headers=tenant.headers).json()
 
@@ -456,9 +456,9 @@ def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, li
 
 def test_includes_of_the_listing(tenant: Tenant, clock: Any) -> None:
     rules = [{"block_weekends": {}}]
-    first = tenant.make_resource("A", availability_constraints=rules)
+    first = tenant.post_resource("A", availability_constraints=rules)
     clock.shift(1)
-    second = tenant.make_resource("B")
+    second = tenant.post_resource("B")
 
     answer = tenant.get("/resources?include=calendars,availability_constraints")
 
@@ -511,7 +511,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
 
 
 def test_constraints_are_replaced_whole(tenant: Tenant) -> None:
-    made = tenant.make_resource(
+    made = tenant.post_resource(
         availability_constraints=[{"block_weekends": {}}, {"block_hours": {"start": 1, "end": 2}}]
     )
     path = f"/resources/{made['id']}?include=availability_constraints"
@@ -530,7 +530,7 @@ def test_constraints_are_replaced_whole(tenant: Tenant) -> None:
 
 
 def test_meta_cant_grow_without_end(tenant: Tenant) -> None:
-    made = tenant.make_resource(meta={f"a{n}": n for n in range(30)})
+    made = tenant.post_resource(meta={f"a{n}": n for n in range(30)})
 
     answer = tenant.put(f"/resources/{made['id']}", {"meta": {f"b{n}": n for n in range(30)}})
 
@@ -545,11 +545,11 @@ def book(tenant: Tenant, resource: Any, hour: str = "09", **given: Any) -> Any:
 
 
 def test_a_removed_resource_is_hidden_everywhere(tenant: Tenant) -> None:
-    made = tenant.make_resource(email="ada@example.com")
-    kept = tenant.make_resource("Bob")
+    made = tenant.post_resource(email="ada@example.com")
+    kept = tenant.post_resource("Bob")
     calendar = made["calendars"][0]["id"]
     event = tenant.make_event(calendar, "2026-11-23T09:00:00Z", "2026-11-23T10:00:00Z")
-    project = tenant.make_project(made["id"], kept["id"])
+    project = tenant.post_project(made["id"], kept["id"])
 
     answer = tenant.delete(f"/resources/{made['id']}")
 
@@ -585,7 +585,7 @@ def test_a_removed_resource_is_hidden_everywhere(tenant: Tenant) -> None:
 def test_a_booked_resource_stays(
     tenant: Tenant, hour: str, given: dict[str, Any], actions: list[str], status: int
 ) -> None:
-    made = tenant.make_resource()
+    made = tenant.post_resource()
     booking = book(tenant, made, hour, **given)
     for action in actions:
         tenant.put(f"/bookings/{booking['id']}/{action}")
@@ -600,8 +600,8 @@ def test_a_booked_resource_stays(
 
 def test_a_resource_that_only_accompanies_stays_too(tenant: Tenant) -> None:
     """In a mutual booking the second resource holds a companion event."""
-    first, second = tenant.make_resource("A"), tenant.make_resource("B")
-    project = tenant.make_project(first["id"], second["id"], availability={"mode": "mutual"})
+    first, second = tenant.post_resource("A"), tenant.post_resource("B")
+    project = tenant.post_project(first["id"], second["id"], availability={"mode": "mutual"})
     booking = tenant.book(
         project_id=project["id"],
         start="2026-11-23T09:00:00Z",

@@ -73,9 +73,9 @@ def test_bodies_that_are_wrong(tenant: Tenant, body: Any, errors: dict[str, str]
 
 def test_a_resource_gets_keeps_and_loses_it(tenant: Tenant) -> None:
     schedule = make_schedule(tenant, *HOURS)["id"]
-    plain = tenant.make_resource("Bob")
+    plain = tenant.post_resource("Bob")
 
-    ada = tenant.make_resource("Ada", schedule_id=schedule)
+    ada = tenant.post_resource("Ada", schedule_id=schedule)
     renamed = tenant.put(f"/resources/{ada['id']}", {"name": "Ada B"}).data
     used = tenant.delete(f"/schedules/{schedule}")
     freed = tenant.put(f"/resources/{ada['id']}", {"schedule_id": None}).data
@@ -93,7 +93,7 @@ def test_a_resource_gets_keeps_and_loses_it(tenant: Tenant) -> None:
 
 def test_a_deleted_resource_does_not_keep_its_schedule(tenant: Tenant) -> None:
     schedule = make_schedule(tenant)["id"]
-    ada = tenant.make_resource("Ada", schedule_id=schedule)["id"]
+    ada = tenant.post_resource("Ada", schedule_id=schedule)["id"]
     tenant.delete(f"/resources/{ada}")
 
     assert tenant.delete(f"/schedules/{schedule}").status == 204
@@ -102,7 +102,7 @@ def test_a_deleted_resource_does_not_keep_its_schedule(tenant: Tenant) -> None:
 
 def test_schedules_that_are_not_there(tenant: Tenant) -> None:
     theirs = make_schedule(Tenant("other"))["id"]
-    ada = tenant.make_resource("Ada")["id"]
+    ada = tenant.post_resource("Ada")["id"]
 
     for schedule in (theirs, ada):
         answers = [
@@ -117,7 +117,7 @@ def test_schedules_that_are_not_there(tenant: Tenant) -> None:
 
 def test_the_key_of_a_resource_does_not_choose_it(tenant: Tenant) -> None:
     schedule, other = make_schedule(tenant)["id"], make_schedule(tenant)["id"]
-    ada = tenant.make_resource("Ada", email="ada@example.com", schedule_id=schedule)
+    ada = tenant.post_resource("Ada", email="ada@example.com", schedule_id=schedule)
     key = Caller(ada["api_token"], user="ada@example.com")
 
     kept = key.put(f"/resources/{ada['id']}", {"name": "A", "schedule_id": schedule})
@@ -167,7 +167,7 @@ def test_own_rules_lie_over_it(
     tenant: Tenant, rules: list[Any], own: list[Any], expected: list[str]
 ) -> None:
     schedule = make_schedule(tenant, *rules)["id"]
-    ada = tenant.make_resource("Ada", schedule_id=schedule, availability_constraints=own)
+    ada = tenant.post_resource("Ada", schedule_id=schedule, availability_constraints=own)
 
     answer = ask(tenant, ada["id"], **WEEK)
 
@@ -176,8 +176,8 @@ def test_own_rules_lie_over_it(
 
 def test_a_change_applies_to_all_at_once(tenant: Tenant) -> None:
     schedule = make_schedule(tenant, *HOURS)["id"]
-    people = [tenant.make_resource(name, schedule_id=schedule)["id"] for name in "ABC"]
-    project = tenant.make_project(*people, availability={"mode": "exclusive"})["id"]
+    people = [tenant.post_resource(name, schedule_id=schedule)["id"] for name in "ABC"]
+    project = tenant.post_project(*people, availability={"mode": "exclusive"})["id"]
     times = {"start": "2026-11-23T17:00:00Z", "end": "2026-11-23T18:00:00Z"}
 
     early = tenant.book(project_id=project, **times)
@@ -196,7 +196,7 @@ def test_a_change_applies_to_all_at_once(tenant: Tenant) -> None:
 def test_explain_names_the_schedule(tenant: Tenant) -> None:
     schedule = make_schedule(tenant, {"block_hours": {"start": 9, "end": 10, "name": "Team"}})
     own = [{"allow_hours": {"start": 9, "end": 11}}]
-    ada = tenant.make_resource("Ada", schedule_id=schedule["id"], availability_constraints=own)
+    ada = tenant.post_resource("Ada", schedule_id=schedule["id"], availability_constraints=own)
 
     answer = tenant.post("/availability/explain", {"resources": [ada["id"]], **MORNING})
 

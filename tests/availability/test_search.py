@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 def project(tenant: Tenant, three: list[str]) -> Any:
     """Half an hour with Bob before Ada, a day's notice, half a day long."""
     ada, bob, _ = three
-    return tenant.make_project(
+    return tenant.post_project(
         bob,
         ada,
         availability={

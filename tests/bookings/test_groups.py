@@ -37,7 +37,7 @@ NO_GROUP = (422, refusal(related__owner_booking_id="There is no such group."))
 
 @pytest.fixture
 def ada(tenant: Tenant) -> Any:
-    return tenant.make_resource("Ada", email="ada@example.com")
+    return tenant.post_resource("Ada", email="ada@example.com")
 
 
 @pytest.fixture

@@ -479,7 +479,7 @@ def test_one_that_became_free_while_it_was_asked_is_taken_by_what_is_known(
 
 # --- The setting ----------------------------------------------------------------------------------
 def test_the_setting_is_kept_merged_and_taken_back(tenant: Tenant) -> None:
-    project = tenant.make_project(settings={"max_per_day": 3, "check_external": True})
+    project = tenant.post_project(settings={"max_per_day": 3, "check_external": True})
     path = f"/projects/{project['id']}"
 
     found = [project["settings"]]

@@ -22,12 +22,12 @@ class Made:
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
-        made = tenant.make_resource("Ada", BERLIN, email="ada@example.com")
+        made = tenant.post_resource("Ada", BERLIN, email="ada@example.com")
         self.resource = tenant.get(f"/resources/{made['id']}").data
         self.calendar = made["calendars"][0]
-        second = tenant.make_resource("Bob")
+        second = tenant.post_resource("Bob")
         self.second = tenant.get(f"/resources/{second['id']}").data
-        self.project = tenant.make_project(
+        self.project = tenant.post_project(
             made["id"],
             second["id"],
             availability={"length": "1 hour"},
@@ -313,8 +313,8 @@ def test_other_forms_of_times_are_not_honoured(made: Made, prefix: str) -> None:
 
 def test_what_is_removed_is_shown_with_its_booking(tenant: Tenant, clock: Any) -> None:
     """A booking of the past keeps its resource, calendar and project."""
-    resource = tenant.make_resource("Ada")
-    project = tenant.make_project(resource["id"])
+    resource = tenant.post_resource("Ada")
+    project = tenant.post_project(resource["id"])
     booking = tenant.book(project_id=project["id"], **NINE).data
     tenant.put(f"/bookings/{booking['id']}/cancel")
     tenant.delete(f"/projects/{project['id']}")
@@ -327,7 +327,7 @@ def test_what_is_removed_is_shown_with_its_booking(tenant: Tenant, clock: Any) -
 
 
 def test_removed_calendars_are_not_included(tenant: Tenant, clock: Any) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     clock.shift(1)
     second = tenant.post("/calendars", {"name": "B", "resource_id": resource["id"]}).data
     booking = tenant.book(resource_id=resource["id"], **NINE).data

@@ -233,7 +233,7 @@ def test_not_when_it_is_completed(tenant: Tenant, booking: Any, action: str) -> 
 
 # --- Another resource -----------------------------------------------------------------------------
 def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
-    bob = tenant.make_resource("Bob")
+    bob = tenant.post_resource("Bob")
     before = whole(tenant, booking)
 
     answer = move(tenant, booking, NINE, resource_id=bob["id"])

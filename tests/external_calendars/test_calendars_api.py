@@ -400,7 +400,7 @@ def test_who_may_do_what(
 
 @pytest.mark.parametrize("end", ["test", "sync", "disconnect"])
 def test_a_calendar_of_its_own_is_connected_to_nothing(tenant: Tenant, end: str) -> None:
-    calendar = tenant.make_resource()["calendars"][0]
+    calendar = tenant.post_resource()["calendars"][0]
 
     answer = tenant.post(f"/calendars/{calendar['id']}/{end}")
 
@@ -577,7 +577,7 @@ def test_which_one_is_primary_can_be_changed(tenant: Tenant, shelf: Shelf, feeds
 def test_a_calendar_of_its_own_is_not_reached(
     tenant: Tenant, shelf: Shelf, given: dict[str, Any]
 ) -> None:
-    calendar = tenant.make_resource()["calendars"][0]
+    calendar = tenant.post_resource()["calendars"][0]
 
     answer = tenant.put(f"/calendars/{calendar['id']}", {"name": "New", **given})
 
@@ -661,7 +661,7 @@ def test_a_look_that_is_under_way_goes_on(tenant: Tenant, shelf: Shelf) -> None:
 
 
 def test_how_many_objects_can_not_be_read(tenant: Tenant, shelf: Shelf, clock: Any) -> None:
-    resource = tenant.make_resource()
+    resource = tenant.post_resource()
     calendar = connect(tenant, resource, shelf.put(WORK)).data
     Connection.objects.update(unread=3)
 

@@ -94,7 +94,7 @@ def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
 # --- What is accepted -----------------------------------------------------------------------------
 def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> None:
     resource = tenant.make_resource()
-    project = tenant.make_project(resource["id"], settings={"language": "DE"})
+    project = tenant.post_project(resource["id"], settings={"language": "DE"})
     customer = {"name": "Ann", "email": "ann@example.com", "language": "de"}
     booking = tenant.book(resource_id=resource["id"], **NINE, customer=customer)
 
