@@ -11,6 +11,7 @@ imported after the fork, in the program's own folder and environment.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -19,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -80,6 +82,17 @@ class ForkServer:
         with open(os.devnull) as nothing:
             files = [(input or nothing).fileno(), output.fileno(), (errors or output).fileno()]
             return ForkedProcess(self, self.ask(program, files))
+
+    def run(
+        self, module: str, *args: str, cwd: Path, env: Mapping[str, str], timeout: float = 300
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the program to its end, as `subprocess.run` does with the output captured."""
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+            process = self.start(module, *args, cwd=cwd, env=env, output=output, errors=errors)
+            code = process.wait(timeout)
+            for file in (output, errors):
+                file.seek(0)
+            return subprocess.CompletedProcess([module, *args], code, output.read(), errors.read())
 
     def ask(self, question: dict[str, Any], files: list[int]) -> Any:
         with self.lock:
@@ -153,6 +166,9 @@ def receive(connection: socket.socket) -> tuple[Any, list[int]]:
 def main(connection: socket.socket) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
+    # A pass of the collector over the libraries would copy their memory in each fork.
+    gc.collect()
+    gc.freeze()
     if forked := serve(connection):
         run_program(*forked, connection)
 

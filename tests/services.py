@@ -694,15 +694,7 @@ class Service:
 
     def manage(self, *args: str) -> str:
         """Runs a management command in the service's environment; returns what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *args],
-            cwd=self.code,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = FORK_SERVER.run("manage", *args, cwd=self.code, env=self.env)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

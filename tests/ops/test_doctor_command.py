@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.ops.test_doctor import NAMES
-from tests.services import ROOT, Service
+from tests.services import FORK_SERVER, ROOT, Service
 
 
 @contextmanager
@@ -25,16 +23,8 @@ def mute_server() -> Iterator[int]:
 
 def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[str, str]]:
     """(exit code, name -> level, name -> what was said) of the command in the service's place."""
-    done = subprocess.run(
-        [sys.executable, "manage.py", "doctor"],
-        cwd=ROOT,
-        env=service.env | {name: str(value) for name, value in settings.items()},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    env = service.env | {name: str(value) for name, value in settings.items()}
+    done = FORK_SERVER.run("manage", "doctor", cwd=ROOT, env=env)
     lines = done.stdout.splitlines()
     levels = {line[6:23].strip(): line[:4].strip() for line in lines}
     return done.returncode, levels, {line[6:23].strip(): line[24:] for line in lines}

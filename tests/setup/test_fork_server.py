@@ -67,6 +67,16 @@ def test_program_runs_as_in_a_new_process(server: ForkServer, tmp_path: Path) ->
     assert (tmp_path / "errors").read_text() == "a complaint"
 
 
+def test_program_is_run_to_its_end(server: ForkServer, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import sys; print(sys.argv[1]); sys.stderr.write('a complaint'); sys.exit(3)"
+    )
+
+    done = server.run("program", "one", cwd=tmp_path, env={})
+
+    assert (done.returncode, done.stdout, done.stderr) == (3, "one\n", "a complaint")
+
+
 def test_two_forks_draw_different_numbers(server: ForkServer, tmp_path: Path) -> None:
     drawn = set()
     for _ in range(2):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.services import ROOT
+from tests.services import FORK_SERVER, ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
@@ -87,14 +87,7 @@ def production_environment(**changed: str) -> dict[str, str]:
 
 
 def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "manage.py", *args],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return FORK_SERVER.run("manage", *args, cwd=ROOT, env=env)
 
 
 def python_output(code: str, *, env: dict[str, str]) -> str:
