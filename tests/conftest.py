@@ -110,16 +110,17 @@ def _fast_flush() -> Iterator[None]:
 def _kept_statements() -> Iterator[None]:
     """At a ROLLBACK, psycopg discards its prepared statements: what they name may have been made
     since BEGIN. Each test ends with a ROLLBACK, and after it PostgreSQL would plan every statement
-    anew. Here only DROP and ALTER discard them."""
+    anew. What else discards them does so here, too."""
     clear = PrepareManager.clear
+    reasons = (b"DROP", b"ALTER", b"DISCARD ALL", b"DEALLOCATE ALL")
 
-    def discard_after_ddl(manager: PrepareManager, prepare: Any, results: Sequence[Any]) -> bool:
+    def discard(manager: PrepareManager, prepare: Any, results: Sequence[Any]) -> bool:
         statuses = [result.command_status or b"" for result in results]
-        is_ddl = any(status.startswith((b"DROP", b"ALTER", b"DISCARD")) for status in statuses)
-        return clear(manager) if is_ddl else False
+        found = any(status.startswith(reasons) for status in statuses)
+        return clear(manager) if found else False
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(PrepareManager, "_should_discard", discard_after_ddl)
+    patch.setattr(PrepareManager, "_should_discard", discard)
     patch.setattr(PrepareManager, "clear", lambda manager: False)
     patch.setattr(PrepareManager, "prepared_max", 1000)
     yield
