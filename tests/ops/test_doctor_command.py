@@ -24,7 +24,7 @@ def mute_server() -> Iterator[int]:
 def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[str, str]]:
     """(exit code, name -> level, name -> what was said) of the command in the service's place."""
     env = service.env | {name: str(value) for name, value in settings.items()}
-    done = FORK_SERVER.run("manage", "doctor", cwd=ROOT, env=env)
+    done = FORK_SERVER.run("manage", "doctor", cwd=ROOT, env=env, timeout=60)
     lines = done.stdout.splitlines()
     levels = {line[6:23].strip(): line[:4].strip() for line in lines}
     return done.returncode, levels, {line[6:23].strip(): line[24:] for line in lines}
