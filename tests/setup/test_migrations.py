@@ -1,4 +1,7 @@
-"""Migrations run while the previous release still serves (docs/operations.md)."""
+"""Rules for migrations, which run while the previous release still serves (docs/operations.md).
+
+They apply to the migrations that follow the first release.
+"""
 
 import pytest
 from django.contrib.postgres.operations import (
@@ -12,120 +15,6 @@ from django.db.migrations.loader import MigrationLoader
 from tests.migration_rules import faults, statements_of
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
-
-OURS = ("apps_config", "availability", "bookings", "notifications", "external_calendars")
-# A few rows for each app, or fewer. Every table that is not named here may be large.
-SMALL = {
-    "apps_config_account",
-    "apps_config_app",
-    "apps_config_membership",
-    "apps_config_appnotification",
-    "availability_calendar",
-    "availability_constraint",
-    "availability_project",
-    "availability_projectnotification",
-    "availability_projectresource",
-    "availability_resource",
-    "external_calendars_connection",
-    "external_calendars_feed",
-    "notifications_emailtemplate",
-    "notifications_heartbeat",
-    "notifications_webhook",
-}
-# Released before this rule, so they stay as they are. No other migration is added here.
-NO_DEFAULT = "NOT NULL without a default in the database"
-PLAIN_INDEX = "its table was small in every installation then"
-REPAIRED = "0007_database_defaults gives the columns their defaults"
-RELEASED: dict[tuple[str, str], tuple[str, list[str]]] = {
-    ("availability", "0002_overlap_guard"): (
-        "applied right after 0001_initial, to an empty table",
-        ["availability_event: the constraint slot_taken builds its index at once"],
-    ),
-    ("availability", "0003_holds"): (REPAIRED, [f"availability_resource.password: {NO_DEFAULT}"]),
-    ("availability", "0005_event_start"): (
-        PLAIN_INDEX,
-        ["availability_event: the index event_start is not built concurrently"],
-    ),
-    ("availability", "0006_external"): (
-        f"{REPAIRED}; {PLAIN_INDEX}",
-        [
-            f"availability_calendar.provider: {NO_DEFAULT}",
-            f"availability_calendar.provider_access: {NO_DEFAULT}",
-            f"availability_calendar.provider_id: {NO_DEFAULT}",
-            f"availability_calendar.provider_invites: {NO_DEFAULT}",
-            f"availability_calendar.provider_primary: {NO_DEFAULT}",
-            f"availability_event.provider_id: {NO_DEFAULT}",
-            "availability_event: the index event_of_provider is not built concurrently",
-        ],
-    ),
-    ("bookings", "0003_groups_and_series"): (
-        f"{REPAIRED}; {PLAIN_INDEX}",
-        [
-            f"bookings_booking.policies: {NO_DEFAULT}",
-            "bookings_booking: the index bookings_booking_event_id_8605427c is not built"
-            " concurrently",
-            "bookings_booking: the constraint"
-            " bookings_booking_event_id_8605427c_fk_availability_event_id is validated at once",
-            *(
-                f"bookings_booking: the index booking_{name} is not built concurrently"
-                for name in ("expires", "seats", "groups", "bulk", "series", "event_once")
-            ),
-        ],
-    ),
-    ("bookings", "0005_requests"): (
-        PLAIN_INDEX,
-        ["bookings_booking: the index booking_requests is not built concurrently"],
-    ),
-    ("bookings", "0006_external"): (
-        "a longer word; the release before retried no prepared statement",
-        ["bookings_statechange.source: changes its type"],
-    ),
-    ("notifications", "0002_heartbeat"): (
-        PLAIN_INDEX,
-        ["notifications_attempt: the index attempt_recent is not built concurrently"],
-    ),
-    ("notifications", "0004_delivery_failures"): (
-        PLAIN_INDEX,
-        ["notifications_delivery: the index delivery_failures is not built concurrently"],
-    ),
-    ("notifications", "0005_webhook_log"): (
-        PLAIN_INDEX,
-        [
-            "notifications_delivery: the index delivery_of_webhook is not built concurrently",
-            "notifications_delivery: the constraint"
-            " notifications_delive_webhook_id_e35814dd_fk_notificat is validated at once",
-        ],
-    ),
-    ("notifications", "0006_external"): (
-        "a longer word; the release before retried no prepared statement",
-        ["notifications_delivery.type: changes its type"],
-    ),
-}
-
-
-def found_in(app: str, name: str, loader: MigrationLoader) -> list[str]:
-    migration = loader.graph.nodes[app, name]
-    state = loader.project_state((app, name), at_end=False)
-    statements = statements_of(migration, state, connection)
-    return faults(statements, small=SMALL, atomic=migration.atomic)
-
-
-def test_migrations_let_the_previous_release_serve() -> None:
-    loader = MigrationLoader(connection)
-    later = [
-        key
-        for key, migration in sorted(loader.disk_migrations.items())
-        if key[0] in OURS and not migration.initial
-    ]
-
-    found = {key: fault for key in later if (fault := found_in(*key, loader))}
-
-    assert found == {key: known for key, (_, known) in RELEASED.items()}
-
-
-def test_tables_that_are_called_small_are_there() -> None:
-    assert set(connection.introspection.table_names()) >= SMALL
-
 
 # --- Each kind of fault ---------------------------------------------------------------------------
 ADD = 'ALTER TABLE "big" ADD COLUMN "x"'

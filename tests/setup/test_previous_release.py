@@ -1,8 +1,10 @@
 """The previous release's web on the new schema, as it serves while an upgrade goes on.
 
-`.previous-release` names its commit; whoever makes a release writes the next one there.
+`.previous-release` names its commit; whoever makes a release writes the next one there. The file is
+missing until there is a release.
 """
 
+import re
 import subprocess
 import sys
 import uuid
@@ -19,7 +21,13 @@ from tests.services import ROOT, Service
 
 pytestmark = pytest.mark.both_databases
 
-COMMIT = (ROOT / ".previous-release").read_text().strip()
+COMMIT_FILE = ROOT / ".previous-release"
+COMMIT = COMMIT_FILE.read_text().strip() if COMMIT_FILE.exists() else ""
+MISSING = (
+    f"commit {COMMIT} of the previous release is not in this clone"
+    if COMMIT
+    else "there is no previous release"
+)
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -28,7 +36,9 @@ def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.fixture(scope="module")
 def previous_release(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """Its code and packages in a folder; None where the history does not reach so far."""
+    """Its code and packages in a folder; None without a release, or without its commit here."""
+    if not COMMIT:
+        return None
     archive = git("archive", COMMIT)
     if archive.returncode:
         return None
@@ -66,7 +76,7 @@ def old_app(
 ) -> LiveApp | None:
     if previous_release is None:
         with capsys.disabled():
-            print(f"\nnot tested: commit {COMMIT} of the previous release is not in this clone")
+            print(f"\nnot tested: {MISSING}")
         return None
     return LiveApp(start_service(workers=1, code=previous_release))
 
@@ -168,5 +178,4 @@ def test_a_column_without_a_default_would_be_noticed(old_app: LiveApp | None) ->
 
 
 def test_the_commit_of_the_previous_release_is_whole() -> None:
-    assert len(COMMIT) == 40
-    assert int(COMMIT, 16) > 0
+    assert not COMMIT_FILE.exists() or re.fullmatch("[0-9a-f]{40}", COMMIT)
