@@ -208,25 +208,45 @@ def _targets(
 ) -> list[tuple[Booking, tuple[datetime, datetime]]]:
     """Return each booking with its new start and end.
 
-    The named booking moves to `start` and `end`, the others by the same wall-clock difference.
-    Raises Invalid if a time leaves the supported years.
+    The starts of the others move by the same wall-clock difference, and their lengths, which are
+    elapsed time, by the same difference. Raises Invalid if a time leaves the supported years.
     """
     zone_name = named.resource.timezone
-    earlier, later = (
-        _resource_wall_time(moment, zone_name) for moment in (named.event.start, named.event.end)
+    by_start = _resource_wall_time(start, zone_name) - _resource_wall_time(
+        named.event.start, zone_name
     )
-    by_start = _resource_wall_time(start, zone_name) - earlier
-    by_end = _resource_wall_time(end, zone_name) - later
-    targets = []
-    for booking in bookings:
-        if booking is named:
-            targets.append((booking, (start, end)))
-            continue
-        first = _shifted(booking.event.start, by_start, booking.resource.timezone)
-        last = _shifted(booking.event.end, by_end, booking.resource.timezone)
-        # Start and end fell into the same DST gap: keep the requested length.
-        targets.append((booking, (first, last if last > first else first + (end - start))))
-    return targets
+    by_length = (end - start) - _length(named)
+    others = [booking for booking in bookings if booking is not named]
+    return [
+        (named, (start, end)),
+        *((booking, _moved_times(booking, by_start, by_length)) for booking in others),
+    ]
+
+
+def _moved_times(
+    booking: Booking, by_start: timedelta, by_length: timedelta
+) -> tuple[datetime, datetime]:
+    """Return the new times of a booking whose series moves. A start in a gap of the clock becomes
+    the gap's end; a length of which nothing would be left stays as it is. Raises Invalid.
+    """
+    event = booking.event
+    length = _length(booking) + by_length
+    try:
+        start = _shift_on_wall_clock(event.start, by_start, booking.resource.timezone)
+        end = start + (length if length > timedelta() else _length(booking))
+        return check_year(start), check_year(end)
+    except (InstantError, OverflowError) as error:
+        raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
+
+
+def _shift_on_wall_clock(instant: datetime, by: timedelta, zone_name: str) -> datetime:
+    if not by:  # of two equal readings in autumn, the second one stays
+        return instant
+    return wall_to_utc_or_gap_end(_resource_wall_time(instant, zone_name) + by, zone_name)
+
+
+def _length(booking: Booking) -> timedelta:
+    return booking.event.end - booking.event.start
 
 
 def _resource_wall_time(instant: datetime, zone_name: str) -> datetime:
@@ -234,16 +254,6 @@ def _resource_wall_time(instant: datetime, zone_name: str) -> datetime:
         return wall_time(instant, zone_name)
     except InstantError as error:  # written without the services
         raise Invalid.at("resource_id", f"The resource's time zone: {error}") from error
-
-
-def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
-    """Add `by` to the wall time; a wall time in a DST gap becomes the end of the gap."""
-    try:
-        return check_year(
-            wall_to_utc_or_gap_end(_resource_wall_time(instant, zone_name) + by, zone_name)
-        )
-    except (InstantError, OverflowError) as error:
-        raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
 
 
 def _plan_move(

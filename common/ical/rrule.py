@@ -219,11 +219,12 @@ def expand_recurrence(
 ) -> list[Times]:
     """Return start and end (aware UTC) of every occurrence; the first is `start`, `end`.
 
-    Both keep their readings of the zone's clock over clock changes; a reading inside a gap becomes
-    the gap's end. Days that a month does not have are skipped. Raises RecurrenceRuleError for too
-    many occurrences or years, and if `start` does not fit the rule.
+    The starts keep their reading of the zone's clock over clock changes; a reading inside a gap
+    becomes the gap's end. All occurrences have the same elapsed length (RFC 5545, section 3.8.5.3).
+    Days that a month does not have are skipped. Raises RecurrenceRuleError for too many
+    occurrences or years, and if `start` does not fit the rule.
     """
-    first, last = (wall_time(moment, zone_name) for moment in (start, end))
+    first = wall_time(start, zone_name)
     horizon = first + relativedelta(years=MAX_YEARS)
     until = rule.until_as_wall_time(lambda instant: wall_time(instant, zone_name))
     if rule.count is None and (until is None or until > horizon):
@@ -237,18 +238,15 @@ def expand_recurrence(
         raise RecurrenceRuleError(f"Must have at most {MAX_OCCURRENCES} occurrences.")
     if len(found) < (rule.count or 0):
         raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
-    others = [_times(wall, last - first, end - start, zone_name) for wall in found[1:]]
-    return [(start, end), *others]
+    return [(start, end), *(_times(wall, end - start, zone_name) for wall in found[1:])]
 
 
-def _times(wall: datetime, by_wall: timedelta, elapsed: timedelta, zone_name: str) -> Times:
+def _times(wall: datetime, length: timedelta, zone_name: str) -> Times:
     try:
         start = check_year(wall_to_utc_or_gap_end(wall, zone_name))
-        end = check_year(wall_to_utc_or_gap_end(wall + by_wall, zone_name))
-    except InstantError as error:
+        return start, check_year(start + length)
+    except (InstantError, OverflowError) as error:
         raise RecurrenceRuleError(str(error)) from error
-    # Both readings are in one gap of the clock: keep the length of the first occurrence.
-    return start, end if end > start else start + elapsed
 
 
 def rule_starts(
