@@ -216,10 +216,16 @@ def _move_whole_days(resource: Resource) -> None:
 
 
 def delete_resource(resource: Resource, *, now: datetime) -> None:
-    """Soft-delete a resource, which frees its e-mail address. Raises InUse while it is booked."""
+    """Soft-delete a resource, which frees its e-mail address.
+
+    Raises InUse while it is booked, and while a request awaits its answer, also a past one.
+    """
     with transaction.atomic():
         lock_resources([resource.id])
-        _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
+        events = Event.objects.filter(resource=resource)
+        _refuse_while_booked(events, "The resource", now)
+        # The clock completes past bookings, but not requests: one could be confirmed later.
+        _refuse_if_any(events.filter(_has_booking(**UNFINISHED, completes_at=None)), "The resource")
         Resource.objects.filter(id=resource.id).update(
             deleted_at=now, updated_at=transaction_start()
         )
@@ -238,12 +244,23 @@ def store_picture(resource: Resource, picture: SmallImage | None) -> None:
     ResourcePicture.objects.update_or_create(resource=resource, defaults=values)
 
 
+UNFINISHED = {"completed": False, "deleted_at": None}
+
+
 def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
     """Raise InUse if one of the events ends after `now` and its booking is not completed."""
-    mine = Q(bookings__completed=False, bookings__deleted_at=None)
-    companions = Q(main__bookings__completed=False, main__bookings__deleted_at=None)
-    if events.filter(mine | companions, end__gt=now).exists():
+    _refuse_if_any(events.filter(_has_booking(**UNFINISHED), end__gt=now), name)
+
+
+def _refuse_if_any(events: models.QuerySet, name: str) -> None:
+    if events.exists():
         raise InUse(f"{name} has bookings that are not completed.")
+
+
+def _has_booking(**values: Any) -> Q:
+    """Match events of a booking with these values, and their companions."""
+    mine = Q(**{f"bookings__{name}": value for name, value in values.items()})
+    return mine | Q(**{f"main__bookings__{name}": value for name, value in values.items()})
 
 
 # --- Schedules ------------------------------------------------------------------------------------

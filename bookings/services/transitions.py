@@ -27,7 +27,12 @@ from availability.models import Calendar, Event
 from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
 from bookings.models import Booking
-from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
+from bookings.services.errors import (
+    ActionNotAllowed,
+    PolicyViolated,
+    ResourceDeleted,
+    offer_alternatives,
+)
 from bookings.services.locks import THIS, lock_booking, lock_bookings, lock_seats, lock_together
 from bookings.services.transition_log import (
     TIMER,
@@ -63,8 +68,8 @@ def apply_action(
 ) -> Booking:
     """Apply an action to a booking and its related bookings: all or none.
 
-    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed,
-    PolicyViolated; SlotTaken or NotAvailable if the next state blocks and the time is taken: then
+    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed
+    (ResourceDeleted is one), PolicyViolated; SlotTaken or NotAvailable if the next state blocks and the time is taken: then
     the bookings stay unchanged.
     """
     wanted: list[tuple[TimeRequest, BookingTarget]] = []
@@ -102,12 +107,11 @@ def _apply_transition(
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
     if takers:
         capacities = lock_resources(
-            {
-                resource_id
-                for booking in takers
-                for resource_id in (booking.event.resource_id, *places[booking.id].others)
-            }
+            {resource_id for booking in takers for resource_id in _resource_ids(booking)}
         )
+        for booking in takers:
+            if not capacities.keys() >= _resource_ids(booking):
+                raise ResourceDeleted(booking, action)
         claims = [_request_of(booking, places[booking.id]) for booking in takers]
         take_times(
             [
@@ -137,6 +141,10 @@ def _apply_transition(
         ["state", "completed", "completes_at", "expires_at", "updated_at"],
     )
     write_transitions(transitions)
+
+
+def _resource_ids(booking: Booking) -> set[uuid.UUID]:
+    return {event.resource_id for event in event_with_companions(booking.event)}
 
 
 def _blocks(booking: Booking, target: BookingTarget) -> bool:

@@ -580,6 +580,9 @@ def test_a_removed_resource_is_hidden_everywhere(tenant: Tenant) -> None:
         ("10", {}, ["complete"], 204),
         ("08", {}, [], 204),
         ("09", {}, [], 204),  # ends at half past nine: now
+        ("08", {"action": "create"}, [], 409),  # could still be confirmed
+        ("08", {"graph": "confirm_decline"}, [], 409),
+        ("08", {"graph": "confirm_decline"}, ["decline"], 204),
     ],
 )
 def test_a_booked_resource_stays(

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from availability.models import Resource
 from bookings.models import Booking, StateChange
 from tests.bookings.booking_drafts import (
+    ACTIONS_OF,
     MONDAY,
     NINE,
     act,
@@ -472,3 +474,25 @@ def test_a_change_by_a_machine_whose_clock_is_behind_comes_last(tenant: Tenant, 
 
     logs = tenant.get(f"/bookings/{booking['id']}?include=logs").data["logs"]
     assert [log["action"] for log in logs] == ["create", "reschedule", "reschedule", "confirm"]
+
+
+@pytest.mark.parametrize("graph", ["confirm_decline", "instant"])
+def test_confirmation_of_a_past_request_of_a_deleted_resource_is_refused(
+    tenant: Tenant, ada: Any, clock: Any, graph: str
+) -> None:
+    request = tenant.book(resource_id=ada["id"], graph=graph, action="create", **NINE).data
+    clock.move_to(at(f"{MONDAY} 12:00"))
+    Resource.objects.filter(id=ada["id"]).update(deleted_at=at(f"{MONDAY} 11:00"))
+
+    answer = act(tenant, request, "confirm")
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The resource no longer exists.",
+            "code": "action_not_allowed",
+            "state": request["state"],
+            "available_actions": ACTIONS_OF[graph, request["state"]],
+        },
+    )
+    assert whole(tenant, request)["state"] == request["state"]
