@@ -71,6 +71,27 @@ class BookingTarget:
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         self._buffered: list[tuple[AvailabilityQuery, AvailabilityQuery]] = []
 
+    def at(
+        self,
+        calendar: Calendar | None,
+        *,
+        others: Sequence[uuid.UUID] | None = None,
+        fixed: FixedChoice = NOTHING_FIXED,
+    ) -> "BookingTarget":
+        """The target of the same booking in another calendar; None: to choose its resources anew.
+
+        others: as in the constructor; None: the same.
+        """
+        return BookingTarget(
+            app=self.app,
+            project=self.project,
+            calendar=calendar,
+            now=self.now,
+            others=self.others if others is None else others,
+            is_public=self.is_public,
+            fixed=fixed,
+        )
+
     @cached_property
     def policies(self) -> AvailabilityQuery:
         """The rules of the project, or the defaults, without resources."""

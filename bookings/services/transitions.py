@@ -68,9 +68,9 @@ def apply_action(
 ) -> Booking:
     """Apply an action to a booking and its related bookings: all or none.
 
-    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed
-    (ResourceDeleted is one), PolicyViolated; SlotTaken or NotAvailable if the next state blocks and the time is taken: then
-    the bookings stay unchanged.
+    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed,
+    PolicyViolated; if the next state blocks: ResourceDeleted, and SlotTaken or NotAvailable if the
+    time is taken. Then the bookings stay unchanged.
     """
     wanted: list[tuple[TimeRequest, BookingTarget]] = []
     try:
