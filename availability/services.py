@@ -30,6 +30,7 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
     span_record,
 )
+from availability.hold_lifecycle import release_holds_of_project
 from availability.models import (
     Calendar,
     Constraint,
@@ -571,11 +572,13 @@ def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
 
 
 def delete_project(project: Project, *, now: datetime) -> None:
-    """Soft-delete a project, which frees its slug. Raises InUse if it has bookings that are not
-    completed.
+    """Soft-delete a project, which frees its slug and the times of its holds.
+
+    Raises InUse if it has bookings that are not completed.
     """
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(id=project.id)
         _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
+        release_holds_of_project(project, now=now)
         Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=transaction_start())
         record_history(Project.objects.filter(id=project.id), "~")
