@@ -12,6 +12,7 @@ from apps_config.models import App
 from availability.event_reservations import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
+from bookings.services.ended_seats import keep_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
 from common.api.merge_patch import merge_free
@@ -131,6 +132,8 @@ class _Edit:
             untrusted = self.booking.untrusted_texts or ()
             self.booking.untrusted_texts = [name for name in untrusted if name not in given]
         if words or any(name.startswith("customer ") for name in self.names):
+            if words:
+                keep_events_of_ended_seats([self.booking])
             # Feeds and mirrored events contain customers too.
             update_event_details(event, words)
 

@@ -27,6 +27,7 @@ from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
 from bookings.services.customer_limits import check_moved_bookings
+from bookings.services.ended_seats import keep_events_of_ended_seats
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
@@ -108,6 +109,7 @@ def reschedule_booking(
             ]
             moves = _choose_free_resources(_add_live_busy(moves))
             capacities = _lock_resources_and_calendars(moves)
+            keep_events_of_ended_seats(bookings)
             _reserve_new_times(moves, capacities, wanted)
             _check_customers(moves, now)
             _write(moves, actor, now, message)

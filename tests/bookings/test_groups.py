@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from bookings.models import Booking
 from bookings.services import complete_ended, time_out_unpaid
@@ -621,6 +622,34 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
     }
     assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["12:00-14:00"]]
     assert take_seat(tenant, group, CYD, **span("12:00", "14:00")).status == 201
+
+
+@pytest.mark.parametrize("action", ["cancel_by_customer", "complete"])
+def test_ended_seats_keep_time_and_texts_of_their_group(
+    tenant: Tenant, ada: Any, group: Any, clock: Any, action: str
+) -> None:
+    ended, seat = seat_in(tenant, group), seat_in(tenant, group, BOB)
+    act(tenant, ended, action)
+    kept = ("start", "end", "what", "where", "description", "calendar_id")
+    before = {key: whole(tenant, ended)["event"][key] for key in kept}
+    clock.shift(60)
+    since = timezone.now().isoformat().replace("+00:00", "Z")
+
+    moved = tenant.post(f"/bookings/{group['id']}/reschedule", span("12:00", "13:00"))
+    tenant.put(f"/bookings/{group['id']}", {"what": "Pilates", "where": "Hall 2"})
+
+    found = whole(tenant, ended)
+    assert moved.status == 200
+    assert {key: found["event"][key] for key in kept} == before
+    assert found["resource"]["id"] == ada["id"]
+    # The event of the answer is another one, so the seat has changed.
+    changed = tenant.get(f"/bookings?updated_since={since}&sortedBy=asc").data
+    assert {row["id"] for row in changed} == {group["id"], seat["id"], ended["id"]}
+    events = tenant.get(f"/events?start={MONDAY}T00:00:00Z&end={MONDAY}T23:59:59Z").data
+    assert [(event["what"], event["start"][11:16]) for event in events] == [("Pilates", "12:00")]
+    copy = found["event"]["id"]
+    answers = [tenant.delete(f"/events/{copy}"), tenant.put(f"/events/{copy}", {"what": "X"})]
+    assert [answer.status for answer in answers] == [404, 404]
 
 
 def test_a_group_that_can_not_move_stays_with_its_seats(
