@@ -174,6 +174,12 @@ class TenantView(ApiView):
             rows, self.complete_until = changed_rows(rows, since)
         return rows
 
+    def is_strict(self, request: ApiRequest) -> bool:
+        """Also by the app's setting, which is not for keys of pages that nobody can change."""
+        app = self.caller.app
+        by_setting = app is not None and app.settings.get("strict_bodies") is True
+        return (by_setting and not self.caller.is_widget) or super().is_strict(request)
+
     @property
     def app(self) -> App:
         if not self.caller.memberships:

@@ -470,6 +470,7 @@ def _free_slug(name: str) -> str:
 
 
 def _set_project(project: Project, given: Mapping[str, Any]) -> None:
+    mode = project.availability.get("mode")
     project.availability = merge_parameters(project.availability, given.get("availability", {}))
     for name in PROJECT_OBJECTS:
         setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
@@ -479,6 +480,8 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     project.requires = given.get("requires", project.requires)
     if project.requires and project.availability.get("length", "") is None:
         raise Invalid.at("availability.length", "Required with `requires`.")
+    if project.requires and project.availability.get("mode") != mode:
+        raise Invalid.at("availability.mode", "Is not used with `requires`.")
     project.reservation_time = given.get("reservation_time", project.reservation_time)
     if "event_notifications" in given:
         project.replaces_notifications = given["event_notifications"] is not None

@@ -65,6 +65,8 @@ START_ACTIONS = sorted(
 class CustomerSerializer(ObjectSerializer):
     """Name and e-mail are needed; every key that is not known goes to `meta`."""
 
+    is_open = True
+
     name = OneLineField(200)
     email = EmailField()
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
@@ -93,6 +95,8 @@ class CustomerSerializer(ObjectSerializer):
 
 class CustomerChangeSerializer(ObjectSerializer):
     """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
+
+    is_open = True
 
     id = IdField(help_text="The customer's id. Absent: the customer at this position.", **OPTIONAL)
     name = OneLineField(200, **OPTIONAL)
@@ -423,6 +427,17 @@ class ActionInputSerializer(ObjectSerializer):
     message = TextField(8000, allow_blank=True, **CLEARABLE)
 
 
+class ActionInputsSerializer(ObjectSerializer):
+    """The inputs of all actions, each under the action's name."""
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return super().get_fields() | {action: ActionInputSerializer() for action in ACTIONS}
+
+
+class ActionRequestSerializer(ActionInputsSerializer, ActionBodySerializer):
+    """All keys of the body of an action."""
+
+
 class RescheduleTargetSerializer(ObjectSerializer):
     resource_id = IdField(help_text="The new resource. Absent: the same resource.", **CLEARABLE)
     challenge = challenge_field()
@@ -439,6 +454,11 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
         " e-mail to the customer.",
         **CLEARABLE,
     )
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping) and "resources" in data:
+            raise serializers.ValidationError({"resources": ["Not supported here."]})
+        return super().to_internal_value(data)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         check_span(given["start"], given["end"])
@@ -508,7 +528,7 @@ class AnyField(serializers.JSONField):
 
 @extend_schema_field(BookingBodySerializer)
 class BookingBodyField(AnyField):
-    pass
+    serializer = BookingBodySerializer
 
 
 class BulkChangeSerializer(ScopeSerializer):
@@ -523,6 +543,10 @@ class BulkChangeSerializer(ScopeSerializer):
         if ("meta" in given) == ("action" in given):
             raise serializers.ValidationError({"action": ["Send either `meta` or `action`."]})
         return given
+
+
+class BulkChangeRequestSerializer(ActionInputsSerializer, BulkChangeSerializer):
+    """All keys of one change."""
 
 
 @extend_schema_field(
@@ -548,7 +572,7 @@ class BulkChangeSerializer(ScopeSerializer):
     }
 )
 class BulkChangeField(AnyField):
-    pass
+    serializer = BulkChangeRequestSerializer
 
 
 class NewBulkSerializer(BulkBodySerializer):

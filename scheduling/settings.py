@@ -513,6 +513,7 @@ CORS_EXPOSE_HEADERS = [
     "Retry-After",
     "Idempotent-Replayed",
     "Service-Complete-Until",
+    "Service-Ignored",
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ class CredentialScopedView(TenantView):
 
     tag = "credentials"
     owner_methods = frozenset({"GET", "POST", "DELETE"})
+    refuses_unknown_keys = True
 
     def credentials(self) -> QuerySet[Credential]:
         """Return the app's keys. Access tokens are not among them: they belong to accounts."""

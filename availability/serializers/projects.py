@@ -331,6 +331,8 @@ class CustomerFieldSerializer(ObjectSerializer):
 class CustomerFieldsField(MetaField):
     """The fields of a booking form: key -> description; null removes a field."""
 
+    value_serializer = CustomerFieldSerializer
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
         errors: dict[str, Any] = {}
@@ -353,7 +355,7 @@ class ProjectSerializer(ObjectSerializer):
     resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
     requires = RequiresField(
         help_text="Each booking takes a different resource for each requirement (`count` of"
-        " them). `resources` is then derived, and `mode` is not used.",
+        " them). `resources` is then derived. Not with `mode`.",
         **CLEARABLE,
     )
     availability = ProjectTermsSerializer(**OPTIONAL)

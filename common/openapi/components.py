@@ -109,6 +109,12 @@ ANSWER_HEADERS = {
     "Service-TestMode": answer_header(
         "Service-TestMode", "`true` for a test app, else absent.", enum=["true"]
     ),
+    "Service-Ignored": answer_header(
+        "Service-Ignored",
+        "Keys of the request body that the endpoint does not know, separated by commas; absent"
+        " without such keys.",
+        maxLength=1024,
+    ),
     "RateLimit": answer_header(
         "RateLimit",
         "Requests left (`r`) and seconds until the minute ends (`t`), by the IETF draft"

@@ -514,7 +514,10 @@ class ProjectForm(ApiForm):
                 )
 
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
-        """Report at their fields what the service would refuse."""
+        """Report at their fields what the service would refuse. A mode is not used."""
+        if values.get("requirements") and "mode" in self.given.get("availability", {}):
+            terms = {key: each for key, each in self.given["availability"].items() if key != "mode"}
+            self.given = {**self.given, "availability": terms}
         if values.get("requirements") and values.get("length") == WHOLE:
             self.add_error(
                 "length", gettext("Must be a duration: bookings need several resources.")

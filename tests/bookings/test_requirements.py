@@ -46,7 +46,7 @@ class Practice:
             {"name": "dentist", "any_of": dentists},
             {"name": "room", "any_of": {"tags": ["Room"]}},
         ]
-        terms = {"length": "1 hour", "mode": "mutual"}
+        terms = {"length": "1 hour"}
         given = {"name": "Check-up", "requires": self.requires, "availability": terms}
         self.project = tenant.post("/projects", given).data
 
