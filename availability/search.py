@@ -22,7 +22,7 @@ from availability.core.constraints import (
     open_windows,
     parse_constraints,
 )
-from availability.core.explain import Reason, Segment, explain, never_open
+from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
 from availability.core.fairness import Turn
 from availability.core.intervals import complement, find_overlaps
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
@@ -57,6 +57,7 @@ from availability.search_queries import (
     fetch_period_counts,
     fetch_project_resources,
     fetch_resources,
+    has_more_busy_events,
     widen_span,
 )
 from availability.slot_parameters import SlotParameters, is_too_long
@@ -536,26 +537,34 @@ class Explanation(NamedTuple):
     turn: Turn | None = None  # of the mode roundrobin_fair
 
 
+TOO_MUCH_TO_EXPLAIN = "Too much to explain: request a shorter range."
+
+
 def explain_query(query: AvailabilityQuery) -> list[Explanation]:
-    """Explain the whole range of the query, per resource. Raises Invalid as `search_slots` does."""
+    """Explain the whole range of the query, per resource.
+
+    Raises Invalid as `search_slots` does, and for more than MAX_REASONS events or reasons of all
+    resources together.
+    """
     if not query.resources:
         return []
     whole = _whole(query.spans.values())
+    if has_more_busy_events(_ids(query.resources), whole, than=MAX_REASONS):
+        raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN)
     obstacles = Obstacles(
         fetch_busy_items(query, whole), _closed_by_booking_limits(query, query.resources, whole)
     )
-    try:
-        return [
-            Explanation(
-                resource,
-                explain_time(query, resource, query.spans[resource.zone], obstacles),
-                never_open(resource.zone, query.rule_lists(resource), *query.spans[resource.zone]),
-                query.turns.get(resource.id),
-            )
-            for resource in query.resources
-        ]
-    except TooManySlots as error:
-        raise Invalid.at("to", "Too much to explain: request a shorter range.") from error
+    left, found = MAX_REASONS, []
+    for resource in query.resources:
+        span = query.spans[resource.zone]
+        try:
+            segments = explain_time(query, resource, span, obstacles, limit=left)
+        except TooManySlots as error:
+            raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN) from error
+        left -= sum(len(segment.reasons) for segment in segments)
+        is_never_open = never_open(resource.zone, query.rule_lists(resource), *span)
+        found.append(Explanation(resource, segments, is_never_open, query.turns.get(resource.id)))
+    return found
 
 
 def free_times_of_requirements(
@@ -601,9 +610,17 @@ def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID
 
 
 def explain_time(
-    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+    query: AvailabilityQuery,
+    resource: SearchResource,
+    span: TimeSpan,
+    obstacles: Obstacles,
+    *,
+    limit: int = MAX_REASONS,
 ) -> list[Segment]:
-    """Explain one resource's time; notice and booking window are not rounded, as in the check."""
+    """Explain one resource's time; notice and booking window are not rounded, as in the check.
+
+    Raises TooManySlots above `limit` reasons.
+    """
     notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
     return explain(
         zone=resource.zone,
@@ -619,6 +636,7 @@ def explain_time(
         throughout=[_calendar_reason(calendar, resource) for calendar in resource.out_of_step]
         if resource.is_closed
         else [],
+        limit=limit,
     )
 
 
