@@ -64,6 +64,7 @@ def parse_new_booking(
         now=now,
         holds=holds,
         is_public=caller.is_widget,
+        is_group=graph.is_group,
         **target_resources(project, calendar, target),
     )
     check_named_resources(booking_target)

@@ -469,6 +469,16 @@ class VerificationSerializer(ObjectSerializer):
     code = OneLineField(20, help_text="The six digits of the e-mail.")
 
 
+class GroupChangeSerializer(ObjectSerializer):
+    max_seats = BoundedIntegerField(1, MAX_SEATS, help_text="At least the seats that are taken.")
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        others = data.keys() - self.fields if isinstance(data, Mapping) else ()
+        if others:
+            raise serializers.ValidationError({name: ["Can't be changed here."] for name in others})
+        return super().to_internal_value(data)
+
+
 class BookingChangeSerializer(ObjectSerializer):
     """The body of PUT /bookings/:id."""
 
@@ -485,9 +495,10 @@ class BookingChangeSerializer(ObjectSerializer):
     meta = MetaField(**OPTIONAL)
     outcome = serializers.ChoiceField(
         OUTCOMES,
-        help_text="Whether the customer came. Only after the booking has begun. Null clears it.",
+        help_text="Whether the customer came. From one hour before the start. Null clears it.",
         **CLEARABLE,
     )
+    settings = GroupChangeSerializer(help_text="Of a group.", **OPTIONAL)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "customer" in given and "customers" in given:
@@ -497,7 +508,7 @@ class BookingChangeSerializer(ObjectSerializer):
         if "customer" in given:
             given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
         texts = {name: given[name] or "" for name in ("where", "description") if name in given}
-        return given | texts
+        return given | texts | given.pop("settings", {})
 
 
 class AddressSerializer(ObjectSerializer):

@@ -174,8 +174,8 @@ def take_times(
 
 def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
     graph = GRAPHS[booking.graph]
-    blocks = graph.blocks(graph.steps[booking.state, action], pending_blocks=target.pending_blocks)
-    return blocks and not booking.event.busy
+    state = graph.next_state(booking.state, action) or booking.state
+    return graph.blocks(state, pending_blocks=target.pending_blocks) and not booking.event.busy
 
 
 def _related_seats(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
@@ -201,6 +201,7 @@ def _make_transition(
 ) -> Transition:
     """Put the booking into its next state, unsaved, and return the transition."""
     graph, from_state = GRAPHS[booking.graph], booking.state
+    action = graph.own_action(from_state, action)
     booking.state = graph.steps[from_state, action]
     booking.completed = graph.is_completed(booking.state)
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
@@ -225,7 +226,7 @@ def targets_of(
     places = {}
     for booking in bookings:
         target = target_of(booking, now, calendar, is_public=is_public)
-        key = (booking.project_id, target.named_calendar.id, *target.others)
+        key = (booking.project_id, target.is_group, target.named_calendar.id, *target.others)
         places[booking.id] = shared.setdefault(key, target)
     return places
 
@@ -247,6 +248,7 @@ def target_of(
         now=now,
         others=others,
         is_public=is_public,
+        is_group=GRAPHS[booking.graph].is_group,
     )
 
 

@@ -18,6 +18,7 @@ from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
 from bookings.services import ActionNotAllowed, apply_action, change_booking, reschedule_booking
+from bookings.services.edit_fields import OUTCOME_BEFORE
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
@@ -331,9 +332,10 @@ def _occurrences(booking: Booking) -> list[Booking]:
 
 
 def _outcome_buttons(booking: Booking) -> list[tuple[str, LazyText]]:
-    """Return the outcome buttons of a started booking, without the current outcome."""
+    """Return the outcome buttons from an hour before the start, without the current outcome."""
     takes_place = GRAPHS[booking.graph].takes_place(booking.state)
-    if booking.event.start > timezone.now() or not (takes_place or booking.outcome):
+    is_early = timezone.now() < booking.event.start - OUTCOME_BEFORE
+    if is_early or not (takes_place or booking.outcome):
         return []
     offered = OUTCOME_BUTTONS if takes_place else OUTCOME_BUTTONS[-1:]
     return [button for button in offered if button[0] != (booking.outcome or "")]

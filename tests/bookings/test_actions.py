@@ -413,10 +413,20 @@ def test_a_booking_that_has_begun_has_an_outcome(
     )
 
 
+def test_outcome_can_be_set_from_one_hour_before_the_start(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
+    clock.move_to(at(f"{MONDAY} 08:00"))
+
+    answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended"})
+
+    assert (answer.status, whole(tenant, booking)["outcome"]) == (200, "attended")
+
+
 def test_before_its_start_a_booking_has_no_outcome(
     tenant: Tenant, booking: Any, clock: Any
 ) -> None:
-    clock.move_to(at(f"{MONDAY} 08:59:59"))
+    clock.move_to(at(f"{MONDAY} 07:59:59"))
 
     answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended", "meta": {"a": 1}})
 

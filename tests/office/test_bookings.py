@@ -213,7 +213,7 @@ def outcome_buttons(client: Client, booking: Any) -> list[str]:
 def test_the_outcome_is_noted_once_the_booking_has_begun(
     tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
 ) -> None:
-    first, second = book(tenant, ada), book(tenant, ada, 10)
+    first, second = book(tenant, ada), book(tenant, ada, 11)
     draft = book(tenant, ada, 8, action="create")
     owner = enter(tenant, Membership.OWNER)
     before = outcome_buttons(owner, first)
