@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 INITIALIZED, COMPLETED = "initialized", "completed"
-# Applied by the service when a payment is overdue.
-TIMEOUT = "timeout"
+# Applied by the service when a payment is overdue, and when a request gets no answer.
+TIMEOUT, DECLINE = "timeout", "decline"
 # Recipients of event notifications; WEBHOOK: the URL of a call.
 CUSTOMER, OWNER, WEBHOOK = "customer", "owner", "webhook"
 EVERYBODY = frozenset({CUSTOMER, OWNER, WEBHOOK})
@@ -65,6 +65,14 @@ class Graph:
 
     def awaits_payment(self, state: str) -> bool:
         return (state, TIMEOUT) in self.steps
+
+    def awaits_answer(self, state: str) -> bool:
+        """Whether the booking is a request that the owner confirms or declines."""
+        return (state, DECLINE) in self.steps
+
+    def expiry_action(self, state: str) -> str:
+        """Return the action of the clock for a booking that has expired in `state`."""
+        return TIMEOUT if self.awaits_payment(state) else DECLINE
 
     @property
     def is_paid_later(self) -> bool:

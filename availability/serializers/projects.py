@@ -216,6 +216,13 @@ class ProjectSettingsSerializer(ObjectSerializer):
     allow_double_bookings = StrictBooleanField(**CLEARABLE)
     enforce_availability = StrictBooleanField(**CLEARABLE)
     pending_blocks = StrictBooleanField(help_text="Tentative bookings block time.", **CLEARABLE)
+    pending_expires = DurationField(
+        least=MINUTE,
+        most=366 * DAY,
+        help_text="A request of the graph `confirm_decline` that is not answered for so long is"
+        " declined, with the usual e-mails. Null: requests do not expire.",
+        **CLEARABLE,
+    )
     min_cancel_time = DurationField(**CLEARABLE)
     min_reschedule_time = DurationField(**CLEARABLE)
     max_reschedules = BoundedIntegerField(0, 1000, **CLEARABLE)

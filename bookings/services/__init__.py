@@ -26,9 +26,9 @@ from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Trans
 from bookings.services.transitions import (
     apply_action,
     complete_ended,
+    expire_bookings,
     hide_completed_booking,
     target_of,
-    time_out_unpaid,
 )
 from bookings.services.verification import (
     check_code,
@@ -66,6 +66,7 @@ __all__ = [
     "create_series",
     "customer_may_move",
     "end_hold",
+    "expire_bookings",
     "extend_public_hold",
     "find_unverified",
     "held_seats_column",
@@ -81,7 +82,6 @@ __all__ = [
     "reschedule_booking",
     "reschedule_unless_done",
     "target_of",
-    "time_out_unpaid",
 ]
 
 

@@ -113,7 +113,7 @@ def new_row(
         state=new.state,
         completed=new.graph.is_completed(new.state),
         completes_at=completes_at_of(new.graph, new.state, end),
-        expires_at=expires_at_of(new.graph, new.state, transaction_start()),
+        expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         calendar_uid=uuid.uuid4(),

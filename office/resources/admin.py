@@ -604,6 +604,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                     "public_reschedule",
                     "rescheduling_url",
                     "pending_blocks",
+                    "pending_expires",
                     "allow_double_bookings",
                     "enforce_availability",
                 )

@@ -176,6 +176,7 @@ class ProjectForm(ApiForm):
         "max_reschedules": "settings.max_reschedules",
         "public_reschedule": "settings.public_reschedule",
         "pending_blocks": "settings.pending_blocks",
+        "pending_expires": "settings.pending_expires",
         "allow_double_bookings": "settings.allow_double_bookings",
         "enforce_availability": "settings.enforce_availability",
         "check_external": "settings.check_external",
@@ -360,6 +361,14 @@ class ProjectForm(ApiForm):
     pending_blocks = switch_field(
         _("Requests block their time"),
         _("For “Needs approval”: nobody else can book a requested time. Default: it stays open."),
+    )
+    pending_expires = DurationField(
+        label=_("Decline requests after"),
+        units=POLICY_UNITS,
+        help_text=_(
+            "For “Needs approval”: a request without an answer is declined, and the customer gets"
+            " an e-mail. Default: never."
+        ),
     )
     allow_double_bookings = switch_field(
         _("Allow overlapping bookings"), _("Several bookings can take place at once. Default: off.")

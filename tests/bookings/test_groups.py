@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from bookings.models import Booking
-from bookings.services import complete_ended, time_out_unpaid
+from bookings.services import complete_ended, expire_bookings
 from tests.availability.queries import refusal
 from tests.bookings.booking_drafts import (
     MARTY,
@@ -969,7 +969,7 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
     assert (paid.status, paid.json) == (
         *(200, {"data": answered(seat, "paid", "group_customer_payment")}),
     )
-    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=1)) == 0
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
 
 
@@ -977,7 +977,7 @@ def test_a_seat_that_is_not_paid_is_free_again(tenant: Tenant, ada: Any) -> None
     group = make_group(tenant, ada, max_seats=1)
     seat = paid_seat(tenant, group)
 
-    done = [time_out_unpaid(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
+    done = [expire_bookings(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
 
     assert (done, states(tenant, seat)) == ([0, 1, 0], ["unpaid"])
     assert taken(tenant, ada["id"]) == ["09:00-10:00"]
@@ -995,7 +995,7 @@ def test_a_cancelled_group_cancels_seats_paid_or_not(
     act(tenant, group, "cancel")
 
     assert states(tenant, seat) == ["cancelled_by_owner"]
-    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=1)) == 0
 
 
 def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group: Any) -> None:
@@ -1005,7 +1005,7 @@ def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group:
     act(tenant, group, "complete")
 
     assert states(tenant, group, seat) == ["completed", "tentative"]
-    assert time_out_unpaid(now=NOW + timedelta(minutes=5)) == 1
+    assert expire_bookings(now=NOW + timedelta(minutes=5)) == 1
     assert states(tenant, seat) == ["unpaid"]
 
 
