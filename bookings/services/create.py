@@ -21,6 +21,7 @@ from bookings.services.transition_log import (
     new_change,
     write_first_transitions,
 )
+from bookings.services.where_placeholders import fill_places
 from common.sql import insert_rows
 from common.updated_at import transaction_start
 
@@ -139,6 +140,7 @@ def write_bookings(
     Raises PolicyViolated for more bookings of a customer than the project allows.
     """
     insert_rows(bookings)
+    fill_places(bookings)
     wanted = _notifications_of(new, target)
     transitions = [
         Transition(

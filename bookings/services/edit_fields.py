@@ -16,6 +16,7 @@ from bookings.services.create_seat import count_held_seats, count_seats
 from bookings.services.ended_seats import keep_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
+from bookings.services.where_placeholders import fill_placeholders
 from common.api.merge_patch import merge_free
 from common.errors import InUse, Invalid
 from common.sql import update_rows
@@ -125,7 +126,10 @@ class _Edit:
         self.names |= {f"customer {name}" for name in changed}
 
     def change_event_texts(self, given: Mapping[str, str]) -> None:
-        event = self.booking.event
+        booking, event = self.booking, self.booking.event
+        if given.get("where"):
+            where = fill_placeholders(given["where"], booking.id, event.start, event.end)
+            given = {**given, "where": where}
         words = {name: value for name, value in given.items() if value != getattr(event, name)}
         if words and self.booking.owner_booking_id:
             text = "Belongs to the group: change the group's booking."

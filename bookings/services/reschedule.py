@@ -39,6 +39,7 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.services.transitions import check_notice, take_times, targets_of
+from bookings.services.where_placeholders import refill_place
 from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
@@ -459,6 +460,8 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
     for booking in [*(move.booking for move in moves), *seats]:
         move = by_id[booking.owner_booking_id or booking.id]
         booking.event = move.booking.event
+        if booking is move.booking:
+            refill_place(booking, move.was)
         booking.resource_id = booking.event.resource_id
         booking.reschedules += 1
         booking.completes_at = completes_at_of(
