@@ -233,7 +233,13 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         heading = {"title": capfirst(str(self.opts.verbose_name_plural))}
         response = super().changelist_view(request, heading | (extra_context or {}))
-        return response.render() if isinstance(response, TemplateResponse) else response
+        if not isinstance(response, TemplateResponse):
+            return response
+        # What the buttons above the list open applies to the rows that the list shows.
+        for button in (response.context_data or {}).get("actions_list", ()):
+            if request.GET and "path" in button:
+                button["path"] += f"?{request.GET.urlencode()}"
+        return response.render()
 
     def _get_obj_does_not_exist_redirect(
         self, request: HttpRequest, opts: Any, object_id: str

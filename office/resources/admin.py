@@ -51,6 +51,7 @@ from availability.services import (
     delete_schedule,
 )
 from booking_pages.picture_paths import picture_paths
+from booking_pages.views.hosted_project_page import is_bookable_project
 from bookings.models import Booking
 from common.indexed_values import in_values
 from common.zone_names import current_zone_name
@@ -788,6 +789,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     def added_message(self, row: Project) -> SafeString:
         if not row.is_published:
             sentence = gettext("{name} was created. Its booking page is not published.")
+            return format_html(sentence, name=row.name)
+        if not is_bookable_project(row):
+            sentence = gettext("{name} was created. Customers can't book it online yet.")
             return format_html(sentence, name=row.name)
         return format_html(
             gettext('{name} was created. Customers can book at <a href="{link}">{link}</a>.'),

@@ -140,7 +140,10 @@ class BulkEditPages(OfficeAdmin[Resource]):
 
     @action(description=_("Change several…"), url_path="change-several", permissions=["bulk_edit"])
     def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
-        return redirect("admin:availability_resource_bulk_edit")
+        """Open the form; with the resources of a filtered list chosen."""
+        if not request.GET:
+            return redirect("admin:availability_resource_bulk_edit")
+        return self.change_selected(request, self.get_changelist_instance(request).queryset)
 
     @action(description=_("Change hours, time zone or tags…"), permissions=["bulk_edit"])
     def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:

@@ -126,12 +126,10 @@ def radio_field(
 
 
 def graph_choices(stored: Any) -> dict[str, str]:
-    """Return the kinds of a project. Seats are offered only where they are stored: clients book
-    them with a group session's id.
+    """Return the kinds of a project. Those of groups are offered only where they are stored: the
+    API creates group sessions, and a page sells their seats with a session's id.
     """
-    known = {
-        name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_customer")
-    }
+    known = {name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_")}
     if isinstance(stored, str) and stored not in known:
         unknown = gettext("%(value)s (unknown)") % {"value": stored}
         known[stored] = str(GRAPH_WORDS.get(stored, unknown))
