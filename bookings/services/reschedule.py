@@ -402,11 +402,8 @@ def _calendars_of(move: _Move, chosen: Collection[uuid.UUID]) -> dict[uuid.UUID,
     present = {row.resource_id for row in event_with_companions(move.booking.event)}
     new = first_own_calendars([each for each in chosen if each not in present])
     named = {move.named.resource_id: move.named} if move.named else {}
-    return {
-        each: calendar
-        for each, calendar in (move.calendars | new | named).items()
-        if each in chosen
-    }
+    calendars = {**move.calendars, **new, **named}
+    return {each: calendar for each, calendar in calendars.items() if each in chosen}
 
 
 def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int]:

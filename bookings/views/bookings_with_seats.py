@@ -80,8 +80,13 @@ class GroupBookingsView(GroupScopedView):
         return self.list_page(
             request,
             with_includes(rows.order_by(*order), includes),
-            lambda group: write(group) | ({} if group.free_seats > 0 else {"full": True}),
+            lambda group: write(group) | ({"full": True} if _is_full(group) else {}),
         )
+
+
+def _is_full(group: Booking) -> bool:
+    """Whether no seat is free, by the column of the list's query."""
+    return vars(group)["free_seats"] <= 0
 
 
 class GroupBookingView(GroupScopedView):
