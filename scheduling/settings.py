@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
+from django.utils.encoding import punycode
 
 from common.observability import log_format
 
@@ -73,6 +74,12 @@ def split_list(text: str) -> list[str]:
 
 def env_list(name: str, default: str) -> list[str]:
     return split_list(os.environ.get(name) or default)
+
+
+def hosts_of(url: str) -> str:
+    """Return the URL's host and the names of this machine, as ALLOWED_HOSTS takes them."""
+    host = punycode(urlsplit(url).hostname or "")
+    return ",".join([f"[{host}]" if ":" in host else host, "localhost", "127.0.0.1", "[::1]"])
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
@@ -145,8 +152,8 @@ VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("DEBUG", False)
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = (os.environ.get("PUBLIC_URL") or "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", hosts_of(PUBLIC_URL))
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
 # Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
@@ -155,7 +162,9 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
 )
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+# They answer to any Host, and without HTTPS: probes call a pod by its address.
+PROBE_PATHS = ["/healthz", "/readyz", "/metrics"]
+SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in PROBE_PATHS]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
@@ -202,6 +211,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
+    "common.middleware.HostMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -31,6 +31,7 @@ SECRETS = {
     "sentry_dsn": "",
     "oidc_client_secret": "",
 }
+BARE = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
     *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
@@ -82,8 +83,7 @@ def production_environment(**changed: str) -> dict[str, str]:
     made = {name: substituted(text, EXAMPLE) for name, text in given.items()} | secret_files()
     made = {name: path for name, path in made.items() if name.removesuffix("_FILE") not in changed}
     example = {name: value for name, value in EXAMPLE.items() if name not in OF_PACKAGES}
-    base = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
-    return base | example | made | changed
+    return BARE | example | made | changed
 
 
 def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -188,8 +188,7 @@ def test_every_secret_can_be_a_file():
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_text(f"  {content}\n")
-    env = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
-    env |= {f"{name}_FILE": str(folder / name) for name in secrets}
+    env = BARE | {f"{name}_FILE": str(folder / name) for name in secrets}
     code = (
         "from django.conf import settings as s; d = s.DATABASES['default'];"
         "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
@@ -224,7 +223,27 @@ def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
     assert oct(folder.stat().st_mode)[-3:] == "700"
 
 
-@pytest.mark.parametrize("name", ["PUBLIC_URL", "ALLOWED_HOSTS", "DEFAULT_FROM_EMAIL"])
+@pytest.mark.parametrize(
+    ("given", "hosts"),
+    [
+        ({}, ["127.0.0.1"]),
+        ({"PUBLIC_URL": "https://bookings.example.com:8443/x"}, ["bookings.example.com"]),
+        ({"PUBLIC_URL": "http://[::2]:8000"}, ["[::2]"]),
+        ({"PUBLIC_URL": "https://Bücher.example"}, ["xn--bcher-kva.example"]),
+    ],
+)
+@pytest.mark.matrix
+def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(given, hosts):
+    code = "from django.conf import settings as s; print(s.ALLOWED_HOSTS)"
+
+    printed = python_output(code, env={**BARE, **given})
+    chosen = python_output(code, env={**BARE, **given, "ALLOWED_HOSTS": "a.example, .b.example"})
+
+    assert ast.literal_eval(printed) == [*hosts, "localhost", "127.0.0.1", "[::1]"]
+    assert ast.literal_eval(chosen) == ["a.example", ".b.example"]
+
+
+@pytest.mark.parametrize("name", ["PUBLIC_URL", "DEFAULT_FROM_EMAIL"])
 def test_compose_refuses_to_start_without(name):
     text = (ROOT / "docker-compose.yml").read_text()
 

@@ -17,7 +17,6 @@ app.kubernetes.io/component: {{ .component }}
 {{/* Settings: values are in the pod, secrets are files. */}}
 {{- define "scheduling.environment" -}}
 - {name: PUBLIC_URL, value: {{ .Values.publicUrl | quote }}}
-- {name: ALLOWED_HOSTS, value: {{ .Values.allowedHosts | quote }}}
 - {name: REQUIRE_SECRET_KEY, value: "true"}
 - {name: METRICS_DIR, value: /dev/shm/metrics}
 {{- range .Values.secrets }}
