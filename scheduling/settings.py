@@ -375,8 +375,12 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+# Earlier keys: what was signed with them stays valid.
+SECRET_KEY_FALLBACKS = split_list(env_secret("SECRET_KEY_FALLBACKS"))
+if any(len(key) < 32 for key in SECRET_KEY_FALLBACKS):
+    raise ImproperlyConfigured("SECRET_KEY_FALLBACKS must have at least 32 characters each")
 # The keys of encrypted columns: the first one encrypts, all decrypt.
-ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY]
+ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY, *SECRET_KEY_FALLBACKS]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 

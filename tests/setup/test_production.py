@@ -30,13 +30,21 @@ SECRETS = {
     "metrics_token": "",
     "sentry_dsn": "",
     "oidc_client_secret": "",
+    "secret_key_fallbacks": "",
 }
 BARE = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
     *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
     *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
-    *("DATABASE_DIRECT_URL", "EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN", "OIDC_CLIENT_SECRET"),
+    *(
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_DIRECT_URL",
+        "EMAIL_URL",
+        "METRICS_TOKEN",
+        "SENTRY_DSN",
+        "OIDC_CLIENT_SECRET",
+    ),
 }
 # Read by compose, and by the packages of OpenTelemetry and Sentry.
 NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS", "DATABASE_HOST"}
@@ -116,6 +124,7 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"SECRET_KEY": ""}, "SECRET_KEY must be set"),
         ({"SECRET_KEY": "", "REQUIRE_SECRET_KEY": ""}, "SECRET_KEY must be set: with PostgreSQL"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
+        ({"SECRET_KEY_FALLBACKS": "short"}, "SECRET_KEY_FALLBACKS must have at least 32"),
         ({"DATABASE_URL": "mysql://u:p@db/x"}, "DATABASE_URL must be a postgres:// or sqlite://"),
         ({"DATABASE_REPLICA_URL": "sqlite:///x"}, "DATABASE_REPLICA_URL must be a postgres://"),
         (
@@ -200,12 +209,27 @@ def test_every_secret_can_be_a_file():
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
         *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL"),
-        *("SECRET_KEY", "SENTRY_DSN"),
+        *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
         *("mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
     ]
+
+
+def test_earlier_secret_keys_decrypt_unless_there_are_encryption_keys():
+    new, old, older, own = (letter * 40 for letter in "nopq")
+    code = (
+        "from django.conf import settings as s;"
+        "print([s.SECRET_KEY, s.SECRET_KEY_FALLBACKS, s.ENCRYPTION_KEYS])"
+    )
+    env = BARE | {"SECRET_KEY": new, "SECRET_KEY_FALLBACKS": f"{old}, {older}"}
+
+    without = python_output(code, env=env)
+    given = python_output(code, env=env | {"ENCRYPTION_KEYS": own})
+
+    assert ast.literal_eval(without) == [new, [old, older], [new, old, older]]
+    assert ast.literal_eval(given) == [new, [old, older], [own]]
 
 
 def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
