@@ -166,8 +166,9 @@ SECURE_SSL_REDIRECT = HTTPS
 PROBE_PATHS = ["/healthz", "/readyz", "/metrics"]
 SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in PROBE_PATHS]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+# They bind other services of the domain, and preloading can hardly be undone.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env_flag("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env_flag("SECURE_HSTS_PRELOAD", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = 8 * 3600
 X_FRAME_OPTIONS = "DENY"
@@ -353,8 +354,11 @@ else:
     DATABASES = {"default": DATABASE}
     if DB_POOLED:
         raise ImproperlyConfigured("DB_POOLED needs PostgreSQL: set DATABASE_URL")
-# SQLite ignores the included columns of covering indexes: slower, but correct.
-SILENCED_SYSTEM_CHECKS = ["models.W040"]
+SILENCED_SYSTEM_CHECKS = [
+    "models.W040",  # SQLite ignores the included columns of covering indexes: slower, but correct
+    "security.W005",  # SECURE_HSTS_INCLUDE_SUBDOMAINS and SECURE_HSTS_PRELOAD: the operator decides
+    "security.W021",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.

@@ -267,6 +267,29 @@ def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(gi
     assert ast.literal_eval(chosen) == ["a.example", ".b.example"]
 
 
+@pytest.mark.parametrize(
+    ("given", "header"),
+    [
+        ({}, "max-age=31536000"),
+        (
+            {"SECURE_HSTS_INCLUDE_SUBDOMAINS": "true", "SECURE_HSTS_PRELOAD": "true"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+        ({"PUBLIC_URL": "http://bookings.example.com"}, None),
+    ],
+)
+def test_https_of_subdomains_and_preloading_are_the_operators_choice(given, header):
+    code = (
+        "import django; django.setup(); from django.test import Client;"
+        "answer = Client().get('/healthz', secure=True, headers={'Host': 'bookings.example.com'});"
+        "print(repr(answer.headers.get('Strict-Transport-Security')))"
+    )
+
+    printed = python_output(code, env=production_environment(**given))
+
+    assert ast.literal_eval(printed.splitlines()[-1]) == header
+
+
 @pytest.mark.parametrize("name", ["PUBLIC_URL", "DEFAULT_FROM_EMAIL"])
 def test_compose_refuses_to_start_without(name):
     text = (ROOT / "docker-compose.yml").read_text()
