@@ -6,7 +6,7 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_
 
 WORKDIR /srv/app
 COPY requirements.txt .
-RUN pip install --requirement requirements.txt
+RUN pip install --require-hashes --requirement requirements.txt
 
 COPY manage.py ./
 COPY gunicorn.conf.py ./
