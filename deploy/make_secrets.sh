@@ -12,6 +12,7 @@ random_key() { head -c 48 /dev/urandom | base64 | tr -d '\n=' | tr '+/' '-_'; }
 for name in secret_key postgres_password; do
     [ -s "$folder/$name" ] || random_key > "$folder/$name"
 done
+[ -s "$folder/redis_url" ] || echo "redis://:$(random_key)@redis:6379/0" > "$folder/redis_url"
 for name in secret_key_fallbacks encryption_keys email_url metrics_token sentry_dsn oidc_client_secret; do
     [ -e "$folder/$name" ] || : > "$folder/$name"
 done
