@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from common.errors import (
     Malformed,
@@ -18,6 +18,7 @@ from common.errors import (
     is_outage,
     json_error,
     set_request_id,
+    unreadable_body,
 )
 from common.observability.request_log import observe_request
 
@@ -129,3 +130,18 @@ class DatabaseErrorMiddleware:
         logger.warning("database unavailable: %s", exception)
         discard_connection(exception)
         return json_error(request, Unavailable())
+
+
+class UnreadableBodyMiddleware:
+    """Answer a late or incomplete body in a view outside of DRF as in DRF's views."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, UnreadablePostError):
+            return None
+        return json_error(request, unreadable_body(exception))

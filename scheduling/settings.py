@@ -77,8 +77,18 @@ def env_list(name: str, default: str) -> list[str]:
 
 
 def hosts_of(url: str) -> str:
-    """Return the URL's host and the names of this machine, as ALLOWED_HOSTS takes them."""
-    host = punycode(urlsplit(url).hostname or "")
+    """Return the host of PUBLIC_URL and the names of this machine, as ALLOWED_HOSTS takes them.
+
+    Raises ImproperlyConfigured.
+    """
+    try:
+        host = punycode(urlsplit(url).hostname or "")
+    except ValueError:
+        host = ""
+    if not host:
+        raise ImproperlyConfigured(
+            f"PUBLIC_URL must be an address such as https://bookings.example.com, not {url!r}"
+        )
     return ",".join([f"[{host}]" if ":" in host else host, "localhost", "127.0.0.1", "[::1]"])
 
 
@@ -218,6 +228,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "common.middleware.TrailingSlashMiddleware",
     "common.middleware.DatabaseErrorMiddleware",
+    "common.middleware.UnreadableBodyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -37,6 +37,7 @@ SECRETS = {
     "secret_key_fallbacks": "",
     "redis_url": "redis://:p-w_1@redis:6379/0",
 }
+THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
 BARE = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
@@ -137,6 +138,9 @@ def test_deploy_check_is_clean_in_the_compose_environment():
             "DB_POOLED needs DATABASE_DIRECT_URL",
         ),
         ({"DB_POOLED": "true", "DATABASE_URL": "sqlite:///x"}, "DB_POOLED needs PostgreSQL"),
+        ({"PUBLIC_URL": "bookings.example.com"}, "PUBLIC_URL must be an address such as https://"),
+        ({"PUBLIC_URL": "https://a..b"}, "PUBLIC_URL must be an address such as https://"),
+        ({"PUBLIC_URL": "https://[::1"}, "PUBLIC_URL must be an address such as https://"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
@@ -257,21 +261,21 @@ def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
 @pytest.mark.parametrize(
     ("given", "hosts"),
     [
-        ({}, ["127.0.0.1"]),
-        ({"PUBLIC_URL": "https://bookings.example.com:8443/x"}, ["bookings.example.com"]),
-        ({"PUBLIC_URL": "http://[::2]:8000"}, ["[::2]"]),
-        ({"PUBLIC_URL": "https://Bücher.example"}, ["xn--bcher-kva.example"]),
+        ({}, ["127.0.0.1", *THIS_MACHINE]),
+        (
+            {"PUBLIC_URL": "https://bookings.example.com:8443/x"},
+            ["bookings.example.com", *THIS_MACHINE],
+        ),
+        ({"PUBLIC_URL": "http://[::2]:8000"}, ["[::2]", *THIS_MACHINE]),
+        ({"PUBLIC_URL": "https://Bücher.example"}, ["xn--bcher-kva.example", *THIS_MACHINE]),
+        ({"ALLOWED_HOSTS": "a.example, .b.example"}, ["a.example", ".b.example"]),
     ],
 )
 @pytest.mark.matrix
 def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(given, hosts):
     code = "from django.conf import settings as s; print(s.ALLOWED_HOSTS)"
 
-    printed = python_output(code, env={**BARE, **given})
-    chosen = python_output(code, env={**BARE, **given, "ALLOWED_HOSTS": "a.example, .b.example"})
-
-    assert ast.literal_eval(printed) == [*hosts, "localhost", "127.0.0.1", "[::1]"]
-    assert ast.literal_eval(chosen) == ["a.example", ".b.example"]
+    assert ast.literal_eval(python_output(code, env=BARE | given)) == hosts
 
 
 @pytest.mark.parametrize(
