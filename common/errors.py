@@ -42,6 +42,7 @@ STATUS = {
     "not_found": 404,
     "method_not_allowed": 405,
     "not_acceptable": 406,
+    "request_timeout": 408,
     "slot_taken": 409,
     "not_available": 409,
     "action_not_allowed": 409,
@@ -149,6 +150,13 @@ class NotAcceptable(Refusal):
 
     def __init__(self, message: str = "The service returns application/json only.") -> None:
         super().__init__(message)
+
+
+class RequestTimeout(Refusal):
+    code = "request_timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The body did not arrive in time. Send the request again.")
 
 
 class TooLarge(Refusal):
@@ -266,6 +274,13 @@ def error_items(detail: Any) -> Iterable[tuple[str, Any]]:
     return [("", detail)]
 
 
+def unreadable_body(exc: BaseException) -> Refusal:
+    """Return the refusal for an error of reading the body: it is late, or incomplete."""
+    if isinstance(exc, TimeoutError) or isinstance(exc.__cause__, TimeoutError):
+        return RequestTimeout()
+    return Malformed("The body is incomplete.")
+
+
 # The first matching class applies.
 TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (Refusal, lambda exc: exc),
@@ -283,7 +298,7 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (PermissionDenied, lambda exc: Forbidden()),
     (SuspiciousOperation, lambda exc: Malformed("The request is malformed.")),
     (BadRequest, lambda exc: Malformed("The request is malformed.")),
-    (UnreadablePostError, lambda exc: Malformed("The body is incomplete.")),
+    (UnreadablePostError, unreadable_body),
 ]
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
+from django.utils.encoding import punycode
 
 from common.observability import log_format
 
@@ -73,6 +74,22 @@ def split_list(text: str) -> list[str]:
 
 def env_list(name: str, default: str) -> list[str]:
     return split_list(os.environ.get(name) or default)
+
+
+def hosts_of(url: str) -> str:
+    """Return the host of PUBLIC_URL and the names of this machine, as ALLOWED_HOSTS takes them.
+
+    Raises ImproperlyConfigured.
+    """
+    try:
+        host = punycode(urlsplit(url).hostname or "")
+    except ValueError:
+        host = ""
+    if not host:
+        raise ImproperlyConfigured(
+            f"PUBLIC_URL must be an address such as https://bookings.example.com, not {url!r}"
+        )
+    return ",".join([f"[{host}]" if ":" in host else host, "localhost", "127.0.0.1", "[::1]"])
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
@@ -145,8 +162,8 @@ VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("DEBUG", False)
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = (os.environ.get("PUBLIC_URL") or "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", hosts_of(PUBLIC_URL))
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
 # Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
@@ -155,10 +172,13 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
 )
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+# They answer to any Host, and without HTTPS: probes call a pod by its address.
+PROBE_PATHS = ["/healthz", "/readyz", "/metrics"]
+SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in PROBE_PATHS]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+# They bind other services of the domain, and preloading can hardly be undone.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env_flag("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env_flag("SECURE_HSTS_PRELOAD", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = 8 * 3600
 X_FRAME_OPTIONS = "DENY"
@@ -202,11 +222,13 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
+    "common.middleware.HostMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "common.middleware.TrailingSlashMiddleware",
     "common.middleware.DatabaseErrorMiddleware",
+    "common.middleware.UnreadableBodyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -343,8 +365,11 @@ else:
     DATABASES = {"default": DATABASE}
     if DB_POOLED:
         raise ImproperlyConfigured("DB_POOLED needs PostgreSQL: set DATABASE_URL")
-# SQLite ignores the included columns of covering indexes: slower, but correct.
-SILENCED_SYSTEM_CHECKS = ["models.W040"]
+SILENCED_SYSTEM_CHECKS = [
+    "models.W040",  # SQLite ignores the included columns of covering indexes: slower, but correct
+    "security.W005",  # SECURE_HSTS_INCLUDE_SUBDOMAINS and SECURE_HSTS_PRELOAD: the operator decides
+    "security.W021",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.
@@ -365,8 +390,12 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+# Earlier keys: what was signed with them stays valid.
+SECRET_KEY_FALLBACKS = split_list(env_secret("SECRET_KEY_FALLBACKS"))
+if any(len(key) < 32 for key in SECRET_KEY_FALLBACKS):
+    raise ImproperlyConfigured("SECRET_KEY_FALLBACKS must have at least 32 characters each")
 # The keys of encrypted columns: the first one encrypts, all decrypt.
-ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY]
+ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY, *SECRET_KEY_FALLBACKS]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 

@@ -365,6 +365,11 @@ ERROR_RESPONSES = {
         | {"description": "For a series: all occurrences that can't be booked."},
         booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
     ),
+    408: error_response(
+        408,
+        "The body did not arrive within ten seconds. The connection is closed.",
+        {"request_timeout": {"error": "The body did not arrive in time. Send the request again."}},
+    ),
     413: error_response(
         413,
         "The body is larger than 256 kB.",

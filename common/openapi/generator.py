@@ -68,7 +68,7 @@ def page_of(kind: Any) -> Json:
 PUBLIC: tuple[int, ...] = (405, 500, 503)
 ALWAYS: tuple[int, ...] = (400, 401, 403, 404, 405, 406, 422, 429, 500, 503)
 WITH_EFFECT = (409,)
-WITH_BODY = (413, 415)
+WITH_BODY = (408, 413, 415)
 
 
 def describe_endpoint(

@@ -7,6 +7,7 @@ apps of that person.
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import site
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
@@ -45,7 +46,7 @@ class PasswordLinks(OfficeAdmin[Account]):
                 title=gettext("A link to choose a password"),
                 heading=gettext("For %(email)s") % {"email": account.email},
                 label=gettext("Link"),
-                secret=request.build_absolute_uri(password_link(account)),
+                secret=password_link(account),
                 back=self.url_of(account),
             )
         return self.ask_confirmation(
@@ -63,7 +64,8 @@ class PasswordLinks(OfficeAdmin[Account]):
 
 def password_link(account: Account) -> str:
     uid = urlsafe_base64_encode(force_bytes(account.pk))
-    return reverse("admin:choose_password", args=[uid, default_token_generator.make_token(account)])
+    token = default_token_generator.make_token(account)
+    return f"{settings.PUBLIC_URL}{reverse('admin:choose_password', args=[uid, token])}"
 
 
 class ChoosePasswordView(PasswordResetConfirmView):

@@ -23,7 +23,7 @@ from tests.world import STAMP, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-BASE = "http://testserver/v2/customers"
+BASE = "http://127.0.0.1:8000/v2/customers"
 PHONE = "+1 555 0100"
 WHOLE_MARTY = {**MARTY, "phone": PHONE, "voip": "sip:marty", "shoe_size": "elevenish"}
 ANN = {"name": "Ann Lee", "email": "ann@example.com", "phone": "+44 20 7946 0000"}

@@ -14,6 +14,7 @@ CODES = {
     404: ["not_found"],
     405: ["method_not_allowed"],
     406: ["not_acceptable"],
+    408: ["request_timeout"],
     409: [
         "slot_taken",
         "not_available",

@@ -152,14 +152,3 @@ def test_unauthenticated_asks_for_basic(client):
 
 def test_errors_are_decorated_too(client):
     assert client.get("/v2/closed")["X-Decorated"] == "yes"
-
-
-def test_host_not_allowed(client, settings):
-    settings.ALLOWED_HOSTS = ["good.example"]
-
-    response = client.get("/v2/things", headers={"Host": "evil.example"})
-
-    assert (response.status_code, response.json()) == (
-        400,
-        refusal("The request is malformed.", "malformed"),
-    )
