@@ -180,6 +180,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",  # allauth's list of passkeys loads its tags
     "corsheaders",
     "rest_framework",
     "django_filters",
