@@ -373,6 +373,23 @@ def test_browsers_may_read_our_headers(tenant: Tenant) -> None:
     assert answer.headers["Access-Control-Expose-Headers"] == EXPOSED
 
 
+def test_answers_to_a_key_and_refusals_are_not_stored_by_caches(tenant: Tenant) -> None:
+    answers = [
+        tenant.get("/customers"),
+        tenant.call("HEAD", "/customers"),
+        tenant.get("/bookings?unknown=1"),
+        tenant.get(f"/bookings/{corpus.UNKNOWN_ID}"),
+        tenant.put("/customers"),
+        tenant.get("/no-such-path"),
+        tenant.post("/auth", {"email": "ada@example.com", "password": "wrong"}),
+        Caller("wrong").get("/customers"),
+    ]
+
+    found = [(answer.status, answer.headers["Cache-Control"]) for answer in answers]
+    statuses = [200, 200, 422, 404, 405, 404, 401, 401]
+    assert found == [(status, "private, no-store") for status in statuses]
+
+
 def test_answers_are_not_sniffed_or_framed(tenant: Tenant) -> None:
     for answer in (tenant.get("/app"), Caller("").get("/app"), tenant.get("/no-such-path")):
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
