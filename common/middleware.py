@@ -54,6 +54,19 @@ class RequestIdMiddleware:
         return self.get_response(request)
 
 
+class NoStoreMiddleware:
+    """Forbid caches to keep answers of the API, errors included, unless the view allows it."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if is_api_path(request):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
 def log_context_header(request: HttpRequest) -> None:
     """Log the client's free Service-Context text, on one line and truncated."""
     for prefix in settings.API_HEADER_PREFIXES:

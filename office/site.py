@@ -1,10 +1,9 @@
 """The back office's admin site: platform staff see every app, members see theirs."""
 
-import uuid
 from typing import Any, cast
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import SimpleLazyObject
@@ -14,9 +13,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
-from apps_config.models import Account
 from office import urls
-from office.access.account_password_links import ChoosePasswordView, PasswordLinks
+from office.access.account_password_links import ChoosePasswordView
 from office.access.log_in import LogInView
 from office.base.dates import office_zone
 from office.base.scope import scope_of
@@ -107,19 +105,8 @@ class OfficeSite(UnfoldAdminSite):
     def extra_urls(self) -> list[URLPattern]:
         return [
             *urls.paths(self.admin_view),
-            path(
-                "accounts/<uuid:account_id>/password-link/",
-                self.admin_view(self.password_link),
-                name="apps_config_account_link",
-            ),
             # For people who can't log in yet: the link itself grants access.
             path(
                 "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"
             ),
         ]
-
-    def password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
-        page = self._registry[Account]
-        if not isinstance(page, PasswordLinks):
-            raise Http404
-        return page.show_password_link(request, account_id)

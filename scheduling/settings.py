@@ -200,6 +200,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",  # allauth's list of passkeys loads its tags
     "corsheaders",
     "rest_framework",
     "django_filters",
@@ -223,6 +224,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
     "common.middleware.HostMiddleware",
+    "common.middleware.NoStoreMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

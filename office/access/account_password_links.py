@@ -5,6 +5,7 @@ apps of that person.
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
@@ -25,19 +26,20 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import Account
 from apps_config.services import revoke_log_in_tokens_of
 from office.base.model_admin import OfficeAdmin
-from office.base.model_admin_pages import find_row
+from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of
 
 
 class PasswordLinks(OfficeAdmin[Account]):
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        at = "<uuid:account_id>/password-link/"
+        return [ExtraPage(at, self.show_password_link, "link", "change")]
+
     def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
         """Ask for confirmation; a POST creates the link and shows it once."""
-        asking = account_of(request)
-        if not asking.is_staff or not asking.has_perm("apps_config.change_account"):
-            raise PermissionDenied
         account = find_row(Account.objects.filter(is_active=True), account_id)
         # Otherwise an account that may change accounts could take over a superuser's.
-        if (account.is_staff or account.is_superuser) and not asking.is_superuser:
+        if (account.is_staff or account.is_superuser) and not account_of(request).is_superuser:
             raise PermissionDenied
         if request.method == "POST":
             self.log_change(request, account, "A password link was created.")

@@ -205,7 +205,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     ) -> tuple[str, ...]:
         return self.get_fields(request, obj) if obj else ()
 
-    def may_revoke(self, request: HttpRequest, key: Credential) -> bool:
+    def has_revoke_permission(self, request: HttpRequest, key: Credential | None = None) -> bool:
         owner = self.app_id_of_row(key)
         return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
 
@@ -254,12 +254,12 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
 
     # --- Revoking ---------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("<path:object_id>/revoke/", self.revoke, "revoke")]
+        return [ExtraPage("<path:object_id>/revoke/", self.revoke, "revoke", "revoke")]
 
     def revoke(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST revokes the key."""
         key = self.find(request, object_id)
-        if not self.may_revoke(request, key):
+        if not self.has_revoke_permission(request, key):
             raise PermissionDenied
         if request.method == "POST":
             revoke_key(key)
@@ -277,4 +277,5 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         key = self.get_object(request, object_id) if object_id else None
-        return {"may_revoke": bool(key and not key.revoked_at and self.may_revoke(request, key))}
+        may_revoke = key and not key.revoked_at and self.has_revoke_permission(request, key)
+        return {"may_revoke": bool(may_revoke)}

@@ -103,14 +103,12 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         return super().changelist_view(request, {"teams": list(teams)} | (extra_context or {}))
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("of/<uuid:app_id>/", self.of_app, "of")]
+        return [ExtraPage("of/<uuid:app_id>/", self.of_app, "of", "view")]
 
     def of_app(self, request: HttpRequest, app_id: uuid.UUID) -> HttpResponse:
         """Render and handle the page of an app's members: list, invite, change role, remove."""
         app = find_row(scope_of(request).apps(Membership.OWNER), app_id)
         account, is_staff = account_of(request), scope_of(request).is_staff
-        if is_staff and not account.has_perm("apps_config.view_membership"):
-            raise PermissionDenied
         may_change = not is_staff or account.has_perm("apps_config.change_membership")
         form: InviteForm | None = InviteForm(initial={"role": Membership.VIEWER})
         if request.method == "POST":

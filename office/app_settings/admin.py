@@ -45,7 +45,7 @@ from common.api.fields import OneLineField
 from common.images import small_logo
 from common.zone_names import current_zone_name
 from office.access.members import ROLE_WORDS, with_file_hint
-from office.app_settings.archive_app import ArchivingAdmin, may_archive
+from office.app_settings.archive_app import ArchivingAdmin
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
@@ -592,7 +592,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         return self.inlines if obj else ()
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("<path:object_id>/archive/", self.archive, "archive")]
+        return [ExtraPage("<path:object_id>/archive/", self.archive, "archive", "archive")]
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -663,7 +663,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         project = next(iter(bookable_projects(app)), None) if app else None
         return {
             "may_own": scope.is_staff or object_id in owned,
-            "may_archive": app is not None and may_archive(request, app),
+            "may_archive": app is not None and self.has_archive_permission(request, app),
             "preview_address": f"/book/{project.slug}" if project else "",
             "link_words": page_link_words(app) if app else {},
         }

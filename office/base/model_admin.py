@@ -321,6 +321,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         row = self.get_object(request, object_id)
         if row is None:
             raise Http404
@@ -453,6 +455,25 @@ def part_id(title: LazyText) -> str:
     """Return the id of the part with this heading in the page: the same in every language."""
     with override(SOURCE_LANGUAGE):
         return f"part-{slugify(title)}"
+
+
+class RowPageAdmin(OfficeAdmin[Row]):
+    """Shows a row on a page of its own instead of Django's form."""
+
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Render the page, for an account that may see rows of some app."""
+        raise NotImplementedError
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return self.show_row(request, object_id)
 
 
 class FormPartsAdmin(OfficeAdmin[Row]):

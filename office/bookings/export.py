@@ -43,7 +43,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class BookingExport(ReadOnlyAdmin[Booking]):
-    @action(description=_("Export as CSV"), icon="download", url_path="export")
+    @action(
+        description=_("Export as CSV"), icon="download", url_path="export", permissions=["view"]
+    )
     def export(self, request: HttpRequest) -> HttpResponse:
         """Render the page that fetches the rows and offers them as a file."""
         query = request.GET.copy()

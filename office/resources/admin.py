@@ -315,11 +315,11 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     actions_list = ("open_bulk_edit",)
     actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
-    @action(description=_("Availability check"), url_path="why")
+    @action(description=_("Availability check"), url_path="why", permissions=["view"])
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("admin:why_resource", resource_id=object_id)
 
-    @action(description=_("Calendar"), url_path="calendar")
+    @action(description=_("Calendar"), url_path="calendar", permissions=["view"])
     def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
 

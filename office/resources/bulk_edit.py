@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -154,12 +153,10 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return is_allowed(request, CHANGE, None)
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return (("several/", self.bulk_edit, "bulk_edit"),)
+        return (ExtraPage("several/", self.bulk_edit, "bulk_edit", "bulk_edit"),)
 
     def bulk_edit(self, request: HttpRequest) -> HttpResponse:
         """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
-        if not self.has_bulk_edit_permission(request):
-            raise PermissionDenied
         offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
         offered = offered.select_related("app", "schedule").prefetch_related("constraints")
         form = self._form(request, offered)

@@ -118,6 +118,7 @@ def test_deleted(client):
 
     assert (response.status_code, response.content) == (204, b"")
     assert sorted(response.headers) == [
+        "Cache-Control",
         "Cross-Origin-Opener-Policy",
         "Referrer-Policy",
         "Service-Request-Id",

@@ -162,7 +162,7 @@ def test_members_are_for_owners_alone(tenant: Tenant, role: str) -> None:
     answers = [client.get(page_of(tenant)), client.post(page_of(tenant), {"invite": "1"})]
     answers.append(client.get(reverse("admin:apps_config_membership_changelist")))
 
-    assert [answer.status_code for answer in answers] == [404, 404, 403]
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
 
 
 def test_members_of_another_app_are_as_good_as_none(
