@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any, NamedTuple
 
 from availability.core.constraints import ConstraintRules, is_small_enough_to_cache, open_windows
@@ -134,7 +134,7 @@ class FirstFreeSlots:
         self._starts_left = MAX_STARTS_PER_SLOT * limit
         self._keys: dict[Any, tuple[Any]] = {}
         # By rules, zone and closed time: the first possible start without a slot (None: there is
-        # none), and the later ones. As ranges, they need little memory.
+        # none), and the later ones.
         self._missing: dict[Any, tuple[int | None, Iterator[int]]] = {}
 
     @property
@@ -152,13 +152,12 @@ class FirstFreeSlots:
             return True
         kind = timeline.rules, timeline.zone, tuple(timeline.closed)
         if kind not in self._missing:
-            starts = self._possible_starts(timeline, length)
+            starts = self._starts_without_slot(timeline, length)
             self._missing[kind] = next(starts, None), starts
         missing, starts = self._missing[kind]
-        while missing is not None and missing in self._keys:
-            self._starts_left -= 1
+        if missing in self._keys:
             missing = next(starts, None)
-        self._missing[kind] = missing, starts
+            self._missing[kind] = missing, starts
         return missing is not None
 
     def add(self, timeline: ResourceTimeline) -> None:
@@ -167,7 +166,7 @@ class FirstFreeSlots:
             raise TooManyStarts
         candidates = _candidates_of(timeline, self._request, self._limit)
         self._starts_left -= len(candidates)
-        new = [candidate for candidate in candidates if candidate not in self._keys]
+        new = filterfalse(self._keys.__contains__, candidates)
         self._keys.update(dict.fromkeys(new, (timeline.key,)))
         if len(self._keys) > self._limit:
             raise TooManySlots
@@ -175,9 +174,14 @@ class FirstFreeSlots:
     def slots(self) -> list[Slot]:
         return _write_slots(self._keys, self._request.length)
 
-    def _possible_starts(self, timeline: ResourceTimeline, length: int) -> Iterator[int]:
+    def _starts_without_slot(self, timeline: ResourceTimeline, length: int) -> Iterator[int]:
+        """Return the starts that the timeline would have without busy time, but for those that have
+        a slot when they are reached.
+        """
         gaps = _gaps(timeline._replace(busy=()), self._request, at_least=length)
-        return chain.from_iterable(_runs((timeline,), gaps, self._request, length))
+        runs = _runs((timeline,), gaps, self._request, length)
+        self._starts_left -= sum(map(len, runs))
+        return filterfalse(self._keys.__contains__, chain.from_iterable(runs))
 
 
 def _first_free(

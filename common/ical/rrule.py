@@ -12,7 +12,7 @@ import calendar
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice, product
 from typing import TypeVar
 
@@ -445,9 +445,10 @@ def _days_in_year(day: date) -> int:
 
 
 def _year_day(day: date) -> int:
-    return day.timetuple().tm_yday
+    return day.toordinal() - date(day.year, 1, 1).toordinal() + 1
 
 
+@lru_cache(maxsize=8192)  # many rules count through the same ten years
 def _week_number_and_last(day: date, week_start: int) -> tuple[int, int]:
     """Return the day's week number and that of its year's last week (of four days or more)."""
     return _week_number(day, week_start), _week_number(
