@@ -28,6 +28,7 @@ from availability.search import (
     count_periods,
     fetch_busy_items,
     find_unavailability,
+    is_available,
 )
 from availability.search_queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
 from common.instants import to_datetime
@@ -129,8 +130,8 @@ class _RuleChecks:
         leads = bool(required) and resource.id in required[0].ids  # only these keep to the grid
         kind = resource.rules, resource.zone, resource.is_closed, leads
         if kind not in self._permitted:
-            reasons = find_unavailability(self._query, resource, self._span, Obstacles({}, {}))
-            self._permitted[kind] = not reasons
+            is_permitted = is_available(self._query, resource, self._span, Obstacles({}, {}))
+            self._permitted[kind] = is_permitted
         return self._permitted[kind]
 
 

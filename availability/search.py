@@ -29,7 +29,6 @@ from availability.core.intervals import complement, find_overlaps
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
 from availability.core.slots import (
     MAX_SLOTS,
-    MAX_STARTS_PER_SLOT,
     FirstFreeSlots,
     ResourceTimeline,
     Slot,
@@ -234,6 +233,13 @@ class AvailabilityQuery:
             return {zone: span._replace(start=0) for zone, span in spans.items()}
         return spans
 
+    @cached_property
+    def is_common_start(self) -> Callable[[int], bool]:
+        """Whether the grid of all resources together has the start: one answer for all of them."""
+        rules = [(self.grid_rules(each), each.zone) for each in self.resources]
+        increment = self.terms.increment or 1
+        return lru_cache(maxsize=None)(lambda start: starts_on_grid(rules, start, increment))
+
     @property
     def _zones(self) -> set[str]:
         return {resource.zone for resource in self.resources}
@@ -437,8 +443,8 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
     """Return, by date in `zone`, every resource with a slot that starts on it, first slots first.
 
     In round robin too, where a slot has only one resource. Raises Invalid on `to` for more than
-    100,000 pairs of date and resource, or if the resources together have more than five million
-    starts; in the mode mutual as `search_slots`.
+    100,000 pairs of date and resource, and if one resource has more than 100,000 slots; in the mode
+    mutual and with requirements as `search_slots`.
     """
     if not query.resources:
         return {}
@@ -447,22 +453,18 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
         return _resources_by_day(search_slots(query), days)
     if query.terms.mode == "mutual":
         starts = [start for start, _, _ in search_slots(query)]
-        return {day: list(query.resources) for day in _first_of_each_day(starts, days)}
+        return {day: list(query.resources) for day in _first_of_each_day([starts], days)}
     timelines, slot_request = prepare_search(query)
     first_starts: dict[date, list[tuple[int, int]]] = {}
-    starts_left, pairs_left = MAX_SLOTS * MAX_STARTS_PER_SLOT, MAX_SLOTS
+    pairs_left = MAX_SLOTS
     with _refuse_too_many_slots():
         for position, timeline in enumerate(timelines):
-            starts = find_starts(timeline, slot_request)
-            firsts = _first_of_each_day(starts, days)
+            firsts = _first_of_each_day(find_starts(timeline, slot_request), days)
             for day, start in firsts.items():
                 first_starts.setdefault(day, []).append((start, position))
-            starts_left -= len(starts)
             pairs_left -= len(firsts)
             if pairs_left < 0:
                 raise TooManySlots
-            if starts_left < 0:
-                raise TooManyStarts
     return {
         day: [timelines[position].key for _, position in sorted(first_starts[day])]
         for day in sorted(first_starts)
@@ -472,19 +474,25 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
 DayPieces = Sequence[tuple[date, int, int]]  # of `local_day_pieces`
 
 
-def _first_of_each_day(starts: Sequence[int], days: DayPieces) -> dict[date, int]:
-    """Return the first of the sorted starts on each day that has one, in order."""
+def _first_of_each_day(runs: Sequence[Sequence[int]], days: DayPieces) -> dict[date, int]:
+    """Return the first start on each day that has one, in order. The runs of starts are in order.
+
+    A day is looked up in its run: there may be a hundred starts a day.
+    """
     found: dict[date, int] = {}
+    runs = [run for run in runs if run]
+    lasts = [run[-1] for run in runs]
     for day, begin, end in days:
-        place = bisect_left(starts, begin)
-        if place < len(starts) and starts[place] < end:
-            found.setdefault(day, starts[place])
+        place = bisect_left(lasts, begin)
+        if place < len(runs):
+            run = runs[place]
+            first = run[bisect_left(run, begin)]
+            if first < end:
+                found.setdefault(day, first)
     return found
 
 
-def _resources_by_day(
-    slots: Sequence[Slot], days: DayPieces
-) -> dict[date, list[SearchResource]]:
+def _resources_by_day(slots: Sequence[Slot], days: DayPieces) -> dict[date, list[SearchResource]]:
     starts = [start for start, _, _ in slots]
     found: dict[date, dict[SearchResource, None]] = {}
     for day, begin, end in days:
@@ -694,6 +702,14 @@ def find_unavailability(
     return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
 
 
+def is_available(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> bool:
+    """Return whether `find_unavailability` has no reason, without looking for the reasons."""
+    is_on_grid = not query.on_grid or _is_on_grid(query, resource, span.start)
+    return is_on_grid and is_free(query, resource, span, obstacles)
+
+
 def is_free(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> bool:
@@ -731,10 +747,9 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
         return True
     if query.requirements and resource.id not in query.requirements[0].ids:
         return True
-    is_mutual = query.terms.mode == "mutual" and not query.requirements
-    together = query.resources if is_mutual else [resource]
-    rules = [(query.grid_rules(each), each.zone) for each in together]
-    return starts_on_grid(rules, start, increment)
+    if query.terms.mode == "mutual" and not query.requirements:
+        return query.is_common_start(start)
+    return starts_on_grid([(query.grid_rules(resource), resource.zone)], start, increment)
 
 
 def _wrong_length(terms: SlotParameters) -> Reason:

@@ -20,7 +20,16 @@ from availability.core.date_rules import (
     replaced_day_readings,
     replacement_hours_readings,
 )
-from availability.core.intervals import Intervals, Span, intersect, join, normalise, subtract, unite
+from availability.core.intervals import (
+    Intervals,
+    Span,
+    clip,
+    intersect,
+    join,
+    normalise,
+    subtract,
+    unite,
+)
 from availability.core.zones import DAY, offset_segments
 from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.ical.rrule import RecurrenceRuleError
@@ -572,7 +581,7 @@ def count_windows(lists: tuple[ConstraintRules, ...], start: int, end: int) -> i
     return pattern.windows * (end - start) // _WEEK + pattern.dates
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
     """Combine several lists of rules. Cached: the pattern does not depend on range or zone."""
     lists = tuple(part for rules in lists for part in _independent_lists(rules))
@@ -770,7 +779,7 @@ def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
     spans = [
         (monday + start, monday + end) for monday in range(first, hi, _WEEK) for start, end in week
     ]
-    return intersect(join(spans), [(lo, hi)])
+    return clip(join(spans), lo, hi)
 
 
 def period_readings(rules: Iterable[ConstraintRule], offset: int) -> Intervals:

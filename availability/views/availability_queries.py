@@ -262,9 +262,7 @@ class FindtimeView(QueryView):
         self.check_rules(body, *RULE_NAMES)
         given = read_values_as(FindtimeSerializer, body)
         filters = tuple(
-            rules
-            for name in RULE_NAMES
-            for rules in read_filters(given.get(name, []), name)
+            rules for name in RULE_NAMES for rules in read_filters(given.get(name, []), name)
         )
         resource_ids = self._resource_ids(given)
         try:
