@@ -38,7 +38,7 @@ NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources
 
 
 def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]) -> None:
-    """Raise NotAvailable or SlotTaken unless every resource is free for the time request.
+    """Raise NotAvailable or SlotTaken for the first resource that is not free.
 
     The caller holds the locks on the resources: without them the result may be outdated.
     """
@@ -48,9 +48,10 @@ def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
             if time_request.is_in_time
             else time_request.rules
         )
-        judged = check_requests([time_request], restrict_to_resources(rules, resource_ids))
-        if refusal := next((refusal for (refusal,) in judged.values() if refusal), None):
-            raise refusal
+        query = restrict_to_resources(rules, resource_ids)
+        for checker in _resource_checkers([(time_request, query)], time_request.holds):
+            if refusal := checker.judge(time_request):
+                raise refusal
     elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
         raise SlotTaken(conflicts)
 

@@ -749,7 +749,8 @@ def _open_readings(plan: WeeklyPattern, zone: str, lo: int, hi: int, offset: int
         readings = intersect(readings, period_readings(rules, offset))
     for pattern in plan.ordered:
         readings = intersect(readings, _ordered_readings(pattern, zone, lo, hi, offset))
-    readings = subtract(readings, period_readings(plan.blocked, offset))
+    if plan.blocked:
+        readings = subtract(readings, period_readings(plan.blocked, offset))
     if plan.repeated:
         readings = subtract(readings, recurring_readings(plan.repeated, zone, lo, hi))
     return readings
