@@ -71,7 +71,7 @@ class BookingScopedView(TenantView):
     def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        if not self.caller.is_widget:
+        if not self.caller.is_widget or self.repeats_stored_answer(request):
             return super().run_handler(request, handler, *args, **kwargs)
         try:
             self._admit_public(request)
@@ -81,21 +81,17 @@ class BookingScopedView(TenantView):
             raise
 
     def _admit_public(self, request: ApiRequest) -> None:
-        """Check the limits of a public caller; a repeated request gets its stored answer."""
-        try:
-            if request.method in self.counted_methods:
-                admit_public_booking(
-                    self.app,
-                    request.data,
-                    network=customer_network(request),
-                    is_proxy_unknown=is_behind_unknown_proxy(request),
-                    now=self.now,
-                )
-            if request.method in self.challenged_methods:
-                use_challenge(self.app, request.data, now=self.now)
-        except Refusal:
-            if not self.has_stored_answer(request):
-                raise
+        """Check the limits of a public caller."""
+        if request.method in self.counted_methods:
+            admit_public_booking(
+                self.app,
+                request.data,
+                network=customer_network(request),
+                is_proxy_unknown=is_behind_unknown_proxy(request),
+                now=self.now,
+            )
+        if request.method in self.challenged_methods:
+            use_challenge(self.app, request.data, now=self.now)
 
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""

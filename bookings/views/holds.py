@@ -156,7 +156,7 @@ class VerifyHoldView(BookingScopedView):
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
-        if not self.has_stored_answer(request):
+        if not self.repeats_stored_answer(request):
             code = read_body_as(VerificationSerializer, request)["code"]
             check_code(self.app, kwargs["reservation_id"], code, now=self.now)
         return super().run_handler(request, handler, *args, **kwargs)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db.models import Q
 
-from apps_config import public_limits
+from apps_config import idempotency, public_limits
 from apps_config.models import App, RequestCount
 from apps_config.public_limits import (
     PER_ADDRESS,
@@ -280,6 +280,31 @@ def test_a_repeated_request_gets_its_answer(tenant: Tenant, project: str) -> Non
 
     assert (first.status, again.status, again.json) == (201, 201, first.json)
     assert book(widget, project, 11, headers={"Idempotency-Key": "two"}).status == 429
+
+
+def test_a_stored_answer_that_turns_a_day_old_lifts_no_limit(
+    tenant: Tenant, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer turns a day old just after the limits were skipped for it."""
+    with_limits(tenant, **{PER_ADDRESS: 1})
+    widget = tenant.widget()
+    key = {"headers": {"Idempotency-Key": "one"}}
+    first = book(widget, project, **key)
+    clock.shift(86_399)
+    book(widget, project, 11)
+    tenant.put(f"/bookings/{first.data['id']}/cancel")
+    claim = idempotency._claim
+
+    def claim_a_second_later(*args: Any) -> Any:
+        clock.shift(1)
+        return claim(*args)
+
+    monkeypatch.setattr(idempotency, "_claim", claim_a_second_later)
+
+    again = book(widget, project, **key)
+
+    assert (again.status, again.json) == (201, first.json)
+    assert tenant.get("/bookings").json["total"] == 2
 
 
 def test_a_rollback_keeps_the_count(tenant: Tenant, project: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from apps_config import idempotency
 from apps_config.models import RequestCount
 from availability.models import Hold
 from bookings.models import Booking, UnverifiedBooking
@@ -170,6 +171,28 @@ def test_a_repeated_request_gets_the_same_answers(widget: Caller, project: str) 
     assert again.json == first.json
     assert (made.status, repeated.status, repeated.json) == (201, 201, made.json)
     assert mails().count(("verification_code", "customer")) == 1
+
+
+def test_a_stored_answer_that_turns_a_day_old_is_no_code(
+    widget: Caller, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer turns a day old just after the check of the code was skipped for it."""
+    key = {"Idempotency-Key": "any"}
+    book(widget, project, headers=key)
+    clock.shift(86_399)
+    reservation = book(widget, project, **span("11:00", "12:00")).data["reservation_id"]
+    claim = idempotency._claim
+
+    def claim_a_second_later(*args: Any) -> Any:
+        clock.shift(1)
+        return claim(*args)
+
+    monkeypatch.setattr(idempotency, "_claim", claim_a_second_later)
+
+    answer = verify(widget, reservation, wrong(reservation), key)
+
+    assert (answer.status, answer.json["code"]) == (422, "idempotency_mismatch")
+    assert not Booking.objects.exists()
 
 
 # --- Codes ----------------------------------------------------------------------------------------
