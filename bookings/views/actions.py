@@ -120,7 +120,7 @@ def read_message(body: Mapping[str, Any], action: str) -> str:
 
 
 class RescheduleView(BookingScopedView):
-    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
+    widget_methods = limited_methods = counted_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Move a booking to another time, or to another resource",
@@ -153,6 +153,7 @@ class RescheduleView(BookingScopedView):
                 self.caller, booking.project, given["start"], given["end"]
             )
             check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
+            self.check_public_limits(request)
         booking = reschedule_booking(
             app=self.app,
             booking_id=booking_id,

@@ -74,7 +74,7 @@ class HoldScopedView(BookingScopedView):
 
 class ReserveView(HoldScopedView):
     operation_ids = {"POST": "createHold"}
-    widget_methods = challenged_methods = frozenset({"POST"})
+    widget_methods = limited_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Hold a time",
@@ -114,6 +114,7 @@ class ReserveView(HoldScopedView):
             zone=self.input_zone,
             now=self.now,
         )
+        target.public_request = self.check_public_limits(request, holds=True)
         hold = hold_time(new, target=target, now=self.now)
         return self.answer_hold(hold, 201)
 

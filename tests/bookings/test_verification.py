@@ -339,6 +339,18 @@ def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: st
     assert answers[1].headers["Retry-After"] == "3600"
 
 
+def test_a_booking_counts_for_its_address_when_it_is_held(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_bookings_per_email_per_day": 1}})
+    reservation = book(widget, project).data["reservation_id"]
+
+    refused = book(widget, project, **span("11:00", "12:00"))
+    verified = verify(widget, reservation)
+
+    assert (refused.status, verified.status) == (429, 201)
+
+
 # --- Seats ----------------------------------------------------------------------------------------
 @pytest.fixture
 def seat(tenant: Tenant, ada: Any) -> dict[str, Any]:
