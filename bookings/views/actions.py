@@ -188,5 +188,6 @@ def check_may_move_publicly(booking: Booking, signature: str, *, now: datetime) 
         return
     if not signature:
         raise Forbidden(NEEDS_SIGNATURE)
-    if now >= read_expiry(booking.id, RESCHEDULE, signature):
+    version = booking.link_version
+    if now >= read_expiry(booking.id, RESCHEDULE, signature, version=version):
         raise BadLink("This link has expired.")

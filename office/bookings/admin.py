@@ -307,6 +307,7 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
             ("export/rows/", self.export_rows, "export_rows"),
             ("<path:object_id>/act/", self.act, "act"),
             ("<path:object_id>/outcome/", self.outcome, "outcome"),
+            ("<path:object_id>/end-links/", self.end_links, "end_links"),
             ("<path:object_id>/move/", self.move, "move"),
             ("<path:object_id>/free-times/", self.free_times, "free_times"),
         )
